@@ -1,0 +1,277 @@
+//! From names, files and single settings to a drive.
+
+use crate::Ssd;
+use crate::presets::preset_by_name;
+use flashatlas_ftl::{SCHEMES, scheme_by_name};
+use flashatlas_types::{
+    AllocationOrder, Cell, ConfigError, Geometry, Layout, ParamDef, ParamKind, Params, RawConfig, Seed, Span,
+};
+
+/// Parameters of the board, the controller and its write cache.
+pub const PARAMS: &[ParamDef] = &[
+    text("drive.summary", "", "what drive this is"),
+    int("drive.channels", 1, 64, None, "channels"),
+    int("drive.ways", 1, 64, None, "packages (chip enables) on a channel"),
+    int("drive.dies", 1, 16, None, "dies in a package"),
+    int("drive.planes", 1, 16, None, "planes in a die"),
+    int("drive.blocks", 1, 1 << 20, None, "erase blocks in a plane"),
+    int("drive.pages", 1, 1 << 16, None, "pages in an erase block"),
+    ParamDef { key: "drive.page_bytes", kind: ParamKind::Bytes(512, 1 << 20), default: None, doc: "data bytes of a page" },
+    ParamDef { key: "drive.spare_bytes", kind: ParamKind::Bytes(16, 1 << 16), default: None, doc: "spare bytes of a page" },
+    ParamDef { key: "drive.cell", kind: ParamKind::Choice(&["slc", "mlc", "tlc"]), default: None, doc: "bits a cell" },
+    int("drive.frame_channels", 1, 64, Some("1"), "channels under one program unit (superpage)"),
+    int("drive.frame_ways", 1, 64, Some("1"), "ways under one program unit (superpage)"),
+    int("drive.frame_dies", 1, 16, Some("1"), "dies of a package under one program unit (superpage)"),
+    int("drive.frame_planes", 1, 16, Some("1"), "planes under one program unit (multi-plane operations)"),
+    text("drive.allocation", "CWDP", "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter changes fastest; 24 orders"),
+    int("drive.logical_pages", 0, u32::MAX as u64 - 64, Some("0"), "mapping units that the drive exports; 0: from drive.over_provisioning"),
+    ParamDef {
+        key: "drive.over_provisioning",
+        kind: ParamKind::Ratio(0.0, 1000.0),
+        default: Some("0.07"),
+        doc: "(physical - logical) / logical capacity; ignored when drive.logical_pages is given",
+    },
+    ParamDef {
+        key: "cache.mode",
+        kind: ParamKind::Choice(&["write-back", "write-through"]),
+        default: Some("write-back"),
+        doc: "`write-back`: a write completes when it is in the cache; `write-through`: when it is on flash, and a frame that \
+              it does not fill is padded",
+    },
+    ParamDef { key: "cache.bytes", kind: ParamKind::Bytes(0, 1 << 40), default: Some("1MiB"), doc: "size of the write cache" },
+    ParamDef {
+        key: "cache.high",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.75"),
+        doc: "share of the cache above which the least recently written units leave",
+    },
+    ParamDef { key: "cache.low", kind: ParamKind::Ratio(0.0, 1.0), default: Some("0.5"), doc: "share at which they stop leaving" },
+    ParamDef {
+        key: "host.command_time",
+        kind: ParamKind::Time,
+        default: Some("0"),
+        doc: "the controller's fixed time for a command, before anything else",
+    },
+    int("host.queue_depth", 1, 1 << 16, Some("32"), "commands that the drive accepts before the first completes"),
+    ParamDef {
+        key: "host.idle_after",
+        kind: ParamKind::Time,
+        default: Some("100ms"),
+        doc: "without a command for so long, the drive begins background work",
+    },
+];
+
+const fn int(key: &'static str, low: u64, high: u64, default: Option<&'static str>, doc: &'static str) -> ParamDef {
+    ParamDef { key, kind: ParamKind::Int(low, high), default, doc }
+}
+
+const fn text(key: &'static str, default: &'static str, doc: &'static str) -> ParamDef {
+    ParamDef { key, kind: ParamKind::Text, default: Some(default), doc }
+}
+
+/// Parameters that every drive has, whatever its scheme.
+pub fn common_params() -> Vec<&'static ParamDef> {
+    [PARAMS, flashatlas_nand::PARAMS, flashatlas_timing::PARAMS, flashatlas_ftl::PARAMS].into_iter().flatten().collect()
+}
+
+/// A drive's configuration, checked.
+#[derive(Clone, Debug)]
+pub struct DriveConfig {
+    /// Preset or file.
+    pub name: String,
+    /// Checked values.
+    pub params: Params,
+}
+
+impl DriveConfig {
+    /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it may build on a preset
+    /// with `drive.base = "…"`). Then apply `settings` of the form `key=value`.
+    ///
+    /// # Errors
+    /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that cannot work.
+    pub fn load(name: &str, file: Option<&str>, settings: &[String]) -> Result<DriveConfig, ConfigError> {
+        let mut raw = match file {
+            None => DriveConfig::from_preset_text(preset_by_name(name)?.toml, &format!("devices/{name}.toml"))?,
+            Some(text) => {
+                let over = RawConfig::from_toml(text, name)?;
+                match over.text("drive.base").map(str::to_owned) {
+                    None => over,
+                    Some(base) => {
+                        let preset = preset_by_name(&base).map_err(|e| e.at(name))?;
+                        let mut raw = DriveConfig::from_preset_text(preset.toml, &format!("devices/{base}.toml"))?;
+                        raw.overlay(over);
+                        raw.remove("drive.base");
+                        raw
+                    }
+                }
+            }
+        };
+        for setting in settings {
+            let (key, value) = setting.split_once('=').ok_or_else(|| {
+                ConfigError::new(setting.as_str(), "expected key=value, such as ftl.victim=cost-benefit").at("--set")
+            })?;
+            raw.set(key.trim(), value.trim(), "--set");
+        }
+        let config = DriveConfig { name: name.to_owned(), params: resolve(&raw)? };
+        config.layout()?;
+        Ok(config)
+    }
+
+    /// Read a preset: every number must name its source.
+    ///
+    /// # Errors
+    /// Syntax, and the first number without a source.
+    pub fn from_preset_text(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
+        let raw = RawConfig::from_toml(text, file)?;
+        match raw.without_source(&["drive.summary"]) {
+            None => Ok(raw),
+            Some((key, place)) => {
+                Err(ConfigError::new(key, "a preset's number needs a source: { value = …, source = \"…\" }").at(place))
+            }
+        }
+    }
+
+    /// The layout that the parameters describe, checked against the scheme.
+    ///
+    /// # Errors
+    /// Shapes that do not fit each other, and more logical pages than the scheme can keep.
+    pub fn layout(&self) -> Result<Layout, ConfigError> {
+        let p = &self.params;
+        let geometry = Geometry {
+            channels: p.u32("drive.channels"),
+            ways: p.u32("drive.ways"),
+            dies: p.u32("drive.dies"),
+            planes: p.u32("drive.planes"),
+            blocks: p.u32("drive.blocks"),
+            pages: p.u32("drive.pages"),
+            page_bytes: p.u32("drive.page_bytes"),
+            spare_bytes: p.u32("drive.spare_bytes"),
+            cell: match p.text("drive.cell") {
+                "slc" => Cell::Slc,
+                "mlc" => Cell::Mlc,
+                _ => Cell::Tlc,
+            },
+        };
+        let span = Span {
+            channels: p.u32("drive.frame_channels"),
+            ways: p.u32("drive.frame_ways"),
+            dies: p.u32("drive.frame_dies"),
+            planes: p.u32("drive.frame_planes"),
+        };
+        let order = p.text("drive.allocation");
+        let order = AllocationOrder::parse(order).ok_or_else(|| {
+            ConfigError::new("drive.allocation", format!("`{order}` is not an order of the four letters C, W, D and P"))
+        })?;
+        let unit = p.u32("map.unit");
+        if unit % flashatlas_types::SECTOR_BYTES != 0 {
+            return Err(ConfigError::new("map.unit", format!("{unit} bytes are no whole number of 512-byte sectors")));
+        }
+        let mut layout = Layout::new(geometry, span, unit, order, 0)?;
+        let physical = u64::from(layout.slots());
+        let logical = match p.int("drive.logical_pages") {
+            0 => (physical as f64 / (1.0 + p.ratio("drive.over_provisioning"))) as u64,
+            given => given,
+        };
+        if logical == 0 || logical > physical {
+            return Err(ConfigError::new(
+                "drive.logical_pages",
+                format!("{logical} mapping units of {unit} bytes; the flash holds {physical}"),
+            ));
+        }
+        layout.logical_units = logical as u32;
+        (scheme_by_name(p.text("ftl.scheme"))?.fits)(p, &layout)?;
+        self.check_cache(&layout)?;
+        Ok(layout)
+    }
+
+    fn check_cache(&self, layout: &Layout) -> Result<(), ConfigError> {
+        let p = &self.params;
+        if p.text("cache.mode") == "write-through" {
+            return Ok(());
+        }
+        // a frame of each lane's frontier may be waiting in page buffers while the cache fills the next one
+        let least = 2 * layout.frame_bytes();
+        if p.int("cache.bytes") < least {
+            return Err(ConfigError::new(
+                "cache.bytes",
+                format!("a write-back cache needs at least two frames, {least} bytes; or use cache.mode = write-through"),
+            ));
+        }
+        if p.ratio("cache.low") > p.ratio("cache.high") {
+            return Err(ConfigError::new("cache.low", "lies above cache.high"));
+        }
+        if layout.unit_sectors() > 128 {
+            return Err(ConfigError::new("map.unit", "the write cache knows the sectors of units up to 64 KiB"));
+        }
+        Ok(())
+    }
+
+    /// Build the drive: blank, at time zero.
+    ///
+    /// # Errors
+    /// What [`DriveConfig::load`] could not know: a spare area that is too small, factory-bad blocks that leave too
+    /// little room.
+    pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
+        Ssd::new(self, seed)
+    }
+
+    /// The whole configuration as `key = value` pairs in the order of their keys.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
+        self.params.iter()
+    }
+}
+
+/// Check `raw` against everything that the drive's parts declare.
+fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
+    let text = |key: &str| raw.text(key).map(str::to_owned);
+    let scheme = scheme_by_name(&text("ftl.scheme").unwrap_or("page".into())).map_err(|e| e.at("--set"))?;
+    let mut defs = common_params();
+    defs.extend((scheme.params)(&text)?);
+    raw.resolve(&defs, |key| owner(key, scheme.name))
+}
+
+/// Which part a key would belong to, were that part in use.
+fn owner(key: &str, scheme: &str) -> Option<String> {
+    let has = |params: &[ParamDef]| params.iter().any(|p| p.key == key);
+    if let Some(v) = flashatlas_ftl::victims::VICTIMS.iter().find(|v| has(v.params)) {
+        return Some(format!("belongs to ftl.victim = {}, which is not in use", v.name));
+    }
+    if let Some(c) = flashatlas_ftl::classifiers::CLASSIFIERS.iter().find(|c| has(c.params)) {
+        return Some(format!("belongs to ftl.classifier = {}, which is not in use", c.name));
+    }
+    let other = SCHEMES.iter().filter(|s| s.name != scheme).find(|s| {
+        (s.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == key))
+    })?;
+    Some(format!("belongs to ftl.scheme = {}; the scheme here is {scheme}", other.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(name: &str, settings: &[&str]) -> String {
+        let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+        DriveConfig::load(name, None, &settings).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(error("tinny", &[]).contains("did you mean `tiny`?"));
+        assert!(error("tiny", &["ftl.scheme=pgae"]).contains("did you mean `page`?"));
+        assert!(error("tiny", &["ftl.victm=greedy"]).starts_with("--set: ftl.victm: no such key; did you mean `ftl.victim`?"));
+        assert!(error("tiny", &["ftl.d=3"]).contains("belongs to ftl.victim = d-choices"));
+        assert!(error("tiny", &["ftl.spare_pages=3"]).contains("belongs to ftl.scheme = block"));
+        assert!(error("tiny", &["drive.over_provisioning=0.0001"]).contains("do not fit"));
+        assert!(error("tiny", &["drive.allocation=CWDX"]).contains("C, W, D and P"));
+        assert!(error("tiny", &["drive.logical_pages=4000000000"]).contains("the flash holds"));
+        assert!(error("tiny", &["cache.bytes=1"]).contains("at least two frames"));
+        assert!(error("tiny", &["nonsense"]).contains("expected key=value"));
+    }
+
+    #[test]
+    fn a_file_may_build_on_a_preset() {
+        let config = DriveConfig::load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[]).unwrap();
+        assert_eq!(config.params.int("drive.planes"), 2);
+        assert_eq!(config.params.text("drive.cell"), "slc");
+    }
+}

@@ -1,0 +1,60 @@
+//! The drives that come with the project: `devices/*.toml`, every number with its source.
+
+use flashatlas_types::ConfigError;
+
+/// One preset.
+pub struct Preset {
+    /// Name in `--drive`.
+    pub name: &'static str,
+    /// The file.
+    pub toml: &'static str,
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "tiny", toml: include_str!("../../../devices/tiny.toml") },
+    Preset { name: "mast-4gb", toml: include_str!("../../../devices/mast-4gb.toml") },
+    Preset { name: "jasmine-64gb", toml: include_str!("../../../devices/jasmine-64gb.toml") },
+    Preset { name: "ufs-128gb", toml: include_str!("../../../devices/ufs-128gb.toml") },
+    Preset { name: "superpage-sata", toml: include_str!("../../../devices/superpage-sata.toml") },
+    Preset { name: "tlc-nvme-1tb", toml: include_str!("../../../devices/tlc-nvme-1tb.toml") },
+];
+
+/// The preset called `name`.
+///
+/// # Errors
+/// Unknown names, with those that exist.
+pub fn preset_by_name(name: &str) -> Result<&'static Preset, ConfigError> {
+    PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
+        ConfigError::unknown("drive", "drive", name, &PRESETS.iter().map(|p| p.name).collect::<Vec<_>>())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DriveConfig;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_is_a_preset_that_loads_and_names_its_sources() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../devices");
+        let files: BTreeSet<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|f| f.unwrap().path())
+            .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+            .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(files, PRESETS.iter().map(|p| p.name.to_owned()).collect());
+        for preset in PRESETS {
+            let config = DriveConfig::load(preset.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(config.layout().unwrap_or_else(|e| panic!("{}: {e}", preset.name)).unit_bytes % 512, 0);
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_source_does_not_load() {
+        let error = DriveConfig::from_preset_text("[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n", "x.toml");
+        assert_eq!(error.unwrap_err().to_string(), "x.toml:3:1: drive.ways: a preset's number needs a source: { value = …, source = \"…\" }");
+    }
+}

@@ -1,0 +1,153 @@
+//! The read path: find each unit, read every frame once, send the data to the host as it arrives.
+
+use crate::Reply;
+use crate::controller::{Piece, Ssd, all_sectors, merge_under, pieces};
+use flashatlas_ftl::Place;
+use flashatlas_nand::{Part, Unit};
+use flashatlas_types::{
+    Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
+};
+
+/// Slots of one frame that the command reads together.
+struct Group {
+    frame: FrameId,
+    slots: u64,
+    part: Part,
+    sectors: u32,
+    after: Vec<OpId>,
+}
+
+/// How far back a frame is looked for among those that the command already reads.
+const GROUPS_BACK: usize = 8;
+
+impl Ssd {
+    pub(crate) fn read(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32, reply: &mut Reply) -> Result<(), FtlError> {
+        let command = self.begin();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut waits = vec![command];
+        let mut sectors_at_hand = 0;
+        for piece in pieces(lba, sectors, self.layout.unit_sectors()) {
+            let unit = match self.read_cached(&piece, reply) {
+                true => {
+                    waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));
+                    sectors_at_hand += piece.sectors;
+                    continue;
+                }
+                false => self.read_flash(now, &piece, command, &mut groups)?,
+            };
+            match unit {
+                Found::Nowhere(ready) => {
+                    self.counters.unmapped_units += 1;
+                    waits.push(ready);
+                    sectors_at_hand += piece.sectors;
+                    self.answer(reply, &piece, None);
+                }
+                Found::Buffered(unit, ready) => {
+                    waits.push(ready);
+                    sectors_at_hand += piece.sectors;
+                    self.answer(reply, &piece, Some(&unit));
+                }
+                Found::Flash(unit) => self.answer(reply, &piece, Some(&unit)),
+            }
+        }
+        let mut sent = Vec::with_capacity(groups.len() + 1);
+        for group in &groups {
+            let (frame, slots, part) = (group.frame, group.slots, group.part);
+            let sensed = self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?))?;
+            sent.push(self.send(group.sectors, &[sensed]));
+        }
+        if sectors_at_hand > 0 {
+            sent.push(self.send(sectors_at_hand, &waits));
+        }
+        self.complete(tag, Class::HostRead, &sent);
+        Ok(())
+    }
+
+    fn send(&mut self, sectors: u32, after: &[OpId]) -> OpId {
+        let link = OpKind::Link { inbound: false, bytes: sectors * SECTOR_BYTES };
+        self.plan.push(link, Class::HostRead, after)
+    }
+
+    /// Answer a piece from the write cache, if all its sectors are there.
+    fn read_cached(&mut self, piece: &Piece, reply: &mut Reply) -> bool {
+        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(piece.lpn)) else { return false };
+        if piece.mask() & !entry.present != 0 {
+            return false;
+        }
+        self.counters.cache_read_hits += 1;
+        reply.stamps.push(entry.stamp);
+        if let Some(bytes) = &entry.bytes {
+            reply.bytes.extend_from_slice(&bytes[byte_range(piece)]);
+        }
+        true
+    }
+
+    /// Find a unit on flash or in the FTL's page buffer. Where the cache holds a part of it, the cached unit is made whole.
+    fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Vec<Group>) -> Result<Found, FtlError> {
+        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))?;
+        let unit = match located.place {
+            Place::Nowhere => None,
+            Place::Buffer(unit) => Some(unit),
+            Place::Flash(ppn) => {
+                self.join_group(groups, ppn, piece, [command, located.ready]);
+                let unit = self.medium.unit(ppn)?;
+                if unit.lpn != piece.lpn {
+                    return Err(FtlError::WrongPage { at: ppn, expected: piece.lpn, found: unit.lpn });
+                }
+                let unit = self.complete_cached(piece.lpn, Some(unit))?.expect("a unit was given");
+                return Ok(Found::Flash(unit));
+            }
+        };
+        Ok(match self.complete_cached(piece.lpn, unit)? {
+            None => Found::Nowhere(located.ready),
+            Some(unit) => Found::Buffered(unit, located.ready),
+        })
+    }
+
+    /// The cached unit of a page, made whole with what was found under it; without one, what was found.
+    fn complete_cached(&mut self, lpn: Lpn, found: Option<Unit>) -> Result<Option<Unit>, FtlError> {
+        let all = all_sectors(self.layout.unit_sectors());
+        let Some(mut entry) = self.cache.as_ref().and_then(|c| c.get(lpn)).cloned() else { return Ok(found) };
+        self.assert_base(&entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
+        merge_under(&mut entry, found.as_ref().and_then(|u| u.bytes.as_deref()));
+        let held = self.cache.as_mut().and_then(|c| c.get_mut(lpn)).expect("just seen");
+        held.present = all;
+        held.bytes.clone_from(&entry.bytes);
+        Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) }))
+    }
+
+    fn join_group(&self, groups: &mut Vec<Group>, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
+        let frame = self.layout.frame_of(ppn);
+        let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
+        if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
+            group.slots |= slot;
+            group.part = Part::Whole;
+            group.sectors += piece.sectors;
+            group.after.push(after[1]);
+        } else {
+            let part = Part::Sectors { first: piece.first, count: piece.sectors };
+            groups.push(Group { frame, slots: slot, part, sectors: piece.sectors, after: after.to_vec() });
+        }
+    }
+
+    fn answer(&self, reply: &mut Reply, piece: &Piece, unit: Option<&Unit>) {
+        reply.stamps.push(unit.map_or(Stamp::ZERO, |u| u.stamp));
+        if self.settings.keep_bytes {
+            match unit.and_then(|u| u.bytes.as_deref()) {
+                Some(bytes) => reply.bytes.extend_from_slice(&bytes[byte_range(piece)]),
+                None => reply.bytes.extend(std::iter::repeat_n(0, (piece.sectors * SECTOR_BYTES) as usize)),
+            }
+        }
+    }
+}
+
+enum Found {
+    Nowhere(OpId),
+    Buffered(Unit, OpId),
+    Flash(Unit),
+}
+
+fn byte_range(piece: &Piece) -> std::ops::Range<usize> {
+    let start = (piece.first * SECTOR_BYTES) as usize;
+    start..start + (piece.sectors * SECTOR_BYTES) as usize
+}

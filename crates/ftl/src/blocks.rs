@@ -1,0 +1,196 @@
+//! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks are free.
+
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, LaneId, Layout, Ppn, Violation};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What a block is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Erased, in a free list.
+    Free,
+    /// Being filled.
+    Open,
+    /// Full, or closed early: a candidate for collection.
+    Closed,
+    /// Its valid data is being moved away.
+    Leaving,
+    /// Out of use.
+    Bad,
+}
+
+/// Valid slots and roles of all blocks.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    slots_per_block: u32,
+    bits: Vec<u64>,
+    valid: Vec<u32>,
+    role: Vec<Role>,
+    total: u64,
+}
+
+impl Blocks {
+    /// All blocks of `layout` free, none of their slots valid; bad ones as the medium says.
+    pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
+        Blocks {
+            slots_per_block: layout.slots_per_block,
+            bits: vec![0; (layout.slots() as usize).div_ceil(64) + 1],
+            valid: vec![0; layout.blocks() as usize],
+            role: (0..layout.blocks()).map(|b| if medium.is_bad(BlockId(b)) { Role::Bad } else { Role::Free }).collect(),
+            total: 0,
+        }
+    }
+
+    /// What a block is.
+    #[inline]
+    pub fn role(&self, block: BlockId) -> Role {
+        self.role[block.0 as usize]
+    }
+
+    /// Give a block a role.
+    #[inline]
+    pub fn set_role(&mut self, block: BlockId, role: Role) {
+        self.role[block.0 as usize] = role;
+    }
+
+    /// Valid slots of a block.
+    #[inline]
+    pub fn valid(&self, block: BlockId) -> u32 {
+        self.valid[block.0 as usize]
+    }
+
+    /// Valid slots of consecutive blocks, as a lane has them.
+    pub fn valid_of(&self, layout: &Layout, lane: LaneId) -> &[u32] {
+        let n = layout.blocks_per_lane as usize;
+        &self.valid[lane.0 as usize * n..][..n]
+    }
+
+    /// Valid slots of the drive.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether a slot holds the newest version of its page.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.bits[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// A slot was programmed with the newest version of a page.
+    ///
+    /// # Panics
+    /// When it is valid already.
+    #[inline]
+    pub fn set_valid(&mut self, ppn: Ppn) {
+        let word = &mut self.bits[ppn.0 as usize / 64];
+        assert!(*word >> (ppn.0 % 64) & 1 == 0, "slot {ppn} becomes valid twice");
+        *word |= 1 << (ppn.0 % 64);
+        self.valid[(ppn.0 / self.slots_per_block) as usize] += 1;
+        self.total += 1;
+    }
+
+    /// A slot holds nothing that is needed any more. Returns its block and the valid slots left there.
+    ///
+    /// # Panics
+    /// When it was not valid.
+    #[inline]
+    pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
+        let word = &mut self.bits[ppn.0 as usize / 64];
+        assert!(*word >> (ppn.0 % 64) & 1 == 1, "slot {ppn} becomes invalid twice");
+        *word &= !(1 << (ppn.0 % 64));
+        let block = ppn.0 / self.slots_per_block;
+        let valid = &mut self.valid[block as usize];
+        *valid -= 1;
+        self.total -= 1;
+        (BlockId(block), *valid)
+    }
+
+    /// Bit `i` is set when slot `first + i` is valid, for `count` (at most 64) slots.
+    #[inline]
+    pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
+        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
+        let mut mask = self.bits[word] >> shift;
+        if shift != 0 {
+            mask |= self.bits[word + 1] << (64 - shift);
+        }
+        if count == 64 { mask } else { mask & ((1 << count) - 1) }
+    }
+
+    /// Counts agree with bits, and only blocks in use hold valid slots.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
+        for id in 0..layout.blocks() {
+            let block = BlockId(id);
+            let first = layout.block_slot(block).0;
+            let bits = (first..first + layout.slots_per_block).filter(|&s| self.is_valid(Ppn(s))).count();
+            Violation::unless(bits == self.valid(block) as usize, "a block's count equals its valid bits", || {
+                format!("block {id}: count {}, bits {bits}", self.valid(block))
+            })?;
+            let empty = matches!(self.role(block), Role::Free | Role::Bad);
+            Violation::unless(!empty || bits == 0, "a free or bad block holds nothing valid", || {
+                format!("block {id} is {:?} with {bits} valid slots", self.role(block))
+            })?;
+            let erased = medium.write_pointer(block) == 0;
+            Violation::unless(self.role(block) != Role::Free || erased, "a free block is erased", || {
+                format!("block {id}, write pointer {}", medium.write_pointer(block))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The erased blocks of a lane.
+#[derive(Clone, Debug)]
+pub enum FreeBlocks {
+    /// Least worn first: dynamic wear levelling.
+    LeastWorn(BinaryHeap<Reverse<(u32, BlockId)>>),
+    /// Longest free first.
+    Oldest(VecDeque<BlockId>),
+}
+
+impl FreeBlocks {
+    /// An empty list.
+    pub fn new(least_worn: bool) -> FreeBlocks {
+        if least_worn { FreeBlocks::LeastWorn(BinaryHeap::new()) } else { FreeBlocks::Oldest(VecDeque::new()) }
+    }
+
+    /// Add an erased block.
+    pub fn push(&mut self, block: BlockId, erases: u32) {
+        match self {
+            FreeBlocks::LeastWorn(heap) => heap.push(Reverse((erases, block))),
+            FreeBlocks::Oldest(queue) => queue.push_back(block),
+        }
+    }
+
+    /// Take the next block.
+    pub fn pop(&mut self) -> Option<BlockId> {
+        match self {
+            FreeBlocks::LeastWorn(heap) => heap.pop().map(|Reverse((_, block))| block),
+            FreeBlocks::Oldest(queue) => queue.pop_front(),
+        }
+    }
+
+    /// Blocks in the list.
+    pub fn len(&self) -> u32 {
+        match self {
+            FreeBlocks::LeastWorn(heap) => heap.len() as u32,
+            FreeBlocks::Oldest(queue) => queue.len() as u32,
+        }
+    }
+
+    /// No blocks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The blocks, in no particular order.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = BlockId> + '_> {
+        match self {
+            FreeBlocks::LeastWorn(heap) => Box::new(heap.iter().map(|Reverse((_, block))| *block)),
+            FreeBlocks::Oldest(queue) => Box::new(queue.iter().copied()),
+        }
+    }
+}

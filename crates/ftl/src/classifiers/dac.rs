@@ -1,0 +1,40 @@
+//! Dynamic dAta Clustering: a page climbs one region at each update and sinks one at each collection.
+
+use super::{Classifier, ClassifierDef};
+use crate::MemoryUse;
+use flashatlas_types::{Lpn, MemoryKind};
+
+pub const DEF: ClassifierDef = ClassifierDef {
+    name: "dac",
+    summary: "one region up at each update, one down at each collection",
+    paper: "Chiang, Lee and Chang, Using Data Clustering to Improve Cleaning Performance for Flash Memory (1999)",
+    params: &[],
+    build: |_, units, streams| Box::new(Dac { region: vec![UNWRITTEN; units as usize], streams: streams as u8 }),
+};
+
+const UNWRITTEN: u8 = u8::MAX;
+
+struct Dac {
+    region: Vec<u8>,
+    streams: u8,
+}
+
+impl Classifier for Dac {
+    fn written(&mut self, lpn: Lpn) -> u32 {
+        let region = &mut self.region[lpn.0 as usize];
+        *region = if *region == UNWRITTEN { 0 } else { (*region + 1).min(self.streams - 1) };
+        u32::from(*region)
+    }
+
+    fn moved(&mut self, lpn: Lpn) -> u32 {
+        let region = &mut self.region[lpn.0 as usize];
+        *region = if *region == UNWRITTEN { 0 } else { region.saturating_sub(1) };
+        u32::from(*region)
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let bits = u64::from(u8::BITS - (self.streams - 1).leading_zeros()).max(1);
+        let bytes = (self.region.len() as u64 * bits).div_ceil(8);
+        vec![MemoryUse { table: "DAC regions", memory: MemoryKind::Dram, bytes }]
+    }
+}

@@ -1,0 +1,95 @@
+//! Two LRU lists: a page that is written while it stands in the candidate list is hot.
+
+use super::{Classifier, ClassifierDef};
+use crate::MemoryUse;
+use flashatlas_types::{Lpn, MemoryKind, ParamDef, ParamKind};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+pub const DEF: ClassifierDef = ClassifierDef {
+    name: "two-lru",
+    summary: "hot when written again while in the candidate list; uses two streams",
+    paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems (RTAS 2002)",
+    params: &[
+        ParamDef {
+            key: "ftl.hot_pages",
+            kind: ParamKind::Int(1, 1 << 30),
+            default: Some("4096"),
+            doc: "pages in the hot list",
+        },
+        ParamDef {
+            key: "ftl.candidate_pages",
+            kind: ParamKind::Int(1, 1 << 30),
+            default: Some("4096"),
+            doc: "pages in the candidate list",
+        },
+    ],
+    build: |params, _, streams| {
+        Box::new(TwoLru {
+            hot: Lru::new(params.int("ftl.hot_pages")),
+            candidates: Lru::new(params.int("ftl.candidate_pages")),
+            hot_stream: streams.min(2) - 1,
+        })
+    },
+};
+
+struct TwoLru {
+    hot: Lru,
+    candidates: Lru,
+    hot_stream: u32,
+}
+
+/// Pages in the order of their last use, up to a limit. The hash map is only looked up, never iterated.
+struct Lru {
+    limit: u64,
+    used_at: FxHashMap<Lpn, u64>,
+    order: BTreeMap<u64, Lpn>,
+    uses: u64,
+}
+
+impl Lru {
+    fn new(limit: u64) -> Lru {
+        Lru { limit, used_at: FxHashMap::default(), order: BTreeMap::new(), uses: 0 }
+    }
+
+    fn remove(&mut self, lpn: Lpn) -> bool {
+        self.used_at.remove(&lpn).is_some_and(|at| self.order.remove(&at).is_some())
+    }
+
+    /// Put a page in front; returns the one that falls off the end.
+    fn put(&mut self, lpn: Lpn) -> Option<Lpn> {
+        self.remove(lpn);
+        self.uses += 1;
+        self.used_at.insert(lpn, self.uses);
+        self.order.insert(self.uses, lpn);
+        if self.order.len() as u64 <= self.limit {
+            return None;
+        }
+        let (_, last) = self.order.pop_first()?;
+        self.used_at.remove(&last);
+        Some(last)
+    }
+}
+
+impl Classifier for TwoLru {
+    fn written(&mut self, lpn: Lpn) -> u32 {
+        if self.hot.used_at.contains_key(&lpn) || self.candidates.remove(lpn) {
+            if let Some(cooled) = self.hot.put(lpn) {
+                self.candidates.put(cooled);
+            }
+            return self.hot_stream;
+        }
+        self.candidates.put(lpn);
+        0
+    }
+
+    fn moved(&mut self, lpn: Lpn) -> u32 {
+        if self.hot.used_at.contains_key(&lpn) { self.hot_stream } else { 0 }
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        // an entry: page number and two links of 4 bytes
+        let bytes = (self.hot.limit + self.candidates.limit) * 12;
+        vec![MemoryUse { table: "two LRU lists", memory: MemoryKind::Dram, bytes }]
+    }
+}

@@ -1,0 +1,127 @@
+//! Flash translation layers: schemes that turn logical pages into physical ones, with their map stores, victim policies
+//! and classifiers. Each of those is a registry: one file, one line.
+//!
+//! A scheme decides at once and keeps no time: it changes its tables, and asks [`flashatlas_nand::Flash`] for operations
+//! that land in the plan of the request. A power cut, when one is injected, is an error that travels up through `?`.
+
+pub mod blocks;
+pub mod classifiers;
+pub mod maps;
+pub mod report;
+pub mod schemes;
+pub mod victims;
+
+pub use report::{FtlReport, MapCounters, MemoryUse, MergeCounters};
+pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
+
+use flashatlas_nand::{Flash, Medium, Unit};
+use flashatlas_types::{Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation};
+
+/// Parameters that every scheme understands.
+pub const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.scheme",
+        kind: ParamKind::Name(|| SCHEMES.iter().map(|s| s.name).collect()),
+        default: Some("page"),
+        doc: "the mapping scheme",
+    },
+    ParamDef {
+        key: "map.unit",
+        kind: ParamKind::Bytes(512, 64 << 10),
+        default: None,
+        doc: "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* say of which dies)",
+    },
+    ParamDef {
+        key: "map.entry_bytes",
+        kind: ParamKind::Int(4, 8),
+        default: Some("4"),
+        doc: "bytes of a map entry in the drive's own memory, for the memory report",
+    },
+];
+
+/// What a scheme works with during one call.
+pub struct Cx<'a> {
+    /// The medium and the plan.
+    pub flash: Flash<'a>,
+    /// Simulated time at which the request was submitted.
+    pub now: Ps,
+    /// Every operation with a smaller number is complete.
+    pub oldest_unfinished: OpId,
+    /// Programs that took host data to flash, in order.
+    pub programmed: &'a mut Vec<Programmed>,
+}
+
+/// A program that took host data to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Programmed {
+    /// The operation; [`OpId::NONE`] where a unit was replaced in the page buffer before it went out.
+    pub op: OpId,
+    /// Mapping units of host data in it.
+    pub units: u32,
+}
+
+/// Where the newest version of a logical page is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// Nobody wrote it, or it was trimmed: it reads as zeros.
+    Nowhere,
+    /// On flash.
+    Flash(Ppn),
+    /// In the page buffer of the scheme, waiting for the rest of its frame.
+    Buffer(Unit),
+}
+
+/// Answer to [`Ftl::locate`].
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// Where the page is.
+    pub place: Place,
+    /// The map access that a read must wait for.
+    pub ready: OpId,
+}
+
+/// A flash translation layer.
+pub trait Ftl: Send {
+    /// Find the newest version of a page. Costs map accesses, no data read.
+    ///
+    /// # Errors
+    /// When the map itself cannot be read.
+    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError>;
+
+    /// Write consecutive logical pages of one request. Units may stay in the page buffer until a frame is full;
+    /// programs that take them out are appended to [`Cx::programmed`]. Programs wait for `after`.
+    ///
+    /// # Errors
+    /// [`FtlError::NoSpace`] when collection cannot free a block.
+    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError>;
+
+    /// Forget a page.
+    ///
+    /// # Errors
+    /// When the map cannot be updated.
+    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError>;
+
+    /// Bring everything that is buffered to flash, padding frames where needed.
+    ///
+    /// # Errors
+    /// As [`Ftl::write`].
+    fn flush(&mut self, cx: &mut Cx<'_>, cause: Cause) -> Result<(), FtlError>;
+
+    /// Do one small piece of background work, if there is any worth doing; whether it did.
+    ///
+    /// # Errors
+    /// As [`Ftl::write`].
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
+
+    /// The O(n) rules of the scheme's tables against the medium.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check(&self, medium: &Medium) -> Result<(), Violation>;
+
+    /// Counters and table sizes.
+    fn report(&self) -> FtlReport;
+
+    /// Set the counters of [`Ftl::report`] to zero; table sizes stay.
+    fn reset_counters(&mut self);
+}

@@ -1,0 +1,376 @@
+//! The block-mapped FTL (spec A1 and A1'): a logical block stands in one physical block, page `i` at offset `i`.
+//!
+//! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are copied to a new
+//! block together with the new page, and the old block is erased. With spare pages (Shinohara) an update first goes to
+//! the next spare page of the same block; only when none is left the block is rewritten.
+
+use super::SchemeDef;
+use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, MergeCounters, Place, Programmed};
+use flashatlas_nand::{Medium, Part, ProgramOrder, Unit};
+use flashatlas_types::{
+    BlockId, Cause, Class, ConfigError, FtlError, LaneId, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
+    ParamKind, Params, Ppn, Violation,
+};
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "block",
+    summary: "block mapping: a page keeps its offset; updates rewrite the block",
+    paper: "spec A1; with spare pages Shinohara, US 5,905,993 (1999)",
+    params: |_| Ok(PARAMS.iter().collect()),
+    fits,
+    mount: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+};
+
+const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.spare_pages",
+        kind: ParamKind::Int(0, 1 << 16),
+        default: Some("0"),
+        doc: "pages of each block kept for updates of its other pages (Shinohara: 8 of 64)",
+    },
+    ParamDef {
+        key: "ftl.coalesce",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "pages of one request that fall into one block share one rewrite",
+    },
+    ParamDef {
+        key: "ftl.wear_dynamic",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+    },
+];
+
+/// Blocks of a lane that rewrites need: the new block is filled before the old one is erased.
+const RESERVE: u32 = 1;
+
+/// Logical pages in a block: all but the spare ones.
+fn main_pages(params: &Params, layout: &Layout) -> u32 {
+    layout.frames_per_block.saturating_sub(params.u32("ftl.spare_pages"))
+}
+
+fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    if layout.slots_per_frame != 1 {
+        return Err(ConfigError::new(
+            "map.unit",
+            format!(
+                "block mapping keeps a page at its offset: the unit must be the whole frame ({} bytes), not {}",
+                layout.frame_bytes(),
+                layout.unit_bytes
+            ),
+        ));
+    }
+    let main = main_pages(params, layout);
+    if main == 0 {
+        return Err(ConfigError::new("ftl.spare_pages", format!("must be below the {} pages of a block", layout.frames_per_block)));
+    }
+    let room = u64::from(layout.blocks_per_lane.saturating_sub(RESERVE)) * u64::from(main) * u64::from(layout.lanes);
+    if u64::from(layout.logical_units.div_ceil(main)) * u64::from(main) > room {
+        return Err(ConfigError::new(
+            "drive.over_provisioning",
+            format!(
+                "{} logical pages do not fit: {} blocks in each of {} lanes, {RESERVE} of them for rewrites, hold {room}",
+                layout.logical_units, layout.blocks_per_lane, layout.lanes
+            ),
+        ));
+    }
+    Ok(())
+}
+
+struct BlockMapped {
+    layout: Layout,
+    /// Logical pages in a block.
+    main: u32,
+    coalesce: bool,
+    any_order: bool,
+    /// Physical block of each logical block.
+    map: Vec<Option<BlockId>>,
+    /// Newest version of each page. A drive without spare pages needs only `map`; this is how the simulator knows
+    /// without reading spare areas, and how it knows trimmed pages.
+    newest: Vec<Ppn>,
+    blocks: Blocks,
+    free: Vec<FreeBlocks>,
+    report: FtlReport,
+    merges: MergeCounters,
+}
+
+impl BlockMapped {
+    /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical blocks: page by page
+    /// the version programmed last is valid, and the fuller block is kept once the next write rewrites it.
+    fn mount(params: &Params, cx: &mut Cx<'_>) -> Result<BlockMapped, FtlError> {
+        let medium = &*cx.flash.medium;
+        let layout = medium.layout().clone();
+        let main = main_pages(params, &layout);
+        let mut ftl = BlockMapped {
+            main,
+            coalesce: params.flag("ftl.coalesce"),
+            any_order: medium.rules().order == ProgramOrder::Any,
+            map: vec![None; layout.logical_units.div_ceil(main) as usize],
+            newest: vec![Ppn::NONE; layout.logical_units as usize],
+            blocks: Blocks::new(&layout, medium),
+            free: vec![FreeBlocks::new(params.flag("ftl.wear_dynamic")); layout.lanes as usize],
+            report: FtlReport::default(),
+            merges: MergeCounters::default(),
+            layout,
+        };
+        for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+            if medium.write_pointer(block) == 0 {
+                ftl.free[ftl.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
+                continue;
+            }
+            ftl.blocks.set_role(block, Role::Open);
+            for index in 0..medium.write_pointer(block) {
+                let frame = ftl.layout.frame_in(block, index);
+                let Ok(sequence) = medium.frame_sequence(frame) else { continue };
+                let ppn = ftl.layout.first_slot(frame);
+                let lpn = medium.lpn(ppn)?;
+                if lpn.0 >= ftl.layout.logical_units {
+                    continue;
+                }
+                if let Some(other) = ftl.newest[lpn.0 as usize].mapped() {
+                    if medium.frame_sequence(ftl.layout.frame_of(other))? > sequence {
+                        continue;
+                    }
+                    ftl.blocks.invalidate(other);
+                }
+                ftl.newest[lpn.0 as usize] = ppn;
+                ftl.blocks.set_valid(ppn);
+                ftl.map[(lpn.0 / main) as usize] = Some(block);
+            }
+        }
+        ftl.reclaim_leftovers(cx)?;
+        Ok(ftl)
+    }
+
+    /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks without any valid page
+    /// are erased.
+    fn reclaim_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        for block in (0..self.layout.blocks()).map(BlockId) {
+            if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
+                self.retire(cx, block, &[], Cause::Recovery)?;
+            }
+        }
+        for lbn in 0..self.map.len() as u32 {
+            let home = self.map[lbn as usize];
+            let elsewhere = self.pages(lbn).any(|l| {
+                self.newest[l as usize].mapped().is_some_and(|p| Some(self.layout.block_of(p)) != home)
+            });
+            if elsewhere {
+                self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Logical pages of a logical block.
+    fn pages(&self, lbn: u32) -> std::ops::Range<u32> {
+        lbn * self.main..((lbn + 1) * self.main).min(self.layout.logical_units)
+    }
+
+    fn take_free(&mut self, lbn: u32) -> Result<BlockId, FtlError> {
+        let lanes = self.layout.lanes;
+        let block = (0..lanes).find_map(|i| self.free[((lbn + i) % lanes) as usize].pop());
+        let block = block.ok_or_else(|| FtlError::NoSpace {
+            free_blocks: 0,
+            valid_units: self.blocks.total(),
+            physical_units: u64::from(self.layout.slots()),
+        })?;
+        self.blocks.set_role(block, Role::Open);
+        Ok(block)
+    }
+
+    fn retire(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
+        match cx.flash.erase(block, cause, after) {
+            Ok(_) => {
+                self.blocks.set_role(block, Role::Free);
+                self.free[self.layout.lane_of(block).0 as usize].push(block, cx.flash.medium.erases(block));
+            }
+            Err(MediumError::EraseFailed(_)) => {
+                self.blocks.set_role(block, Role::Bad);
+                self.report.retired_blocks += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// The frame of `block` at which page `lpn` can be programmed now, without a rewrite.
+    fn in_place(&self, medium: &Medium, block: BlockId, lpn: Lpn) -> Option<u32> {
+        let erased = |index: u32| {
+            let state = medium.state(self.layout.frame_in(block, index));
+            state == flashatlas_nand::FrameState::Erased && (self.any_order || index >= medium.write_pointer(block))
+        };
+        let offset = lpn.0 % self.main;
+        if erased(offset) {
+            return Some(offset);
+        }
+        (self.main..self.layout.frames_per_block).find(|&spare| erased(spare))
+    }
+
+    fn program(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        index: u32,
+        unit: &Unit,
+        cause: Cause,
+        after: &[OpId],
+    ) -> OpId {
+        let frame = self.layout.frame_in(block, index);
+        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, after);
+        let newest = &mut self.newest[unit.lpn.0 as usize];
+        if let Some(old) = newest.mapped() {
+            self.blocks.invalidate(old);
+        }
+        *newest = ppn;
+        self.blocks.set_valid(ppn);
+        op
+    }
+
+    /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what it replaces.
+    fn rewrite(&mut self, cx: &mut Cx<'_>, lbn: u32, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        let new = self.take_free(lbn)?;
+        let mut old: Vec<BlockId> = self.map[lbn as usize].into_iter().collect();
+        let mut done = Vec::new();
+        for lpn in self.pages(lbn) {
+            let index = lpn - lbn * self.main;
+            if let Some(unit) = run.iter().find(|u| u.lpn.0 == lpn) {
+                let op = self.program(cx, new, index, unit, cause, after);
+                cx.programmed.push(Programmed { op, units: 1 });
+                done.push(op);
+            } else if let Some(from) = self.newest[lpn as usize].mapped() {
+                let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, Cause::Merge, &[])?;
+                let unit = cx.flash.medium.unit(from)?;
+                if unit.lpn.0 != lpn {
+                    return Err(FtlError::WrongPage { at: from, expected: Lpn(lpn), found: unit.lpn });
+                }
+                let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
+                done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed]));
+                self.merges.copies += 1;
+                if !old.contains(&self.layout.block_of(from)) {
+                    old.push(self.layout.block_of(from));
+                }
+            }
+        }
+        self.map[lbn as usize] = Some(new);
+        if !old.is_empty() {
+            self.merges.full += 1;
+        }
+        for block in old {
+            if self.blocks.valid(block) == 0 {
+                self.retire(cx, block, &done, if cause == Cause::Recovery { cause } else { Cause::Merge })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Write pages of one logical block.
+    fn write_block(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        let lbn = run[0].lpn.0 / self.main;
+        if self.map[lbn as usize].is_none() {
+            self.map[lbn as usize] = Some(self.take_free(lbn)?);
+        }
+        for (i, unit) in run.iter().enumerate() {
+            let block = self.map[lbn as usize].expect("mapped above");
+            match self.in_place(cx.flash.medium, block, unit.lpn) {
+                Some(index) => {
+                    let op = self.program(cx, block, index, unit, cause, after);
+                    cx.programmed.push(Programmed { op, units: 1 });
+                }
+                None if self.coalesce => return self.rewrite(cx, lbn, &run[i..], cause, after),
+                None => self.rewrite(cx, lbn, &run[i..=i], cause, after)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ftl for BlockMapped {
+    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+        self.report.map.lookups += 1;
+        self.report.map.hits += 1;
+        let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes: 4, write: false };
+        let ready = cx.flash.plan.push(access, Class::Map, &[]);
+        let place = self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash);
+        Ok(Located { place, ready })
+    }
+
+    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        let arrived = [cx.flash.plan.join(cause.class(false), after)];
+        let main = self.main;
+        let same_block = |a: &Unit, b: &Unit| a.lpn.0 / main == b.lpn.0 / main;
+        run.chunk_by(same_block).try_for_each(|part| self.write_block(cx, part, cause, &arrived))
+    }
+
+    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+        let newest = &mut self.newest[lpn.0 as usize];
+        let Some(old) = newest.mapped() else { return Ok(()) };
+        *newest = Ppn::NONE;
+        let (block, valid) = self.blocks.invalidate(old);
+        if valid == 0 {
+            self.map[(lpn.0 / self.main) as usize] = None;
+            self.retire(cx, block, &[], Cause::Merge)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, _: &mut Cx<'_>, _: Cause) -> Result<(), FtlError> {
+        Ok(())
+    }
+
+    fn idle(&mut self, _: &mut Cx<'_>) -> Result<bool, FtlError> {
+        Ok(false)
+    }
+
+    fn check(&self, medium: &Medium) -> Result<(), Violation> {
+        medium.check()?;
+        self.blocks.check(&self.layout, medium)?;
+        let mut mapped = 0;
+        for (lpn, ppn) in self.newest.iter().enumerate() {
+            let Some(ppn) = ppn.mapped() else { continue };
+            mapped += 1;
+            let (block, offset) = (self.layout.block_of(ppn), ppn.0 % self.layout.slots_per_block);
+            let home = self.map[lpn / self.main as usize];
+            Violation::unless(home == Some(block), "a page stands in its logical block's physical block", || {
+                format!("page {lpn}: {block}, map {home:?}")
+            })?;
+            let at_home = offset == lpn as u32 % self.main || offset >= self.main;
+            Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
+                format!("page {lpn} at offset {offset}")
+            })?;
+            let found = medium.lpn(ppn);
+            Violation::unless(found == Ok(Lpn(lpn as u32)), "the spare area of a mapped slot names its page", || {
+                format!("page {lpn}, slot {ppn}: {found:?}")
+            })?;
+        }
+        let valid = self.blocks.total();
+        Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
+        let open = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == Role::Open).count();
+        let homes = self.map.iter().flatten().count();
+        Violation::unless(open == homes, "every block in use is some logical block's", || format!("{open} in use, {homes} mapped"))?;
+        let listed: u32 = self.free.iter().map(FreeBlocks::len).sum();
+        let free = (0..self.layout.lanes)
+            .flat_map(|l| self.layout.lane_blocks(LaneId(l)))
+            .filter(|&b| self.blocks.role(b) == Role::Free)
+            .count();
+        Violation::unless(free == listed as usize, "every free block is listed", || format!("{free} free, {listed} listed"))
+    }
+
+    fn report(&self) -> FtlReport {
+        let mut report = self.report.clone();
+        report.merges = Some(self.merges);
+        let entries = self.map.len() as u64;
+        report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
+        report.approximations.push(
+            "block: which pages of a block are valid is known at no cost; a drive would read spare areas or keep a bitmap",
+        );
+        report
+    }
+
+    fn reset_counters(&mut self) {
+        self.report = FtlReport { retired_blocks: self.report.retired_blocks, ..FtlReport::default() };
+        self.merges = MergeCounters::default();
+    }
+}

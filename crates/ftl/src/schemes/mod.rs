@@ -1,0 +1,77 @@
+//! The mapping schemes.
+
+mod block;
+mod page;
+
+use crate::{Cx, Ftl};
+use flashatlas_types::{ConfigError, FtlError, Layout, ParamDef, Params, Seed};
+
+/// One scheme of the registry.
+pub struct SchemeDef {
+    /// Name in `ftl.scheme`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// Its parameters under these parameter values (a scheme with parts has theirs, too).
+    pub params: fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>,
+    /// Whether the layout can work, before anything is built; the logical capacity is part of the layout.
+    pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
+    /// Rebuild the scheme's tables from the medium. Formatting is mounting a blank medium.
+    pub mount: fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>,
+}
+
+/// All schemes.
+pub const SCHEMES: &[SchemeDef] = &[page::DEF, block::DEF];
+
+/// The scheme called `name`.
+///
+/// # Errors
+/// Unknown names, with those that exist.
+pub fn scheme_by_name(name: &str) -> Result<&'static SchemeDef, ConfigError> {
+    by_name(SCHEMES, |s| s.name, "ftl.scheme", "scheme", name)
+}
+
+/// Look a name up in a registry.
+pub(crate) fn by_name<T>(
+    all: &'static [T],
+    name_of: fn(&T) -> &'static str,
+    key: &str,
+    what: &str,
+    name: &str,
+) -> Result<&'static T, ConfigError> {
+    all.iter()
+        .find(|entry| name_of(entry) == name)
+        .ok_or_else(|| ConfigError::unknown(key, what, name, &all.iter().map(name_of).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// A registry file that nobody lists is dead code: every file of a registry's folder is one of its modules.
+    #[test]
+    fn every_file_is_registered() {
+        let registries: [(&str, &[&str], BTreeSet<String>); 4] = [
+            ("schemes", &[], super::SCHEMES.iter().map(|s| s.name.replace('-', "_")).collect()),
+            ("victims", &["tournament"], crate::victims::VICTIMS.iter().map(|v| v.name.replace('-', "_")).collect()),
+            ("maps", &[], crate::maps::MAPS.iter().map(|m| m.name.replace('-', "_")).collect()),
+            ("classifiers", &[], crate::classifiers::CLASSIFIERS.iter().map(|c| c.name.replace('-', "_")).collect()),
+        ];
+        for (folder, helpers, mut names) in registries {
+            if names.remove("d_choices") {
+                names.insert("dchoices".into());
+            }
+            let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder);
+            let files: BTreeSet<String> = std::fs::read_dir(dir)
+                .unwrap()
+                .map(|f| f.unwrap().path())
+                .filter(|p| p.extension().is_some_and(|e| e == "rs"))
+                .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
+                .filter(|f| f != "mod" && !helpers.contains(&f.as_str()))
+                .collect();
+            assert_eq!(files, names, "{folder}");
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! The page-mapped FTL (spec A2): every logical page may stand anywhere; full blocks are collected.
+//!
+//! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so lanes collect
+//! independently. Host writes go round the lanes in allocation order. A frame is gathered in the buffer of its frontier
+//! and programmed when it is full. The map points to a unit only once it is programmed: what a buffer holds has its old
+//! version on flash until then, so a power cut finds one of the two.
+
+mod check;
+mod collect;
+mod frontier;
+
+use super::SchemeDef;
+use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::classifiers::{self, Classifier, classifier_by_name};
+use crate::maps::{self, MapStore, map_by_name};
+use crate::victims::{self, VictimPolicy, victim_by_name};
+use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, Place, Programmed};
+use flashatlas_nand::{Medium, Unit};
+use flashatlas_types::{
+    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Rng,
+    Seed, Violation,
+};
+use frontier::{Frontier, Leaving, Pending};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "page",
+    summary: "page mapping: every logical page may stand anywhere",
+    paper: "Ban, US 5,404,485 (1995); spec A2",
+    params: |text| {
+        let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
+        let mut all: Vec<&'static ParamDef> = common.into_iter().flatten().collect();
+        all.extend(map_by_name(&text("map.store").unwrap_or("dram".into()))?.params);
+        all.extend(victim_by_name(&text("ftl.victim").unwrap_or("greedy".into()))?.params);
+        all.extend(classifier_by_name(&text("ftl.classifier").unwrap_or("none".into()))?.params);
+        Ok(all)
+    },
+    fits,
+    mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
+};
+
+const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.gc_mode",
+        kind: ParamKind::Choice(&["dual", "single"]),
+        default: Some("dual"),
+        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one reserved block, which \
+              becomes the host's frontier (Jasmine, and the models of write amplification)",
+    },
+    ParamDef {
+        key: "ftl.low_water",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("2"),
+        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; at least ftl.streams",
+    },
+    ParamDef {
+        key: "ftl.gc_parallel",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on its own",
+    },
+    ParamDef {
+        key: "ftl.idle_free",
+        kind: ParamKind::Int(0, 1 << 20),
+        default: Some("4"),
+        doc: "free blocks of a lane that idle time restores; 0: no collection in idle time",
+    },
+    ParamDef {
+        key: "ftl.idle_valid",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.5"),
+        doc: "idle collection leaves victims alone that have a larger share of valid pages",
+    },
+    ParamDef {
+        key: "ftl.wear_dynamic",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+    },
+    ParamDef {
+        key: "ftl.wear_static",
+        kind: ParamKind::Bool,
+        default: Some("false"),
+        doc: "move long-lived data out of blocks with few erases",
+    },
+    ParamDef {
+        key: "ftl.wear_threshold",
+        kind: ParamKind::Int(1, 1 << 30),
+        default: Some("32"),
+        doc: "static wear levelling acts when the erases of two blocks of a lane differ by more",
+    },
+];
+
+/// Where survivors of collection go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum GcMode {
+    Single,
+    Dual,
+}
+
+struct Settings {
+    mode: GcMode,
+    streams: u32,
+    low_water: u32,
+    gc_parallel: bool,
+    idle_free: u32,
+    /// Most valid slots of a victim in idle time.
+    idle_valid: u32,
+    wear_static: bool,
+    wear_threshold: u32,
+}
+
+struct Lane {
+    free: FreeBlocks,
+    policy: Box<dyn VictimPolicy>,
+    /// Host frontiers by stream, then (dual mode) those of collection.
+    frontiers: Vec<Frontier>,
+    leaving: Vec<Leaving>,
+    erases_until_wear_check: u32,
+}
+
+struct PageMapped {
+    layout: Layout,
+    settings: Settings,
+    map: Box<dyn MapStore>,
+    blocks: Blocks,
+    lanes: Vec<Lane>,
+    classifier: Box<dyn Classifier>,
+    /// Lane at which each stream looks first.
+    cursor: Vec<u32>,
+    /// Lane in whose buffer each stream gathers.
+    gathering: Vec<Option<u32>>,
+    /// Lane and frontier of host units in buffers. Looked up only, never iterated.
+    buffered: FxHashMap<Lpn, (u32, u32)>,
+    /// Newest program that made a slot of the block invalid.
+    superseded: Vec<OpId>,
+    /// Host programs that may be unfinished, oldest first.
+    in_flight: VecDeque<OpId>,
+    /// Slots programmed so far.
+    clock: u64,
+    report: FtlReport,
+}
+
+/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs.
+fn reserve(params: &Params) -> u64 {
+    let streams = params.int("ftl.streams");
+    match params.text("ftl.gc_mode") {
+        "single" => streams + 1,
+        _ => 2 * streams + params.int("ftl.low_water"),
+    }
+}
+
+fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
+        return Err(ConfigError::new("ftl.streams", "single mode has one frontier; several streams need ftl.gc_mode = dual"));
+    }
+    if params.text("ftl.gc_mode") == "dual" && params.int("ftl.low_water") < params.int("ftl.streams") {
+        return Err(ConfigError::new("ftl.low_water", "must be at least ftl.streams: collection may open that many blocks"));
+    }
+    if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
+        return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
+    }
+    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params));
+    let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    if u64::from(layout.logical_units) > usable {
+        return Err(ConfigError::new(
+            "drive.over_provisioning",
+            format!(
+                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {} for frontiers and \
+                 collection, which leaves room for {usable} units; export less or lower the reserve \
+                 (ftl.low_water, ftl.streams, drive.frame_*)",
+                layout.logical_units,
+                layout.blocks_per_lane,
+                layout.lanes,
+                reserve(params)
+            ),
+        ));
+    }
+    Ok(())
+}
+
+impl PageMapped {
+    /// Rebuild the tables from the spare areas: of several copies of a page the one programmed last is valid.
+    /// Blocks that are neither erased nor full are closed as they are.
+    fn mount(params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<PageMapped, FtlError> {
+        let layout = cx.flash.medium.layout().clone();
+        let streams = params.u32("ftl.streams");
+        let mode = if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual };
+        let frontiers = if mode == GcMode::Single { streams } else { 2 * streams };
+        let victim = victim_by_name(params.text("ftl.victim")).expect("resolved");
+        let lane = |id: u32| Lane {
+            free: FreeBlocks::new(params.flag("ftl.wear_dynamic")),
+            policy: (victim.build)(params, layout.blocks_per_lane, Rng::stream(seed, &format!("ftl.victim.{id}"))),
+            frontiers: vec![Frontier::default(); frontiers as usize],
+            leaving: Vec::new(),
+            erases_until_wear_check: layout.blocks_per_lane,
+        };
+        let mut ftl = PageMapped {
+            settings: Settings {
+                mode,
+                streams,
+                low_water: params.u32("ftl.low_water"),
+                gc_parallel: params.flag("ftl.gc_parallel"),
+                idle_free: params.u32("ftl.idle_free"),
+                idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
+                wear_static: params.flag("ftl.wear_static"),
+                wear_threshold: params.u32("ftl.wear_threshold"),
+            },
+            map: (map_by_name(params.text("map.store")).expect("resolved").build)(params, &layout),
+            blocks: Blocks::new(&layout, cx.flash.medium),
+            lanes: (0..layout.lanes).map(lane).collect(),
+            classifier: (classifier_by_name(params.text("ftl.classifier")).expect("resolved").build)(
+                params,
+                layout.logical_units,
+                streams,
+            ),
+            cursor: vec![0; streams as usize],
+            gathering: vec![None; streams as usize],
+            buffered: FxHashMap::default(),
+            superseded: vec![OpId::NONE; layout.blocks() as usize],
+            in_flight: VecDeque::new(),
+            clock: 0,
+            report: FtlReport::default(),
+            layout,
+        };
+        ftl.rebuild(cx)?;
+        Ok(ftl)
+    }
+
+    fn rebuild(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        for id in 0..self.layout.blocks() {
+            let block = BlockId(id);
+            if self.blocks.role(block) == Role::Bad {
+                continue;
+            }
+            if cx.flash.medium.write_pointer(block) == 0 {
+                let erases = cx.flash.medium.erases(block);
+                self.lanes[self.layout.lane_of(block).0 as usize].free.push(block, erases);
+                continue;
+            }
+            self.blocks.set_role(block, Role::Closed);
+            for frame in 0..cx.flash.medium.write_pointer(block) {
+                let frame = self.layout.frame_in(block, frame);
+                let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
+                let first = self.layout.first_slot(frame);
+                for slot in first.0..first.0 + self.layout.slots_per_frame {
+                    let lpn = cx.flash.medium.lpn(Ppn(slot))?;
+                    if lpn.0 >= self.layout.logical_units {
+                        continue;
+                    }
+                    if let Some(other) = self.map.peek(lpn).mapped() {
+                        let theirs = cx.flash.medium.frame_sequence(self.layout.frame_of(other))?;
+                        // within one frame the later slot is the newer version
+                        if theirs > sequence {
+                            continue;
+                        }
+                        self.blocks.invalidate(other);
+                    }
+                    self.map.set(cx, lpn, Ppn(slot))?;
+                    self.blocks.set_valid(Ppn(slot));
+                }
+            }
+        }
+        let mut closed: Vec<(u64, BlockId)> = (0..self.layout.blocks())
+            .map(BlockId)
+            .filter(|&b| self.blocks.role(b) == Role::Closed)
+            .map(|b| {
+                let last = self.layout.frame_in(b, cx.flash.medium.write_pointer(b) - 1);
+                (cx.flash.medium.frame_sequence(last).unwrap_or(0), b)
+            })
+            .collect();
+        closed.sort_unstable();
+        for (_, block) in closed {
+            self.close(block);
+        }
+        self.map.reset_counters();
+        Ok(())
+    }
+
+    /// A block is a candidate for collection from now on.
+    fn close(&mut self, block: BlockId) {
+        self.blocks.set_role(block, Role::Closed);
+        let lane = self.layout.lane_of(block);
+        let local = block.0 - lane.0 * self.layout.blocks_per_lane;
+        self.lanes[lane.0 as usize].policy.closed(local, self.blocks.valid(block), self.clock);
+    }
+
+    /// A slot holds nothing that is needed any more.
+    #[inline]
+    fn invalidate(&mut self, ppn: Ppn) -> BlockId {
+        let (block, valid) = self.blocks.invalidate(ppn);
+        if self.blocks.role(block) == Role::Closed {
+            let lane = self.layout.lane_of(block);
+            let local = block.0 - lane.0 * self.layout.blocks_per_lane;
+            self.lanes[lane.0 as usize].policy.invalidated(local, valid, self.clock);
+        }
+        block
+    }
+
+    /// The next lane, in allocation order, that has room for a frame of `stream`.
+    fn choose_lane(&mut self, cx: &mut Cx<'_>, stream: u32) -> Result<u32, FtlError> {
+        let lanes = self.layout.lanes;
+        for i in 0..lanes {
+            let lane = (self.cursor[stream as usize] + i) % lanes;
+            if self.make_room(cx, lane, stream)? {
+                self.cursor[stream as usize] = (lane + 1) % lanes;
+                return Ok(lane);
+            }
+        }
+        Err(self.no_space())
+    }
+
+    fn no_space(&self) -> FtlError {
+        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
+        FtlError::NoSpace {
+            free_blocks: self.lanes.iter().map(|l| l.free.len()).sum(),
+            valid_units: self.blocks.total(),
+            physical_units: good * u64::from(self.layout.slots_per_block),
+        }
+    }
+
+    /// Open a free block for a frontier that has none.
+    fn open(&mut self, lane: u32, f: u32) -> Result<(), FtlError> {
+        let Some(block) = self.lanes[lane as usize].free.pop() else { return Err(self.no_space()) };
+        self.blocks.set_role(block, Role::Open);
+        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        (frontier.block, frontier.next) = (Some(block), 0);
+        Ok(())
+    }
+
+    /// Put a unit into a frontier's buffer, and program the frame when it is full.
+    #[inline]
+    fn gather(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, pending: Pending) -> Result<(), FtlError> {
+        let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+        buffer.push(pending);
+        if buffer.len() == self.layout.slots_per_frame as usize { self.program(cx, lane, f, false) } else { Ok(()) }
+    }
+
+    /// Program what a buffer holds. Copies that a host write has overtaken are dropped first; if that leaves the frame
+    /// unfilled it waits for more, unless `padded`.
+    fn program(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, padded: bool) -> Result<(), FtlError> {
+        let mut buffer = std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
+        if buffer.iter().any(|p| !p.is_host() && !self.blocks.is_valid(p.from)) {
+            self.drop_overtaken(lane, &mut buffer);
+            if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded) {
+                self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
+                return Ok(());
+            }
+        }
+        if self.lanes[lane as usize].frontiers[f as usize].block.is_none() {
+            self.open(lane, f)?;
+        }
+        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        let block = frontier.block.expect("just opened");
+        let frame = self.layout.frame_in(block, frontier.next);
+        frontier.next += 1;
+        let full = frontier.next == self.layout.frames_per_block;
+
+        let host_units = buffer.iter().filter(|p| p.is_host()).count() as u32;
+        let cause = buffer.iter().find(|p| p.is_host()).unwrap_or(&buffer[0]).cause;
+        let mut after = [OpId::NONE; 64];
+        let mut count = 0;
+        for p in &buffer {
+            if count == 0 || after[count - 1] != p.ready {
+                after[count] = p.ready;
+                count += 1;
+            }
+        }
+        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count]);
+        self.clock += u64::from(self.layout.slots_per_frame);
+        if host_units > 0 {
+            self.remember_in_flight(cx, op);
+            cx.programmed.push(Programmed { op, units: host_units });
+        }
+        for (slot, p) in buffer.drain(..).enumerate() {
+            let to = Ppn(first.0 + slot as u32);
+            let lpn = p.unit.lpn;
+            if p.is_host() {
+                if self.layout.slots_per_frame > 1 {
+                    self.buffered.remove(&lpn);
+                }
+                if let Some(old) = self.map.peek(lpn).mapped() {
+                    let block = self.invalidate(old);
+                    self.superseded[block.0 as usize] = op;
+                }
+            } else {
+                self.invalidate(p.from);
+                self.left(lane, self.layout.block_of(p.from), Some(op));
+            }
+            self.map.set(cx, lpn, to)?;
+            self.blocks.set_valid(to);
+        }
+        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        frontier.buffer = buffer;
+        if full {
+            frontier.block = None;
+            self.close(block);
+        }
+        if host_units > 0 && (f as usize) < self.gathering.len() {
+            self.gathering[f as usize] = None;
+        }
+        self.erase_left(cx, lane)
+    }
+
+    fn remember_in_flight(&mut self, cx: &Cx<'_>, op: OpId) {
+        while self.in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
+            self.in_flight.pop_front();
+        }
+        if op != OpId::NONE {
+            self.in_flight.push_back(op);
+        }
+    }
+
+    fn write_unit(&mut self, cx: &mut Cx<'_>, unit: &Unit, cause: Cause, ready: OpId) -> Result<(), FtlError> {
+        let lpn = unit.lpn;
+        assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
+        let stream = self.classifier.written(lpn).min(self.settings.streams - 1);
+        let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+        if self.layout.slots_per_frame == 1 {
+            let lane = self.choose_lane(cx, stream)?;
+            return self.gather(cx, lane, stream, pending);
+        }
+        if let Some(&(lane, f)) = self.buffered.get(&lpn) {
+            // the unit has not gone out yet: the new version takes its place
+            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+            *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") = pending;
+            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
+            return Ok(());
+        }
+        let lane = match self.gathering[stream as usize] {
+            Some(lane) => lane,
+            None => self.choose_lane(cx, stream)?,
+        };
+        self.gathering[stream as usize] = Some(lane);
+        self.buffered.insert(lpn, (lane, stream));
+        self.gather(cx, lane, stream, pending)
+    }
+}
+
+impl Ftl for PageMapped {
+    #[inline]
+    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+        if let Some(&(lane, f)) = self.buffered.get(&lpn) {
+            let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
+            let pending = buffer.iter().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered");
+            self.report.buffer_hits += 1;
+            return Ok(Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready });
+        }
+        let (ppn, ready) = self.map.get(cx, lpn)?;
+        Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
+    }
+
+    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        let ready = cx.flash.plan.join(cause.class(false), after);
+        run.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready))
+    }
+
+    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+        if let Some((lane, f)) = self.buffered.remove(&lpn) {
+            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+            buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
+            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
+        }
+        if let Some(old) = self.map.peek(lpn).mapped() {
+            self.invalidate(old);
+            self.map.set(cx, lpn, Ppn::NONE)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, cx: &mut Cx<'_>, _: Cause) -> Result<(), FtlError> {
+        for lane in 0..self.layout.lanes {
+            for f in 0..self.settings.streams {
+                let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
+                if buffer.iter().any(Pending::is_host) {
+                    self.program(cx, lane, f, true)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        self.collect_in_idle_time(cx)
+    }
+
+    fn check(&self, medium: &Medium) -> Result<(), Violation> {
+        self.check_tables(medium)
+    }
+
+    fn report(&self) -> FtlReport {
+        let mut report = self.report.clone();
+        report.map = self.map.counters();
+        report.memory = self.map.memory();
+        report.memory.extend(self.classifier.memory());
+        let blocks = u64::from(self.layout.blocks());
+        report.memory.push(MemoryUse {
+            table: "valid counts and bitmap",
+            memory: MemoryKind::Dram,
+            bytes: blocks * 4 + u64::from(self.layout.slots()).div_ceil(8),
+        });
+        let buffers = self.lanes.iter().map(|l| l.frontiers.len() as u64).sum::<u64>();
+        report.memory.push(MemoryUse {
+            table: "page buffers of the frontiers",
+            memory: MemoryKind::Sram,
+            bytes: buffers * self.layout.frame_bytes(),
+        });
+        report
+    }
+
+    fn reset_counters(&mut self) {
+        self.report = FtlReport { retired_blocks: self.report.retired_blocks, ..FtlReport::default() };
+        self.map.reset_counters();
+    }
+}

@@ -1,0 +1,81 @@
+//! The O(n) rules of the page-mapped FTL.
+
+use super::PageMapped;
+use crate::blocks::Role;
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, Lpn, Ppn, Violation};
+
+impl PageMapped {
+    pub(super) fn check_tables(&self, medium: &Medium) -> Result<(), Violation> {
+        medium.check()?;
+        self.blocks.check(&self.layout, medium)?;
+        let mut mapped = 0;
+        for lpn in (0..self.layout.logical_units).map(Lpn) {
+            let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
+            mapped += 1;
+            Violation::unless(self.blocks.is_valid(ppn), "a mapped slot is valid", || format!("page {lpn}, slot {ppn}"))?;
+            let found = medium.lpn(ppn);
+            Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
+                format!("page {lpn}, slot {ppn}: {found:?}")
+            })?;
+        }
+        let valid = self.blocks.total();
+        Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
+        self.check_roles()?;
+        self.check_buffers()
+    }
+
+    /// Each block is in exactly the place that its role names.
+    fn check_roles(&self) -> Result<(), Violation> {
+        let mut free = 0;
+        for lane in &self.lanes {
+            for block in lane.free.iter() {
+                free += 1;
+                Violation::unless(self.blocks.role(block) == Role::Free, "listed free blocks are free", || format!("{block}"))?;
+            }
+            for frontier in &lane.frontiers {
+                let open = frontier.block.is_none_or(|b| self.blocks.role(b) == Role::Open);
+                Violation::unless(open, "a frontier's block is open", || format!("{:?}", frontier.block))?;
+            }
+        }
+        let roles = |role| (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == role).count();
+        Violation::unless(roles(Role::Free) == free, "every free block is listed", || {
+            format!("{} free, {free} listed", roles(Role::Free))
+        })?;
+        let leaving: usize = self.lanes.iter().map(|l| l.leaving.len()).sum();
+        Violation::unless(roles(Role::Leaving) == leaving, "every leaving block is listed", || {
+            format!("{} leaving, {leaving} listed", roles(Role::Leaving))
+        })
+    }
+
+    /// Buffers hold less than a frame, the index of buffered pages is exact, and counts of leaving blocks agree.
+    fn check_buffers(&self) -> Result<(), Violation> {
+        let mut host = 0;
+        for (lane, l) in self.lanes.iter().enumerate() {
+            for (f, frontier) in l.frontiers.iter().enumerate() {
+                Violation::unless(
+                    frontier.buffer.len() < self.layout.slots_per_frame as usize,
+                    "a full buffer has been programmed",
+                    || format!("lane {lane}, frontier {f}"),
+                )?;
+                for p in frontier.buffer.iter().filter(|p| p.is_host()) {
+                    host += 1;
+                    let entry = self.buffered.get(&p.unit.lpn);
+                    Violation::unless(entry == Some(&(lane as u32, f as u32)), "a buffered page is indexed", || {
+                        format!("page {}: {entry:?}", p.unit.lpn)
+                    })?;
+                }
+            }
+            for leaving in &l.leaving {
+                let from = |p: Ppn| p != Ppn::NONE && self.layout.block_of(p) == leaving.block;
+                let found = l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
+                Violation::unless(found == leaving.buffered as usize, "a leaving block counts its buffered copies", || {
+                    format!("block {}: {} counted, {found} buffered", leaving.block, leaving.buffered)
+                })?;
+            }
+        }
+        Violation::unless(host == self.buffered.len(), "the index names no other page", || {
+            format!("{host} buffered, {} indexed", self.buffered.len())
+        })
+    }
+}

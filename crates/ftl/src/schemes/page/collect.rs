@@ -1,0 +1,254 @@
+//! Collection of the page-mapped FTL: in the foreground when a lane runs out of free blocks, in idle time, and to level
+//! wear. The erase of a victim waits for the copies of its valid pages, and for the programs that superseded the others:
+//! at a power cut no page is on its way with neither version on flash.
+
+use super::{Frontier, GcMode, Leaving, PageMapped, Pending};
+use crate::Cx;
+use crate::blocks::Role;
+use crate::victims::Candidates;
+use flashatlas_nand::Part;
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, MediumError, OpId, Ppn};
+
+impl PageMapped {
+    /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full of valid data.
+    pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
+        if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+            return Ok(true);
+        }
+        match self.settings.mode {
+            GcMode::Single => self.make_room_single(cx, lane, f),
+            GcMode::Dual => {
+                // one block goes to the frontier: what stays behind must not be below the low-water mark
+                if self.lanes[lane as usize].free.len() <= self.settings.low_water {
+                    self.collect_to(cx, lane, self.settings.low_water + 1)?;
+                    if self.settings.gc_parallel {
+                        self.collect_beside(cx, lane)?;
+                    }
+                }
+                // collection needs as many blocks as it has frontiers; the rest may be written to
+                if self.lanes[lane as usize].free.len() <= self.settings.streams {
+                    return Ok(false);
+                }
+                self.open(lane, f)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The one reserved block becomes the frontier, a victim's survivors its first pages, the victim the reserve.
+    fn make_room_single(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
+        // every collection frees at least one slot, so at most a block's worth of them leaves room
+        for _ in 0..=self.layout.slots_per_block {
+            if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+                return Ok(true);
+            }
+            match self.lanes[lane as usize].free.len() {
+                0 => return Ok(false),
+                1 => {
+                    let Some(victim) = self.pick(lane, u32::MAX) else { return Ok(false) };
+                    self.open(lane, f)?;
+                    self.collect(cx, lane, victim, Cause::Gc)?;
+                }
+                _ => self.open(lane, f)?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collect until the lane has `target` free blocks, or nothing more can be freed.
+    fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
+        // every collection frees at least one slot: this many of them free every slot there is
+        let most = u64::from(self.layout.blocks_per_lane) * u64::from(self.layout.slots_per_block);
+        for _ in 0..most {
+            if self.lanes[lane as usize].free.len() >= target || !self.collection_has_room(lane) {
+                break;
+            }
+            let Some(victim) = self.pick(lane, u32::MAX) else { break };
+            self.collect(cx, lane, victim, Cause::Gc)?;
+        }
+        self.level_wear(cx, lane)
+    }
+
+    /// Survivors of any victim fit: each frontier of collection may need a block.
+    fn collection_has_room(&self, lane: u32) -> bool {
+        let lane = &self.lanes[lane as usize];
+        let without_block = |f: &&Frontier| f.block.is_none();
+        let needed = lane.frontiers[self.settings.streams as usize..].iter().filter(without_block).count() as u32;
+        lane.free.len() > 0 && lane.free.len() >= needed
+    }
+
+    /// Other lanes that are down to the low-water mark collect one block at the same time.
+    fn collect_beside(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+        for other in (0..self.layout.lanes).filter(|&l| l != lane) {
+            if self.lanes[other as usize].free.len() <= self.settings.low_water && self.collection_has_room(other) {
+                if let Some(victim) = self.pick(other, u32::MAX) {
+                    self.collect(cx, other, victim, Cause::Gc)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One round of collection in idle time: a victim in each lane that is short of free blocks.
+    pub(super) fn collect_in_idle_time(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        let mut worked = false;
+        if self.settings.mode == GcMode::Single {
+            return Ok(false);
+        }
+        for lane in 0..self.layout.lanes {
+            if self.lanes[lane as usize].free.len() < self.settings.idle_free
+                && self.collection_has_room(lane)
+                && let Some(victim) = self.pick(lane, self.settings.idle_valid)
+            {
+                self.collect(cx, lane, victim, Cause::Idle)?;
+                worked = true;
+            }
+        }
+        Ok(worked)
+    }
+
+    /// The policy's victim, unless it has more than `most` valid slots.
+    fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
+        let valid = self.blocks.valid_of(&self.layout, LaneId(lane));
+        let candidates = Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
+        let local = self.lanes[lane as usize].policy.pick(&candidates)?;
+        let block = BlockId(lane * self.layout.blocks_per_lane + local);
+        assert!(self.blocks.role(block) == Role::Closed, "victim {block} is {:?}", self.blocks.role(block));
+        assert!(self.blocks.valid(block) < self.layout.slots_per_block, "victim {block} frees nothing");
+        (self.blocks.valid(block) <= most).then_some(block)
+    }
+
+    /// Move what is valid in `victim` away and erase it, at once or when the last copy is programmed.
+    pub(super) fn collect(&mut self, cx: &mut Cx<'_>, lane: u32, victim: BlockId, cause: Cause) -> Result<(), FtlError> {
+        let local = victim.0 - lane * self.layout.blocks_per_lane;
+        self.lanes[lane as usize].policy.removed(local);
+        self.blocks.set_role(victim, Role::Leaving);
+        self.report.collected[match cause {
+            Cause::Idle => 1,
+            Cause::Wear => 2,
+            _ => 0,
+        }] += 1;
+        self.report.collected_valid_units += u64::from(self.blocks.valid(victim));
+        let leaving = Leaving { block: victim, cause, buffered: 0, read: false, after: Vec::new() };
+        self.lanes[lane as usize].leaving.push(leaving);
+        if self.blocks.valid(victim) > 0 {
+            for index in 0..cx.flash.medium.write_pointer(victim) {
+                self.move_frame(cx, lane, victim, index, cause)?;
+            }
+        }
+        self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("just added").read = true;
+        self.erase_left(cx, lane)
+    }
+
+    /// Read the valid slots of one frame in one operation, and put them into the buffers of their streams.
+    fn move_frame(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        victim: BlockId,
+        index: u32,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
+        let frame = self.layout.frame_in(victim, index);
+        let first = self.layout.first_slot(frame);
+        let mut valid = self.blocks.valid_mask(first, self.layout.slots_per_frame);
+        if valid == 0 {
+            return Ok(());
+        }
+        let sensed = cx.flash.read(frame, valid, Part::Whole, cause, &[])?;
+        let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
+        leaving.buffered += valid.count_ones();
+        leaving.after.push(sensed);
+        while valid != 0 {
+            let from = Ppn(first.0 + valid.trailing_zeros());
+            valid &= valid - 1;
+            let unit = cx.flash.medium.unit(from)?;
+            if self.map.peek(unit.lpn) != from {
+                return Err(FtlError::WrongPage { at: self.map.peek(unit.lpn), expected: unit.lpn, found: unit.lpn });
+            }
+            let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
+            let f = if self.settings.mode == GcMode::Single { stream } else { self.settings.streams + stream };
+            self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;
+        }
+        Ok(())
+    }
+
+    /// Take copies out of a buffer whose page the host has written or trimmed since.
+    pub(super) fn drop_overtaken(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
+        let mut i = 0;
+        while i < buffer.len() {
+            if buffer[i].is_host() || self.blocks.is_valid(buffer[i].from) {
+                i += 1;
+            } else {
+                let gone = buffer.remove(i);
+                self.left(lane, self.layout.block_of(gone.from), None);
+            }
+        }
+    }
+
+    /// One unit of a leaving block has been programmed elsewhere by `copy`, or is needed no more.
+    #[inline]
+    pub(super) fn left(&mut self, lane: u32, block: BlockId, copy: Option<OpId>) {
+        let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == block);
+        let leaving = leaving.expect("copies come from leaving blocks");
+        leaving.buffered -= 1;
+        if let Some(copy) = copy
+            && leaving.after.last() != Some(&copy)
+        {
+            leaving.after.push(copy);
+        }
+    }
+
+    /// Erase the leaving blocks whose last copy is programmed.
+    #[inline]
+    pub(super) fn erase_left(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+        while let Some(i) = self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0) {
+            let mut leaving = self.lanes[lane as usize].leaving.swap_remove(i);
+            self.erase(cx, lane, &mut leaving)?;
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self, cx: &mut Cx<'_>, lane: u32, leaving: &mut Leaving) -> Result<(), FtlError> {
+        let block = leaving.block;
+        assert!(self.blocks.valid(block) == 0, "erase of block {block} with {} valid slots", self.blocks.valid(block));
+        let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
+        leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
+        match cx.flash.erase(block, leaving.cause, &leaving.after) {
+            Ok(_) => {
+                self.blocks.set_role(block, Role::Free);
+                let erases = cx.flash.medium.erases(block);
+                let lane = &mut self.lanes[lane as usize];
+                lane.free.push(block, erases);
+                lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
+            }
+            Err(MediumError::EraseFailed(_)) => {
+                self.blocks.set_role(block, Role::Bad);
+                self.report.retired_blocks += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own, compare its extremes, and
+    /// free the closed block with the fewest erases when they lie too far apart. Its data goes where collection writes;
+    /// the block itself is then the first to be used.
+    fn level_wear(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+        if !self.settings.wear_static || self.lanes[lane as usize].erases_until_wear_check > 0 {
+            return Ok(());
+        }
+        self.lanes[lane as usize].erases_until_wear_check = (self.layout.blocks_per_lane / 4).max(1);
+        let erases = |block: &BlockId| cx.flash.medium.erases(*block);
+        let blocks = || self.layout.lane_blocks(LaneId(lane));
+        let most = blocks().filter(|&b| self.blocks.role(b) != Role::Bad).map(|b| erases(&b)).max().unwrap_or(0);
+        let coldest = blocks().filter(|&b| self.blocks.role(b) == Role::Closed).min_by_key(erases);
+        if let Some(block) = coldest
+            && most - erases(&block) > self.settings.wear_threshold
+            && self.collection_has_room(lane)
+        {
+            self.collect(cx, lane, block, Cause::Wear)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! Greedy: the closed block with the fewest valid pages.
+
+use super::tournament::Tournament;
+use super::{Candidates, VictimDef, VictimPolicy};
+use flashatlas_types::{ParamDef, ParamKind};
+
+pub const DEF: VictimDef = VictimDef {
+    name: "greedy",
+    summary: "the block with the fewest valid pages",
+    paper: "Desnoyers, Analytic Modeling of SSD Write Performance (SYSTOR 2012)",
+    params: &[ParamDef {
+        key: "ftl.greedy_tie",
+        kind: ParamKind::Choice(&["oldest", "index"]),
+        default: Some("oldest"),
+        doc: "of blocks with equally few valid pages: the one closed first, or the first by number",
+    }],
+    build: |params, blocks, _| {
+        let by_index = params.text("ftl.greedy_tie") == "index";
+        Box::new(Greedy { tree: Tournament::new(blocks), closings: 0, by_index })
+    },
+};
+
+/// Keys are valid pages, then (40 bits) the closing sequence or the index.
+struct Greedy {
+    tree: Tournament,
+    closings: u64,
+    by_index: bool,
+}
+
+impl VictimPolicy for Greedy {
+    fn closed(&mut self, block: u32, valid: u32, _: u64) {
+        self.closings += 1;
+        assert!(self.closings < 1 << 40, "the 40-bit closing sequence is used up");
+        let tie = if self.by_index { u64::from(block) } else { self.closings };
+        self.tree.set(block, u64::from(valid) << 40 | tie);
+    }
+
+    #[inline]
+    fn invalidated(&mut self, block: u32, valid: u32, _: u64) {
+        let key = self.tree.key(block).expect("only closed blocks are reported");
+        self.tree.set(block, u64::from(valid) << 40 | key & ((1 << 40) - 1));
+    }
+
+    fn removed(&mut self, block: u32) {
+        self.tree.set(block, u64::MAX);
+    }
+
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+        self.tree.first().filter(|&(_, key)| key >> 40 < u64::from(lane.slots)).map(|(block, _)| block)
+    }
+}

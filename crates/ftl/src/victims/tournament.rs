@@ -1,0 +1,76 @@
+//! A tournament tree: the block with the smallest key, kept up to date block by block.
+
+/// Blocks with keys; the root knows the smallest. A block without a key has `u64::MAX`.
+#[derive(Debug)]
+pub struct Tournament {
+    keys: Vec<u64>,
+    /// Winner of each match, in heap order; the first half of a power of two.
+    winners: Vec<u32>,
+}
+
+impl Tournament {
+    /// `blocks` blocks without keys.
+    pub fn new(blocks: u32) -> Tournament {
+        let leaves = (blocks.max(2) as usize).next_power_of_two();
+        let mut winners = vec![0; leaves];
+        for node in (1..leaves).rev() {
+            winners[node] = if 2 * node >= leaves { (2 * node - leaves) as u32 } else { winners[2 * node] };
+        }
+        Tournament { keys: vec![u64::MAX; leaves], winners }
+    }
+
+    /// Change the key of a block. Stops at the first match whose winner neither was nor is this block.
+    #[inline]
+    pub fn set(&mut self, block: u32, key: u64) {
+        let leaves = self.keys.len();
+        self.keys[block as usize] = key;
+        let mut node = (block as usize + leaves) / 2;
+        while node > 0 {
+            let child = |c: usize| if c >= leaves { (c - leaves) as u32 } else { self.winners[c] };
+            let (left, right) = (child(2 * node), child(2 * node + 1));
+            let winner = if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
+            let before = std::mem::replace(&mut self.winners[node], winner);
+            if before != block && winner != block {
+                return;
+            }
+            node /= 2;
+        }
+    }
+
+    /// The block with the smallest key, and its key.
+    pub fn first(&self) -> Option<(u32, u64)> {
+        let winner = self.winners[1];
+        let key = self.keys[winner as usize];
+        (key != u64::MAX).then_some((winner, key))
+    }
+
+    /// The key of a block, if it has one.
+    pub fn key(&self, block: u32) -> Option<u64> {
+        Some(self.keys[block as usize]).filter(|&k| k != u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Rng, Seed};
+
+    #[test]
+    fn agrees_with_a_scan() {
+        for blocks in [1, 2, 3, 7, 8, 33] {
+            let mut tree = Tournament::new(blocks);
+            let mut keys = vec![u64::MAX; blocks as usize];
+            let mut rng = Rng::stream(Seed(9), "tournament");
+            assert_eq!(tree.first(), None);
+            for _ in 0..2000 {
+                let block = rng.below(u64::from(blocks)) as u32;
+                let key = if rng.chance(200_000) { u64::MAX } else { rng.below(50) };
+                tree.set(block, key);
+                keys[block as usize] = key;
+                let best = keys.iter().copied().min().filter(|&k| k != u64::MAX);
+                assert_eq!(tree.first().map(|(_, k)| k), best);
+                assert!(tree.first().is_none_or(|(b, k)| keys[b as usize] == k));
+            }
+        }
+    }
+}

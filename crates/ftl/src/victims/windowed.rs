@@ -1,0 +1,44 @@
+//! Windowed greedy: the fewest valid pages among the blocks that were closed first.
+
+use super::fifo::ByAge;
+use super::{Candidates, VictimDef, VictimPolicy};
+use flashatlas_types::{ParamDef, ParamKind};
+
+pub const DEF: VictimDef = VictimDef {
+    name: "windowed",
+    summary: "greedy within the ftl.window blocks that were closed first",
+    paper: "Hu et al., Write Amplification Analysis in Flash-Based SSDs (SYSTOR 2009)",
+    params: &[ParamDef {
+        key: "ftl.window",
+        kind: ParamKind::Int(1, u32::MAX as u64),
+        default: Some("32"),
+        doc: "blocks in the window, for each lane",
+    }],
+    build: |params, blocks, _| {
+        Box::new(Windowed { by_age: ByAge::new(blocks), window: params.u32("ftl.window") as usize })
+    },
+};
+
+struct Windowed {
+    by_age: ByAge,
+    window: usize,
+}
+
+impl VictimPolicy for Windowed {
+    fn closed(&mut self, block: u32, _: u32, _: u64) {
+        self.by_age.add(block);
+    }
+
+    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+
+    fn removed(&mut self, block: u32) {
+        self.by_age.remove(block);
+    }
+
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+        let frees = |&b: &u32| lane.valid[b as usize] < lane.slots;
+        let in_window = self.by_age.iter().take(self.window).filter(frees).min_by_key(|&b| lane.valid[b as usize]);
+        // a window of blocks that are all valid frees nothing: look behind it
+        in_window.or_else(|| self.by_age.iter().find(frees))
+    }
+}

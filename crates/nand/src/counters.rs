@@ -1,0 +1,28 @@
+//! Flash operations, counted by cause.
+
+use flashatlas_types::Cause;
+
+/// Counts since the last reset: physical pages read and programmed, physical blocks erased.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Pages read, by [`Cause`].
+    pub reads: [u64; Cause::ALL.len()],
+    /// Pages programmed, by [`Cause`].
+    pub programs: [u64; Cause::ALL.len()],
+    /// Blocks erased, by [`Cause`].
+    pub erases: [u64; Cause::ALL.len()],
+    /// Slots programmed without data because a frame had to go out before it was full.
+    pub padded_slots: u64,
+}
+
+impl Counters {
+    /// The counts of one table by name of cause, without the zeros.
+    pub fn by_cause(table: &[u64; Cause::ALL.len()]) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Cause::ALL.iter().map(|&c| (c.name(), table[c as usize])).filter(|&(_, n)| n > 0)
+    }
+
+    /// Sum of a table.
+    pub fn total(table: &[u64; Cause::ALL.len()]) -> u64 {
+        table.iter().sum()
+    }
+}

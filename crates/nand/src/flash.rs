@@ -1,0 +1,323 @@
+//! How a scheme reaches the medium: each call acts at once and adds an operation to the plan.
+
+use crate::{Medium, Unit};
+use flashatlas_types::{
+    BlockId, Cause, Class, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn, SECTOR_BYTES,
+};
+
+/// Which part of the slots a read transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Whole slots.
+    Whole,
+    /// These sectors of the one slot that is read: the pages of a superpage that hold none of them are not sensed.
+    Sectors {
+        /// First sector in the unit.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+}
+
+/// The medium and the plan of the current request.
+pub struct Flash<'a> {
+    /// What the cells hold.
+    pub medium: &'a mut Medium,
+    /// Where operations are written.
+    pub plan: &'a mut Plan,
+}
+
+const _: () = assert!(size_of::<Op>() <= 48, "operations are copied on the hot path");
+
+impl Flash<'_> {
+    /// Read slots of one frame (bit `i` of `slots` is slot `i`): one operation for each die that holds any of them.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] when the frame is erased or torn.
+    #[inline]
+    pub fn read(
+        &mut self,
+        frame: FrameId,
+        slots: u64,
+        part: Part,
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
+        self.medium.frame_sequence(frame)?;
+        let class = cause.class(true);
+        let layout = &*self.medium.layout;
+        if layout.pages_per_frame == 1 {
+            self.medium.counters.reads[cause as usize] += 1;
+            let bytes = slots.count_ones() * layout.unit_bytes;
+            let kind = read_kind(layout, frame, 0, bytes);
+            return Ok(self.plan.push(kind, class, after));
+        }
+        let mut ids = [OpId::NONE; 64];
+        let mut dies = 0;
+        for die in 0..layout.dies_per_frame {
+            let (pages, bytes) = touched(layout, die, slots, part);
+            if pages > 0 {
+                self.medium.counters.reads[cause as usize] += u64::from(pages);
+                ids[dies] = self.plan.push(read_kind(layout, frame, die, bytes), class, after);
+                dies += 1;
+            }
+        }
+        Ok(self.plan.join(class, &ids[..dies]))
+    }
+
+    /// Program `frame` with `units` (missing ones are padding): one operation for each die under it. Returns the first
+    /// slot and the operation.
+    ///
+    /// # Panics
+    /// As [`Medium`] asserts: erased frames of good blocks only, in order.
+    #[inline]
+    pub fn program<'u>(
+        &mut self,
+        frame: FrameId,
+        units: impl ExactSizeIterator<Item = &'u Unit>,
+        cause: Cause,
+        after: &[OpId],
+    ) -> (Ppn, OpId) {
+        let first = self.medium.program(frame, units);
+        let class = cause.class(false);
+        let layout = &*self.medium.layout;
+        self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
+        let bytes = layout.span.planes * layout.geometry.page_bytes;
+        let op = gang(layout, self.plan, class, after, |die, plan, after| {
+            let Place { die, block, page, level } = Place::of(layout, frame, die);
+            plan.push(OpKind::Program { die, block, page, level, bytes }, class, after)
+        });
+        (first, op)
+    }
+
+    /// Erase a block on every die under it.
+    ///
+    /// # Errors
+    /// [`MediumError::EraseFailed`]: the block is bad from now on.
+    pub fn erase(&mut self, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, MediumError> {
+        self.medium.erase(block)?;
+        let class = cause.class(false);
+        let layout = &*self.medium.layout;
+        self.medium.counters.erases[cause as usize] += u64::from(layout.pages_per_frame);
+        let frame = layout.frame_in(block, 0);
+        Ok(gang(layout, self.plan, class, after, |die, plan, after| {
+            let place = Place::of(layout, frame, die);
+            plan.push(OpKind::Erase { die: place.die, block: place.block }, class, after)
+        }))
+    }
+}
+
+/// One operation on each die under a frame, joined.
+fn gang(
+    layout: &Layout,
+    plan: &mut Plan,
+    class: Class,
+    after: &[OpId],
+    push: impl Fn(u32, &mut Plan, &[OpId]) -> OpId,
+) -> OpId {
+    if layout.dies_per_frame == 1 {
+        return push(0, plan, after);
+    }
+    let mut ids = [OpId::NONE; 64];
+    for die in 0..layout.dies_per_frame {
+        ids[die as usize] = push(die, plan, after);
+    }
+    plan.join(class, &ids[..layout.dies_per_frame as usize])
+}
+
+/// Where the part of a frame on its `index`-th die stands, in the numbers of the plan.
+struct Place {
+    die: u32,
+    block: u32,
+    page: u32,
+    level: u8,
+}
+
+impl Place {
+    #[inline]
+    fn of(layout: &Layout, frame: FrameId, index: u32) -> Place {
+        let block = layout.block_of_frame(frame);
+        let page = frame.0 - layout.frame_in(block, 0).0;
+        Place {
+            die: layout.dies_of(layout.lane_of(block))[index as usize],
+            block: block.0 * layout.dies_per_frame + index,
+            page,
+            level: layout.geometry.level(page),
+        }
+    }
+}
+
+fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32) -> OpKind {
+    let Place { die, block, page, level } = Place::of(layout, frame, index);
+    OpKind::Read { die, block, page, level, bytes }
+}
+
+/// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units where a unit fits in a
+/// page, whole pages where a unit is larger.
+fn touched(layout: &Layout, die: u32, slots: u64, part: Part) -> (u32, u32) {
+    let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
+    let planes = u64::from(layout.span.planes);
+    let (mut pages, mut bytes) = (0, 0);
+    for plane in 0..planes {
+        let start = (u64::from(die) * planes + plane) * page;
+        let mut here = 0;
+        let mut rest = slots;
+        while rest != 0 {
+            let slot = u64::from(rest.trailing_zeros());
+            rest &= rest - 1;
+            let (mut from, mut to) = (slot * unit, (slot + 1) * unit);
+            if let (Part::Sectors { first, count }, true) = (part, unit > page) {
+                to = from + u64::from(first + count) * u64::from(SECTOR_BYTES);
+                from += u64::from(first) * u64::from(SECTOR_BYTES);
+            }
+            here += to.min(start + page).saturating_sub(from.max(start));
+        }
+        if here > 0 {
+            pages += 1;
+            bytes += if unit > page { page } else { here };
+        }
+    }
+    (pages, bytes as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rules;
+    use flashatlas_types::{AllocationOrder, Cell, Geometry, Lpn, Seed, Span, Stamp};
+    use std::sync::Arc;
+
+    fn medium(span: Span, unit: u32, endurance: u32) -> Medium {
+        let geometry = Geometry {
+            channels: 2,
+            ways: 1,
+            dies: 1,
+            planes: 2,
+            blocks: 4,
+            pages: 3,
+            page_bytes: 4096,
+            spare_bytes: 128,
+            cell: Cell::Slc,
+        };
+        let order = AllocationOrder::parse("CWDP").unwrap();
+        let layout = Arc::new(Layout::new(geometry, span, unit, order, 8).unwrap());
+        Medium::new(layout, Rules { endurance, ..Rules::PLAIN }, 0, Seed(1)).unwrap()
+    }
+
+    fn unit(lpn: u32) -> Unit {
+        Unit { lpn: Lpn(lpn), stamp: Stamp(lpn + 100), bytes: None }
+    }
+
+    fn program(m: &mut Medium, plan: &mut Plan, frame: u32, units: &[Unit]) -> Ppn {
+        Flash { medium: m, plan }.program(FrameId(frame), units.iter(), Cause::Host, &[]).0
+    }
+
+    #[test]
+    fn a_frame_of_small_units_is_read_by_slot_and_padded() {
+        let mut m = medium(Span::ONE, 1024, 9);
+        let mut plan = Plan::default();
+        let first = program(&mut m, &mut plan, 0, &[unit(5), unit(6)]);
+        assert_eq!(m.unit(Ppn(first.0 + 1)).unwrap(), unit(6));
+        assert_eq!(m.lpn(Ppn(first.0 + 2)), Ok(Lpn::NONE));
+        assert_eq!(m.counters.padded_slots, 2);
+        plan.clear();
+        Flash { medium: &mut m, plan: &mut plan }.read(FrameId(0), 0b11, Part::Whole, Cause::Host, &[]).unwrap();
+        let (_, op, _) = plan.iter().next().unwrap();
+        assert_eq!(op.kind, OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048 });
+    }
+
+    #[test]
+    fn a_superpage_is_read_only_where_it_is_wanted() {
+        // two channels x two planes of 4 KiB: one 16 KiB unit
+        let mut m = medium(Span { channels: 2, planes: 2, ..Span::ONE }, 16384, 9);
+        let mut plan = Plan::default();
+        program(&mut m, &mut plan, 0, &[unit(0)]);
+        assert_eq!(plan.iter().count(), 3, "a program on each die and a join");
+        assert_eq!(m.counters.programs[Cause::Host as usize], 4);
+        plan.clear();
+        // sectors 15 and 16: the last of page 1 (die 0, plane 1) and the first of page 2 (die 1, plane 0)
+        let part = Part::Sectors { first: 15, count: 2 };
+        Flash { medium: &mut m, plan: &mut plan }.read(FrameId(0), 1, part, Cause::Rmw, &[]).unwrap();
+        let kinds: Vec<OpKind> = plan.iter().map(|(_, op, _)| op.kind).collect();
+        assert_eq!(
+            kinds,
+            [
+                OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 4096 },
+                OpKind::Read { die: 1, block: 1, page: 0, level: 0, bytes: 4096 },
+                OpKind::Join
+            ]
+        );
+        assert_eq!(m.counters.reads[Cause::Rmw as usize], 2);
+    }
+
+    #[test]
+    fn endurance_ends_in_a_fault_and_a_bad_block() {
+        let mut m = medium(Span::ONE, 4096, 2);
+        let mut plan = Plan::default();
+        let mut erase = |m: &mut Medium| Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ());
+        assert_eq!((erase(&mut m), erase(&mut m)), (Ok(()), Ok(())));
+        assert_eq!(erase(&mut m), Err(MediumError::EraseFailed(BlockId(1))));
+        assert!(m.is_bad(BlockId(1)));
+        assert_eq!(m.erases(BlockId(1)), 2);
+    }
+
+    #[test]
+    fn an_erased_or_torn_page_cannot_be_read() {
+        let mut m = medium(Span::ONE, 4096, 9);
+        let mut plan = Plan::default();
+        let mut read = |m: &mut Medium| Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[]);
+        assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));
+        m.tear(FrameId(0));
+        assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));
+        m.check().unwrap();
+    }
+
+    #[test]
+    #[should_panic(expected = "not erased")]
+    fn a_page_is_programmed_once() {
+        let mut m = medium(Span::ONE, 4096, 9);
+        program(&mut m, &mut Plan::default(), 0, &[unit(1)]);
+        program(&mut m, &mut Plan::default(), 0, &[unit(2)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not erased")]
+    fn a_torn_page_takes_no_program() {
+        let mut m = medium(Span::ONE, 4096, 9);
+        m.tear(FrameId(0));
+        program(&mut m, &mut Plan::default(), 0, &[unit(1)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of order")]
+    fn strict_order_is_enforced() {
+        let mut m = medium(Span::ONE, 4096, 9);
+        program(&mut m, &mut Plan::default(), 1, &[unit(1)]);
+        m.check().unwrap();
+        program(&mut m, &mut Plan::default(), 0, &[unit(1)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "bad block")]
+    fn a_bad_block_takes_no_program() {
+        let mut m = medium(Span::ONE, 4096, 1);
+        let mut plan = Plan::default();
+        let mut flash = Flash { medium: &mut m, plan: &mut plan };
+        flash.erase(BlockId(0), Cause::Gc, &[]).unwrap();
+        flash.erase(BlockId(0), Cause::Gc, &[]).unwrap_err();
+        program(&mut m, &mut plan, 0, &[unit(1)]);
+    }
+
+    #[test]
+    fn factory_bad_blocks_are_drawn_once_and_sit_at_the_end_of_their_lane() {
+        let m = medium(Span::ONE, 4096, 9);
+        let layout = Arc::new(m.layout().clone());
+        let bad = |seed| {
+            let m = Medium::new(layout.clone(), Rules::PLAIN, 300_000, Seed(seed)).unwrap();
+            (0..16).map(|b| m.is_bad(BlockId(b))).collect::<Vec<_>>()
+        };
+        assert_eq!(bad(3), bad(3));
+        assert!(bad(3).iter().any(|&b| b));
+        assert!(bad(3).chunks(4).all(|lane| lane.is_sorted()), "good blocks first");
+    }
+}

@@ -1,0 +1,324 @@
+//! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the caller and asserts, in
+//! release builds too; what real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
+
+use crate::{Counters, Oob};
+use flashatlas_types::{
+    BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp, Violation,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The content of one mapping unit on its way to or from the medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Which logical page it is; stands in the spare area.
+    pub lpn: Lpn,
+    /// What it holds, as a stamp.
+    pub stamp: Stamp,
+    /// What it holds, as bytes, where the drive keeps bytes (`nand.data = "ram"`).
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+/// Whether the pages of a block may be programmed in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgramOrder {
+    /// Ascending; pages that are passed over stay unused until the block is erased.
+    Strict,
+    /// Any erased page.
+    Any,
+}
+
+/// The rules of one kind of flash.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Order of programs in a block.
+    pub order: ProgramOrder,
+    /// Erases that a block survives.
+    pub endurance: u32,
+    /// Whether bytes are kept.
+    pub keep_bytes: bool,
+}
+
+/// State of the pages under one frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FrameState {
+    /// Ready to be programmed.
+    Erased = 0,
+    /// Holds data.
+    Programmed = 1,
+    /// A program was cut: holds nothing that may be believed, and takes no program.
+    Torn = 2,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Block {
+    erases: u32,
+    /// Frames below this one were programmed or torn (strict order: the next frame to program).
+    next: u32,
+    bad: bool,
+}
+
+/// The cells of a drive.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    pub(crate) layout: Arc<Layout>,
+    rules: Rules,
+    blocks: Vec<Block>,
+    state: Vec<u8>,
+    /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
+    sequence_low: Vec<u32>,
+    sequence_high: Vec<u8>,
+    lpns: Vec<u32>,
+    stamps: Vec<u32>,
+    /// Bytes of slots and encoded spare areas of frames; empty unless `keep_bytes`.
+    bytes: HashMap<Ppn, Arc<[u8]>>,
+    spare: HashMap<FrameId, Vec<u8>>,
+    sequence: u64,
+    /// Counts since the last reset.
+    pub counters: Counters,
+}
+
+impl Rules {
+    /// Strict order, no wear-out, stamps only.
+    pub const PLAIN: Rules = Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false };
+
+    /// The rules that `params` describe.
+    pub fn from_params(params: &Params) -> Rules {
+        Rules {
+            order: if params.text("nand.program_order") == "any" { ProgramOrder::Any } else { ProgramOrder::Strict },
+            endurance: params.u32("nand.endurance"),
+            keep_bytes: params.text("nand.data") == "ram",
+        }
+    }
+}
+
+impl Medium {
+    /// A new, erased drive. `factory_bad` of a million blocks of each plane are bad; a lane loses as many FTL blocks as
+    /// its worst plane.
+    ///
+    /// # Errors
+    /// When the spare area cannot hold the OOB record.
+    pub fn new(layout: Arc<Layout>, rules: Rules, factory_bad: u32, seed: Seed) -> Result<Medium, ConfigError> {
+        let record = Oob::encoded_len(layout.slots_per_frame);
+        let spare = layout.geometry.spare_bytes as usize * layout.pages_per_frame as usize;
+        if record > spare {
+            return Err(ConfigError::new(
+                "drive.spare_bytes",
+                format!("the spare area of a frame has {spare} bytes, its OOB record needs {record}"),
+            ));
+        }
+        let mut blocks = vec![Block::default(); layout.blocks() as usize];
+        if factory_bad > 0 {
+            let mut rng = Rng::stream(seed, "nand.factory_bad");
+            for lane in blocks.chunks_mut(layout.blocks_per_lane as usize) {
+                let bad_in_plane = |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
+                let worst = (0..layout.pages_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
+                lane.iter_mut().rev().take(worst).for_each(|b| b.bad = true);
+            }
+        }
+        let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
+        Ok(Medium {
+            rules,
+            blocks,
+            state: vec![0; frames],
+            sequence_low: vec![0; frames],
+            sequence_high: vec![0; frames],
+            lpns: vec![0; slots],
+            stamps: vec![0; slots],
+            bytes: HashMap::new(),
+            spare: HashMap::new(),
+            sequence: 0,
+            counters: Counters::default(),
+            layout,
+        })
+    }
+
+    /// The shape of the drive.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The rules of this flash.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// State of a frame.
+    #[inline]
+    pub fn state(&self, frame: FrameId) -> FrameState {
+        match self.state[frame.0 as usize] {
+            0 => FrameState::Erased,
+            1 => FrameState::Programmed,
+            _ => FrameState::Torn,
+        }
+    }
+
+    /// Whether a block takes no more operations.
+    #[inline]
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.blocks[block.0 as usize].bad
+    }
+
+    /// Erases of a block so far.
+    #[inline]
+    pub fn erases(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].erases
+    }
+
+    /// One past the last frame of a block that is not erased: under strict order, the next one to program.
+    #[inline]
+    pub fn write_pointer(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].next
+    }
+
+    /// The number of the last program.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// When a frame was programmed.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless it is programmed.
+    pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
+        let at = frame.0 as usize;
+        match self.state(frame) {
+            FrameState::Programmed => Ok(u64::from(self.sequence_low[at]) | u64::from(self.sequence_high[at]) << 32),
+            _ => Err(MediumError::Unreadable(frame)),
+        }
+    }
+
+    /// The logical page that the spare area names for a slot, [`Lpn::NONE`] for padding.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed.
+    #[inline]
+    pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        let frame = self.layout.frame_of(ppn);
+        if self.state[frame.0 as usize] != FrameState::Programmed as u8 {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(Lpn(self.lpns[ppn.0 as usize]))
+    }
+
+    /// What a slot holds, without an operation: how the controller looks at data that a counted read brought in.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its OOB record intact.
+    #[inline]
+    pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        let lpn = self.lpn(ppn)?;
+        let mut bytes = None;
+        if self.rules.keep_bytes {
+            let frame = self.layout.frame_of(ppn);
+            self.spare.get(&frame).and_then(|s| Oob::decode(s).ok()).ok_or(MediumError::Unreadable(frame))?;
+            bytes = self.bytes.get(&ppn).cloned();
+        }
+        Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes })
+    }
+
+    /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
+    ///
+    /// # Panics
+    /// When the block is bad, the frame is not erased, or out of order under [`ProgramOrder::Strict`].
+    pub(crate) fn program<'a>(&mut self, frame: FrameId, units: impl ExactSizeIterator<Item = &'a Unit>) -> Ppn {
+        let layout = &self.layout;
+        let block = layout.block_of_frame(frame);
+        let index = frame.0 - layout.frame_in(block, 0).0;
+        let state = &mut self.blocks[block.0 as usize];
+        let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        assert!(!state.bad, "program of a bad block: {block}");
+        assert!(self.state[frame.0 as usize] == FrameState::Erased as u8, "program of a page that is not erased: {frame}");
+        assert!(
+            self.rules.order == ProgramOrder::Any || index >= state.next,
+            "program out of order: frame {index} of block {block}, expected {} or later",
+            state.next
+        );
+        assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
+        state.next = state.next.max(index + 1);
+        self.sequence += 1;
+        assert!(self.sequence < 1 << 40, "the 40-bit program sequence is used up");
+        self.state[frame.0 as usize] = FrameState::Programmed as u8;
+        self.sequence_low[frame.0 as usize] = self.sequence as u32;
+        self.sequence_high[frame.0 as usize] = (self.sequence >> 32) as u8;
+        let mut at = first.0 as usize;
+        for unit in units {
+            self.lpns[at] = unit.lpn.0;
+            self.stamps[at] = unit.stamp.0;
+            if let Some(bytes) = &unit.bytes {
+                self.bytes.insert(Ppn(at as u32), bytes.clone());
+            }
+            at += 1;
+        }
+        let end = (first.0 + slots) as usize;
+        self.lpns[at..end].fill(Lpn::NONE.0);
+        self.stamps[at..end].fill(0);
+        self.counters.padded_slots += (end - at) as u64;
+        if self.rules.keep_bytes {
+            let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
+            self.spare.insert(frame, Oob { sequence: self.sequence, lpns }.encode());
+        }
+        first
+    }
+
+    /// Erase a block.
+    ///
+    /// # Errors
+    /// [`MediumError::EraseFailed`] at the end of its endurance; the block is bad from then on.
+    ///
+    /// # Panics
+    /// When the block is bad already.
+    pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
+        let state = &mut self.blocks[block.0 as usize];
+        assert!(!state.bad, "erase of a bad block: {block}");
+        if state.erases >= self.rules.endurance {
+            state.bad = true;
+            return Err(MediumError::EraseFailed(block));
+        }
+        state.erases += 1;
+        state.next = 0;
+        let first = self.layout.frame_in(block, 0).0 as usize;
+        let frames = self.layout.frames_per_block as usize;
+        self.state[first..first + frames].fill(FrameState::Erased as u8);
+        if self.rules.keep_bytes {
+            let slot = self.layout.block_slot(block).0;
+            (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
+            (first..first + frames).for_each(|f| drop(self.spare.remove(&FrameId(f as u32))));
+        }
+        Ok(())
+    }
+
+    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is not erased either.
+    pub fn tear(&mut self, frame: FrameId) {
+        let block = self.layout.block_of_frame(frame);
+        let index = frame.0 - self.layout.frame_in(block, 0).0;
+        let next = &mut self.blocks[block.0 as usize].next;
+        *next = (*next).max(index + 1);
+        self.state[frame.0 as usize] = FrameState::Torn as u8;
+    }
+
+    /// Bytes that the model of the medium itself occupies.
+    pub fn host_bytes(&self) -> usize {
+        self.blocks.len() * size_of::<Block>() + self.state.len() * 6 + self.lpns.len() * 8
+    }
+
+    /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all erased.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn check(&self) -> Result<(), Violation> {
+        for (id, block) in self.blocks.iter().enumerate() {
+            let id = BlockId(id as u32);
+            for index in 0..self.layout.frames_per_block {
+                let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
+                let legal = if index + 1 == block.next { !erased } else { index < block.next || erased };
+                Violation::unless(legal, "the last frame that is not erased stands just below the write pointer", || {
+                    format!("block {id}, frame {index}, write pointer {}, erased {erased}", block.next)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

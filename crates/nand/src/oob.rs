@@ -1,0 +1,104 @@
+//! The out-of-band record of a frame: which logical pages it holds, when it was programmed, and a checksum.
+//!
+//! Bytes, little-endian: magic `FA`, version 1, number of slots, sequence (8), logical page numbers (4 each, all ones for
+//! padding), CRC-32C of all before (4). See `docs/FORMATS.md`.
+
+use flashatlas_types::Lpn;
+
+const MAGIC: [u8; 2] = *b"FA";
+const VERSION: u8 = 1;
+
+/// What the spare area of a frame says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oob {
+    /// Programs of the drive are numbered from 1; of two copies of a page the one with the larger number is newer.
+    pub sequence: u64,
+    /// The logical page in each slot, [`Lpn::NONE`] for padding.
+    pub lpns: Vec<Lpn>,
+}
+
+/// Why a spare area is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OobError {
+    /// No record of this project and version.
+    Foreign,
+    /// Shorter than it says.
+    Truncated,
+    /// The checksum does not match.
+    Checksum,
+}
+
+impl std::fmt::Display for OobError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            OobError::Foreign => "spare area holds no record of this layout",
+            OobError::Truncated => "spare area is shorter than its record",
+            OobError::Checksum => "spare area checksum does not match",
+        })
+    }
+}
+
+impl std::error::Error for OobError {}
+
+impl Oob {
+    /// Bytes of a record with `slots` slots.
+    pub const fn encoded_len(slots: u32) -> usize {
+        4 + 8 + 4 * slots as usize + 4
+    }
+
+    /// The record as bytes.
+    ///
+    /// # Panics
+    /// With more than 255 slots: a frame has at most 64.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
+        out.extend(MAGIC);
+        out.push(VERSION);
+        out.push(u8::try_from(self.lpns.len()).expect("a frame has at most 64 slots"));
+        out.extend(self.sequence.to_le_bytes());
+        out.extend(self.lpns.iter().flat_map(|l| l.0.to_le_bytes()));
+        out.extend(crc32c::crc32c(&out).to_le_bytes());
+        out
+    }
+
+    /// Read a record; nothing of it is believed unless the checksum matches.
+    ///
+    /// # Errors
+    /// [`OobError`] for anything that [`Oob::encode`] did not write.
+    pub fn decode(bytes: &[u8]) -> Result<Oob, OobError> {
+        let header = bytes.get(..4).ok_or(OobError::Truncated)?;
+        if header[..2] != MAGIC || header[2] != VERSION {
+            return Err(OobError::Foreign);
+        }
+        let len = Oob::encoded_len(u32::from(header[3]));
+        let record = bytes.get(..len).ok_or(OobError::Truncated)?;
+        let (body, checksum) = record.split_at(len - 4);
+        if crc32c::crc32c(body).to_le_bytes() != checksum {
+            return Err(OobError::Checksum);
+        }
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
+        let sequence = u64::from(word(4)) | u64::from(word(8)) << 32;
+        Ok(Oob { sequence, lpns: (12..body.len()).step_by(4).map(|at| Lpn(word(at))).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let oob = Oob { sequence: 0x0102_0304_0506_0708, lpns: vec![Lpn(7), Lpn::NONE] };
+        let bytes = oob.encode();
+        assert_eq!(bytes.len(), Oob::encoded_len(2));
+        assert_eq!(Oob::decode(&bytes), Ok(oob));
+        for bit in 0..bytes.len() * 8 {
+            let mut torn = bytes.clone();
+            torn[bit / 8] ^= 1 << (bit % 8);
+            assert!(Oob::decode(&torn).is_err(), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert!(Oob::decode(&bytes[..len]).is_err(), "length {len}");
+        }
+    }
+}

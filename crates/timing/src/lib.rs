@@ -1,0 +1,11 @@
+//! When the operations of a plan happen: dies, channels, memories and the host link as resources of an event engine.
+
+pub mod engine;
+mod nodes;
+mod parameters;
+mod resources;
+mod statistics;
+
+pub use engine::{Engine, Finished};
+pub use parameters::{MemoryTimes, PARAMS, Suspend, Times};
+pub use statistics::Statistics;

@@ -1,0 +1,318 @@
+//! Operations in the engine: flat storage, who waits for whom, and the three orders that hold whatever the priorities:
+//! a read of a page waits for that page's program, an erase for every earlier operation on its block, and the programs
+//! of one block start in order.
+
+use flashatlas_types::{Dur, Op, OpId, OpKind, Tag};
+
+/// No node, edge or link.
+pub(crate) const NIL: u32 = u32::MAX;
+
+/// What an operation occupies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Read,
+    Program,
+    Erase,
+    /// A fixed time, no resource.
+    Timer,
+    /// The host link, towards the drive or from it.
+    LinkIn,
+    LinkOut,
+    Join,
+    Complete,
+}
+
+/// One operation that is not complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub id: OpId,
+    pub work: Work,
+    pub rank: u8,
+    pub suspends: u8,
+    /// Read for a host: may suspend a program or an erase.
+    pub host_read: bool,
+    /// A read whose page is in the register: what is left is the transfer.
+    pub sensed: bool,
+    pub die: u32,
+    pub block: u32,
+    pub page: u32,
+    /// Time of the cells, of the timer, or of the link.
+    pub time: Dur,
+    /// Time on the channel.
+    pub transfer: Dur,
+    pub tag: Tag,
+    /// Operations that this one still waits for.
+    pub waiting: u32,
+    /// First of the edges to operations that wait until this one is complete.
+    edges: u32,
+    /// The next program or erase of the block, which waits until this one has started.
+    pub successor: u32,
+    /// Neighbours among the unfinished writers, or the unfinished readers, of the block.
+    previous: u32,
+    following: u32,
+    /// Next in the queue of a resource.
+    pub queued: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    to: u32,
+    next: u32,
+}
+
+/// The unfinished operations on one block: newest of its programs and erases, newest of its reads.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    writers: u32,
+    readers: u32,
+}
+
+/// All unfinished operations.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    nodes: Vec<Node>,
+    free: u32,
+    edges: Vec<Edge>,
+    free_edge: u32,
+    /// Node of each unfinished operation, by number modulo the length (a power of two).
+    ring: Vec<u32>,
+    oldest: u64,
+    newest: u64,
+    blocks: Vec<Unfinished>,
+    pub live: usize,
+}
+
+impl Nodes {
+    pub fn new(blocks: u32) -> Nodes {
+        Nodes {
+            nodes: Vec::new(),
+            free: NIL,
+            edges: Vec::new(),
+            free_edge: NIL,
+            ring: vec![NIL; 1024],
+            oldest: 1,
+            newest: 0,
+            blocks: vec![Unfinished { writers: NIL, readers: NIL }; blocks as usize],
+            live: 0,
+        }
+    }
+
+    #[inline]
+    pub fn at(&self, n: u32) -> &Node {
+        &self.nodes[n as usize]
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, n: u32) -> &mut Node {
+        &mut self.nodes[n as usize]
+    }
+
+    /// The node of an unfinished operation.
+    #[inline]
+    pub fn find(&self, id: OpId) -> Option<u32> {
+        if id.0 < self.oldest || id.0 > self.newest {
+            return None;
+        }
+        let n = self.ring[(id.0 as usize) & (self.ring.len() - 1)];
+        (n != NIL).then_some(n)
+    }
+
+    /// Every operation below this number is complete.
+    pub fn oldest(&self) -> OpId {
+        OpId(self.oldest)
+    }
+
+    /// The unfinished operations, oldest first.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Node> {
+        (self.oldest..=self.newest).filter_map(|id| self.find(OpId(id))).map(|n| self.at(n))
+    }
+
+    /// Add an operation and what it waits for.
+    pub fn add(&mut self, id: OpId, op: &Op, node: Node, after: &[OpId]) -> u32 {
+        self.number(id);
+        let n = if self.free == NIL {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            let n = self.free;
+            self.free = self.nodes[n as usize].queued;
+            self.nodes[n as usize] = node;
+            n
+        };
+        let mask = self.ring.len() - 1;
+        self.ring[(id.0 as usize) & mask] = n;
+        self.live += 1;
+        for &dep in after {
+            assert!(dep < id, "operation {id} waits for {dep}, which comes later");
+            if let Some(on) = self.find(dep) {
+                self.wait(n, on);
+            }
+        }
+        match op.kind {
+            OpKind::Read { block, page, .. } => self.add_reader(n, block, page),
+            OpKind::Program { block, .. } => self.add_writer(n, block),
+            OpKind::Erase { block, .. } => {
+                let mut earlier = self.blocks[block as usize].readers;
+                while earlier != NIL {
+                    self.wait(n, earlier);
+                    earlier = self.at(earlier).previous;
+                }
+                let mut earlier = self.blocks[block as usize].writers;
+                while earlier != NIL {
+                    self.wait(n, earlier);
+                    earlier = self.at(earlier).previous;
+                }
+                self.add_writer(n, block);
+            }
+            _ => {}
+        }
+        n
+    }
+
+    fn number(&mut self, id: OpId) {
+        assert!(id.0 > self.newest, "operation {id} comes after {}", self.newest);
+        if self.live == 0 {
+            self.oldest = id.0;
+        }
+        self.newest = id.0;
+        while self.newest - self.oldest >= self.ring.len() as u64 {
+            let old = std::mem::take(&mut self.ring);
+            self.ring = vec![NIL; old.len() * 2];
+            for n in old {
+                if n != NIL {
+                    let at = (self.nodes[n as usize].id.0 as usize) & (self.ring.len() - 1);
+                    self.ring[at] = n;
+                }
+            }
+        }
+    }
+
+    /// `n` waits until `on` is complete.
+    fn wait(&mut self, n: u32, on: u32) {
+        let edge = Edge { to: n, next: self.nodes[on as usize].edges };
+        let e = if self.free_edge == NIL {
+            self.edges.push(edge);
+            (self.edges.len() - 1) as u32
+        } else {
+            let e = self.free_edge;
+            self.free_edge = self.edges[e as usize].next;
+            self.edges[e as usize] = edge;
+            e
+        };
+        self.nodes[on as usize].edges = e;
+        self.nodes[n as usize].waiting += 1;
+    }
+
+    fn add_reader(&mut self, n: u32, block: u32, page: u32) {
+        let mut writer = self.blocks[block as usize].writers;
+        while writer != NIL {
+            let w = self.at(writer);
+            if w.work == Work::Program && w.page == page {
+                self.wait(n, writer);
+                break;
+            }
+            writer = w.previous;
+        }
+        let newest = std::mem::replace(&mut self.blocks[block as usize].readers, n);
+        self.link(n, newest);
+    }
+
+    fn add_writer(&mut self, n: u32, block: u32) {
+        let newest = std::mem::replace(&mut self.blocks[block as usize].writers, n);
+        if newest != NIL && self.at(newest).queued != STARTED {
+            self.at_mut(newest).successor = n;
+            self.at_mut(n).waiting += 1;
+        }
+        self.link(n, newest);
+    }
+
+    fn link(&mut self, n: u32, newest: u32) {
+        self.at_mut(n).previous = newest;
+        if newest != NIL {
+            self.at_mut(newest).following = n;
+        }
+    }
+
+    /// A program or erase has its die: the next one of its block may queue. Returns it if nothing else holds it back.
+    pub fn started(&mut self, n: u32) -> Option<u32> {
+        let node = self.at_mut(n);
+        node.queued = STARTED;
+        let successor = std::mem::replace(&mut node.successor, NIL);
+        if successor == NIL {
+            return None;
+        }
+        self.at_mut(successor).waiting -= 1;
+        (self.at(successor).waiting == 0).then_some(successor)
+    }
+
+    /// Take a complete operation out. Operations that nothing holds back any more are appended to `ready`.
+    pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
+        let (id, work, block, previous, following, mut e) = {
+            let node = self.at(n);
+            (node.id, node.work, node.block, node.previous, node.following, node.edges)
+        };
+        let first_ready = ready.len();
+        while e != NIL {
+            let Edge { to, next } = self.edges[e as usize];
+            let node = self.at_mut(to);
+            node.waiting -= 1;
+            if node.waiting == 0 {
+                ready.push(to);
+            }
+            self.edges[e as usize].next = self.free_edge;
+            self.free_edge = e;
+            e = next;
+        }
+        // edges are kept newest first; operations become ready oldest first
+        ready[first_ready..].reverse();
+        if matches!(work, Work::Read | Work::Program | Work::Erase) {
+            if previous != NIL {
+                self.at_mut(previous).following = following;
+            }
+            if following != NIL {
+                self.at_mut(following).previous = previous;
+            } else if work == Work::Read {
+                self.blocks[block as usize].readers = previous;
+            } else {
+                self.blocks[block as usize].writers = previous;
+            }
+        }
+        let mask = self.ring.len() - 1;
+        self.ring[(id.0 as usize) & mask] = NIL;
+        self.live -= 1;
+        while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
+            self.oldest += 1;
+        }
+        self.at_mut(n).queued = self.free;
+        self.free = n;
+    }
+}
+
+/// Mark of a node that has left its queue for good.
+const STARTED: u32 = NIL - 1;
+
+impl Node {
+    /// A node that waits for nothing yet.
+    pub fn new(id: OpId, work: Work, rank: u8) -> Node {
+        Node {
+            id,
+            work,
+            rank,
+            suspends: 0,
+            host_read: false,
+            sensed: false,
+            die: 0,
+            block: 0,
+            page: 0,
+            time: Dur::ZERO,
+            transfer: Dur::ZERO,
+            tag: Tag(0),
+            waiting: 0,
+            edges: NIL,
+            successor: NIL,
+            previous: NIL,
+            following: NIL,
+            queued: NIL,
+        }
+    }
+}

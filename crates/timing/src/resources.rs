@@ -1,0 +1,113 @@
+//! Queues by priority, dies and channels.
+
+use crate::nodes::{NIL, Nodes};
+use flashatlas_types::{Class, Dur, Ps};
+
+/// First in, first out within a rank; a lower rank goes first.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    ends: [(u32, u32); Class::ALL.len()],
+}
+
+impl Queue {
+    pub fn new() -> Queue {
+        Queue { ends: [(NIL, NIL); Class::ALL.len()] }
+    }
+
+    #[inline]
+    pub fn push(&mut self, nodes: &mut Nodes, n: u32) {
+        nodes.at_mut(n).queued = NIL;
+        let (head, tail) = &mut self.ends[nodes.at(n).rank as usize];
+        if *head == NIL {
+            *head = n;
+        } else {
+            nodes.at_mut(*tail).queued = n;
+        }
+        *tail = n;
+    }
+
+    /// The operation that goes next.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        self.ends.iter().map(|e| e.0).find(|&head| head != NIL)
+    }
+
+    /// The first host read, whatever else waits.
+    pub fn first_host_read(&self, nodes: &Nodes) -> Option<u32> {
+        self.ends.iter().map(|e| e.0).find(|&head| head != NIL && nodes.at(head).host_read)
+    }
+
+    /// Take out an operation that is at the head of its rank.
+    #[inline]
+    pub fn pop(&mut self, nodes: &Nodes, n: u32) {
+        let (head, _) = &mut self.ends[nodes.at(n).rank as usize];
+        assert!(*head == n, "only the head of a queue leaves it");
+        *head = nodes.at(n).queued;
+    }
+}
+
+/// What a die does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Nothing.
+    Idle,
+    /// Its operation waits for the channel or uses it.
+    Channel,
+    /// Its cells work until then.
+    Cells { until: Ps },
+    /// Its cells stop; reads begin then.
+    Suspending,
+    /// A page is sensed, and waits until the cache register is free.
+    WaitCache,
+}
+
+/// A die: one array of cells, a page register and, for cache operations, a second one.
+#[derive(Clone, Debug)]
+pub(crate) struct Die {
+    pub queue: Queue,
+    pub current: u32,
+    pub phase: Phase,
+    /// Operation that holds the cache register: a read on its way out, or a program on its way in.
+    pub cached: u32,
+    /// The cached program is in the register, ready to go on.
+    pub loaded: bool,
+    pub suspended: u32,
+    pub remaining: Dur,
+    /// Whether the statistics count this die among those at work.
+    pub counted: bool,
+    /// Counts up when the time at which the cells end changes: earlier events are void.
+    pub generation: u32,
+}
+
+impl Die {
+    pub fn new() -> Die {
+        Die {
+            queue: Queue::new(),
+            current: NIL,
+            phase: Phase::Idle,
+            cached: NIL,
+            loaded: false,
+            suspended: NIL,
+            remaining: Dur::ZERO,
+            counted: false,
+            generation: 0,
+        }
+    }
+
+    pub fn at_work(&self) -> bool {
+        self.current != NIL || self.cached != NIL || self.suspended != NIL
+    }
+}
+
+/// A bus, or one way of the host link: one transfer at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Bus {
+    pub queue: Queue,
+    pub current: u32,
+}
+
+impl Bus {
+    pub fn new() -> Bus {
+        Bus { queue: Queue::new(), current: NIL }
+    }
+}

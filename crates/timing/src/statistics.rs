@@ -1,0 +1,55 @@
+//! How busy the resources were.
+
+use flashatlas_types::{Dur, Ps};
+
+/// Busy times since the last reset.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Time that each die's cells sensed, programmed or erased.
+    pub die_busy: Vec<Dur>,
+    /// Time that each channel transferred.
+    pub channel_busy: Vec<Dur>,
+    /// Time that the host link transferred, towards the drive and from it.
+    pub link_busy: [Dur; 2],
+    /// Programs and erases that gave way to a read.
+    pub suspends: u64,
+    /// Sum over time of the number of dies at work (one at work for 1 ps adds 1).
+    pub die_time: u128,
+    /// Time in which at least one die was at work.
+    pub active: Dur,
+    /// Most dies at work at once.
+    pub dies_max: u32,
+    dies: u32,
+    since: Ps,
+}
+
+impl Statistics {
+    pub(crate) fn new(dies: usize, channels: usize) -> Statistics {
+        Statistics { die_busy: vec![Dur::ZERO; dies], channel_busy: vec![Dur::ZERO; channels], ..Default::default() }
+    }
+
+    /// Start counting anew at `now`; what is under way keeps its resource.
+    pub(crate) fn reset(&mut self, now: Ps) {
+        let dies = self.dies;
+        *self = Statistics::new(self.die_busy.len(), self.channel_busy.len());
+        (self.dies, self.dies_max, self.since) = (dies, dies, now);
+    }
+
+    /// Account for the time up to `now`; after it, `dies` more (or fewer) are at work.
+    #[inline]
+    pub(crate) fn dies_change(&mut self, now: Ps, more: i32) {
+        let span = now.since(self.since);
+        if self.dies > 0 {
+            self.die_time += u128::from(span.0) * u128::from(self.dies);
+            self.active = self.active + span;
+        }
+        self.since = now;
+        self.dies = self.dies.checked_add_signed(more).expect("more dies stopped than had started");
+        self.dies_max = self.dies_max.max(self.dies);
+    }
+
+    /// Mean number of dies at work while any was: the parallelism reached. Zero when none ever was.
+    pub fn mean_dies(&self) -> f64 {
+        if self.active == Dur::ZERO { 0.0 } else { self.die_time as f64 / self.active.0 as f64 }
+    }
+}

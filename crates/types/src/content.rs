@@ -1,0 +1,59 @@
+//! Content stamps: 32 bits that stand for the bytes of a mapping unit.
+//!
+//! A simulation rarely needs bytes, but must notice when the wrong ones come back. A stamp is a digest of the *history*
+//! of a unit: a whole write replaces it, a partial write mixes itself into the stamp of what was there. The drive
+//! computes the new stamp from what its own medium returned, the oracle from what it knows, with the same function: a
+//! read-modify-write that merged the wrong old page gives another stamp.
+
+/// A digest of a unit's content. [`Stamp::ZERO`] is a unit that nobody wrote (it reads as zeros).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Stamp(pub u32);
+
+impl Stamp {
+    /// Never written, or trimmed: zeros.
+    pub const ZERO: Stamp = Stamp(0);
+
+    /// The stamp of a unit that one write covers whole. `content` names the write; `offset` is the unit's first sector,
+    /// counted from the first sector of the write, so that two units of one write differ.
+    #[inline]
+    pub fn whole(content: u64, offset: u32) -> Stamp {
+        Stamp::from_hash(mix(content ^ (u64::from(offset) << 40)))
+    }
+
+    /// The stamp after a write of `sectors` sectors at sector `first` of the unit, over what this stamp stands for.
+    #[inline]
+    pub fn overwritten(self, content: u64, first: u32, sectors: u32) -> Stamp {
+        let place = (u64::from(first) << 32) | u64::from(sectors);
+        Stamp::from_hash(mix(mix(content ^ place.rotate_left(17)) ^ u64::from(self.0)))
+    }
+
+    fn from_hash(hash: u64) -> Stamp {
+        let folded = (hash >> 32) as u32;
+        Stamp(if folded == 0 { 1 } else { folded })
+    }
+}
+
+/// The finaliser of SplitMix64: every input bit reaches every output bit.
+#[inline]
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_depends_on_the_old_content_the_place_and_the_write() {
+        let old = Stamp::whole(1, 0);
+        let new = old.overwritten(2, 0, 1);
+        assert_ne!(new, Stamp::whole(9, 0).overwritten(2, 0, 1), "another old content");
+        assert_ne!(new, old.overwritten(2, 1, 1), "another place");
+        assert_ne!(new, old.overwritten(3, 0, 1), "another write");
+        assert_ne!(Stamp::whole(1, 0), Stamp::whole(1, 8), "two units of one write");
+        assert_ne!(old, Stamp::ZERO);
+    }
+}

@@ -1,0 +1,184 @@
+//! Three kinds of error, three types: bad input ([`ConfigError`]), what the medium reports ([`MediumError`], part of the
+//! model), and a broken invariant ([`Violation`] from `check()`, or an assertion).
+
+use crate::{BlockId, FrameId, Lpn, Ppn};
+use std::fmt;
+
+/// A configuration that cannot be used: which key, what it held, what is allowed, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Full name of the key, such as `ftl.victim`.
+    pub key: String,
+    /// What is wrong, in one sentence without a full stop.
+    pub why: String,
+    /// Where it was written: `drive.toml:12`, `--set`, or empty.
+    pub place: String,
+    /// A name that exists and is near to the one given.
+    pub nearest: Option<String>,
+    /// The names or ranges that are allowed.
+    pub allowed: Vec<String>,
+}
+
+impl ConfigError {
+    /// An error about `key`.
+    pub fn new(key: impl Into<String>, why: impl Into<String>) -> ConfigError {
+        ConfigError { key: key.into(), why: why.into(), place: String::new(), nearest: None, allowed: Vec::new() }
+    }
+
+    /// `got` is not one of `names`: lists them and says which is near.
+    pub fn unknown(key: impl Into<String>, what: &str, got: &str, names: &[&str]) -> ConfigError {
+        ConfigError {
+            nearest: nearest(got, names).map(str::to_owned),
+            allowed: names.iter().map(|&n| n.to_owned()).collect(),
+            ..ConfigError::new(key, format!("{what} `{got}` is not known"))
+        }
+    }
+
+    /// The same error, at a place; a place that is already known is kept.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<String>) -> ConfigError {
+        if self.place.is_empty() {
+            self.place = place.into();
+        }
+        self
+    }
+}
+
+/// The one of `names` that is closest to `got`, if any is close enough to be a slip of the hand.
+pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
+    names
+        .iter()
+        .map(|&name| (strsim::damerau_levenshtein(got, name), name))
+        .filter(|&(distance, name)| distance <= 1 + name.len().max(got.len()) / 3)
+        .min()
+        .map(|(_, name)| name)
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        write!(f, "{}: {}", self.key, self.why)?;
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean `{nearest}`?")?;
+        }
+        if !self.allowed.is_empty() {
+            write!(f, " (allowed: {})", self.allowed.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// What the medium reports; a scheme must handle it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediumError {
+    /// The erase failed (end of endurance, or a fault): the block is bad from now on.
+    EraseFailed(BlockId),
+    /// The page was never programmed, or torn: there is nothing to read.
+    Unreadable(FrameId),
+    /// The block is bad: it takes no operation.
+    BadBlock(BlockId),
+}
+
+impl fmt::Display for MediumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
+            MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
+            MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
+        }
+    }
+}
+
+impl std::error::Error for MediumError {}
+
+/// Why an FTL could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FtlError {
+    /// The medium failed in a way the scheme has no answer to.
+    Medium(MediumError),
+    /// No block can be freed: every full block holds only valid data.
+    NoSpace {
+        /// Erased blocks left.
+        free_blocks: u32,
+        /// Mapping units that hold valid data.
+        valid_units: u64,
+        /// Mapping units that the good blocks can hold.
+        physical_units: u64,
+    },
+    /// The medium returned another logical page than the map says (detected by the spare area).
+    WrongPage {
+        /// Where it was read.
+        at: Ppn,
+        /// The page the map expects there.
+        expected: Lpn,
+        /// The page the spare area names.
+        found: Lpn,
+    },
+}
+
+impl From<MediumError> for FtlError {
+    fn from(error: MediumError) -> FtlError {
+        FtlError::Medium(error)
+    }
+}
+
+impl fmt::Display for FtlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FtlError::Medium(error) => error.fmt(f),
+            FtlError::NoSpace { free_blocks, valid_units, physical_units } => write!(
+                f,
+                "no space: {valid_units} valid units on good blocks for {physical_units}, {free_blocks} blocks erased, \
+                 and no block that collection could free"
+            ),
+            FtlError::WrongPage { at, expected, found } => {
+                write!(f, "physical page {at} holds logical page {found}, the map expects {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FtlError {}
+
+/// An invariant that does not hold, found by a `check()`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule, stated positively.
+    pub rule: &'static str,
+    /// What was found instead.
+    pub detail: String,
+}
+
+impl Violation {
+    /// `Err` with this rule and detail unless `holds`.
+    pub fn unless(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Result<(), Violation> {
+        if holds { Ok(()) } else { Err(Violation { rule, detail: detail() }) }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "broken rule: {}: {}", self.rule, self.detail)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_say_the_nearest_and_all() {
+        let error = ConfigError::unknown("ftl.victim", "victim policy", "gredy", &["greedy", "fifo"]).at("--set");
+        assert_eq!(
+            error.to_string(),
+            "--set: ftl.victim: victim policy `gredy` is not known; did you mean `greedy`? (allowed: greedy, fifo)"
+        );
+        assert_eq!(nearest("zzzzzz", &["greedy", "fifo"]), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! The shape of a drive: what stands on the board, and how the FTL groups it into lanes, blocks and frames.
+//!
+//! One mechanism serves mapping units of every size. A *frame* is what one program operation of the FTL writes: one
+//! page, the same page of several planes, or (a superpage) pages of several dies. A frame has *slots*, each the place
+//! of one mapping unit:
+//!
+//! | mapping unit | frame | slots |
+//! |---|---|---|
+//! | smaller than a page (4 KiB units, 16 KiB page) | one page, or one on each of several planes | 4, or 4 a plane |
+//! | a page | one page | 1 |
+//! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
+
+use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
+
+/// Bits a cell: how many pages share a word line, and so how long a page takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// One bit a cell: every page alike.
+    Slc,
+    /// Two: lower and upper pages.
+    Mlc,
+    /// Three: lower, middle and upper pages.
+    Tlc,
+}
+
+impl Cell {
+    /// Kinds of page, 1 to 3.
+    pub const fn levels(self) -> u8 {
+        match self {
+            Cell::Slc => 1,
+            Cell::Mlc => 2,
+            Cell::Tlc => 3,
+        }
+    }
+}
+
+/// What stands on the board. All counts are at least 1; every level is counted within the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Channels (buses) of the drive.
+    pub channels: u32,
+    /// Packages (chip enables) on a channel.
+    pub ways: u32,
+    /// Dies in a package.
+    pub dies: u32,
+    /// Planes in a die.
+    pub planes: u32,
+    /// Erase blocks in a plane.
+    pub blocks: u32,
+    /// Pages in an erase block.
+    pub pages: u32,
+    /// Data bytes of a page.
+    pub page_bytes: u32,
+    /// Spare bytes of a page, where the OOB record stands.
+    pub spare_bytes: u32,
+    /// Bits a cell.
+    pub cell: Cell,
+}
+
+impl Geometry {
+    /// Dies of the whole drive.
+    pub const fn die_count(&self) -> u32 {
+        self.channels * self.ways * self.dies
+    }
+
+    /// The kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow one another.
+    #[inline]
+    pub const fn level(&self, page: u32) -> u8 {
+        (page % self.cell.levels() as u32) as u8
+    }
+}
+
+/// How much of each level one frame covers. Each divides its level of the [`Geometry`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Channels under one frame.
+    pub channels: u32,
+    /// Ways under one frame.
+    pub ways: u32,
+    /// Dies under one frame.
+    pub dies: u32,
+    /// Planes under one frame: a multi-plane operation.
+    pub planes: u32,
+}
+
+impl Span {
+    /// One page on one plane.
+    pub const ONE: Span = Span { channels: 1, ways: 1, dies: 1, planes: 1 };
+}
+
+/// In which order consecutive frames visit channels, ways, dies and planes: the first letter changes fastest
+/// (`CWDP`: all channels, then the next way …). 24 orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllocationOrder([u8; 4]);
+
+impl AllocationOrder {
+    /// Parse four different letters of `CWDP`.
+    pub fn parse(text: &str) -> Option<AllocationOrder> {
+        let letters: [u8; 4] = text.to_ascii_uppercase().into_bytes().try_into().ok()?;
+        b"CWDP".iter().all(|l| letters.contains(l)).then_some(AllocationOrder(letters))
+    }
+}
+
+/// A geometry as the FTL addresses it. Blocks are numbered lane by lane, frames block by block, slots frame by frame.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The board.
+    pub geometry: Geometry,
+    /// What one frame covers.
+    pub span: Span,
+    /// Bytes of a mapping unit.
+    pub unit_bytes: u32,
+    /// Lanes: sets of dies and planes that work in parallel.
+    pub lanes: u32,
+    /// Blocks in a lane.
+    pub blocks_per_lane: u32,
+    /// Frames in a block (the pages of one physical block).
+    pub frames_per_block: u32,
+    /// Slots in a frame, 1 to 64.
+    pub slots_per_frame: u32,
+    /// Physical pages in a frame.
+    pub pages_per_frame: u32,
+    /// Dies under a frame.
+    pub dies_per_frame: u32,
+    /// Slots in a block.
+    pub slots_per_block: u32,
+    /// Logical pages (mapping units) that the drive exports.
+    pub logical_units: u32,
+    lane_dies: Vec<u32>,
+}
+
+impl Layout {
+    /// Check `geometry`, `span` and `unit_bytes` against each other and number the lanes in `order`.
+    ///
+    /// # Errors
+    /// Names the key at fault: a span that does not divide its level, a unit that neither divides nor is divided by
+    /// the page, more than 64 slots in a frame, or more physical pages than 32-bit addresses reach.
+    pub fn new(
+        geometry: Geometry,
+        span: Span,
+        unit_bytes: u32,
+        order: AllocationOrder,
+        logical_units: u32,
+    ) -> Result<Layout, ConfigError> {
+        let g = geometry;
+        for (key, part, whole) in [
+            ("drive.frame_channels", span.channels, g.channels),
+            ("drive.frame_ways", span.ways, g.ways),
+            ("drive.frame_dies", span.dies, g.dies),
+            ("drive.frame_planes", span.planes, g.planes),
+        ] {
+            if part == 0 || whole % part != 0 {
+                return Err(ConfigError::new(key, format!("{part} does not divide the {whole} of the geometry")));
+            }
+        }
+        let dies_per_frame = span.channels * span.ways * span.dies;
+        let pages_per_frame = dies_per_frame * span.planes;
+        let frame_bytes = u64::from(pages_per_frame) * u64::from(g.page_bytes);
+        let unit = u64::from(unit_bytes);
+        if unit == 0 || frame_bytes % unit != 0 || frame_bytes / unit > 64 {
+            return Err(ConfigError::new(
+                "map.unit",
+                format!(
+                    "a unit of {unit} bytes does not fill a frame of {frame_bytes} bytes ({pages_per_frame} pages of {}) \
+                     with 1 to 64 whole units; change it or the drive.frame_* keys",
+                    g.page_bytes
+                ),
+            ));
+        }
+        let slots_per_frame = (frame_bytes / unit) as u32;
+        let groups = [g.channels / span.channels, g.ways / span.ways, g.dies / span.dies, g.planes / span.planes];
+        let lanes = groups.iter().product::<u32>();
+        let slots = u64::from(lanes) * u64::from(g.blocks) * u64::from(g.pages) * u64::from(slots_per_frame);
+        if slots >= u64::from(u32::MAX) - 64 {
+            return Err(ConfigError::new(
+                "map.unit",
+                format!("{slots} physical units need more than 32-bit addresses; use a larger unit or a smaller drive"),
+            ));
+        }
+        let mut layout = Layout {
+            geometry,
+            span,
+            unit_bytes,
+            lanes,
+            blocks_per_lane: g.blocks,
+            frames_per_block: g.pages,
+            slots_per_frame,
+            pages_per_frame,
+            dies_per_frame,
+            slots_per_block: g.pages * slots_per_frame,
+            logical_units,
+            lane_dies: Vec::with_capacity((lanes * dies_per_frame) as usize),
+        };
+        for lane in 0..lanes {
+            layout.push_lane_dies(lane, groups, order);
+        }
+        Ok(layout)
+    }
+
+    fn push_lane_dies(&mut self, lane: u32, groups: [u32; 4], order: AllocationOrder) {
+        let (g, span) = (self.geometry, self.span);
+        let mut at = [0u32; 4];
+        let mut rest = lane;
+        for letter in order.0 {
+            let level = b"CWDP".iter().position(|&l| l == letter).expect("parsed");
+            at[level] = rest % groups[level];
+            rest /= groups[level];
+        }
+        for c in 0..span.channels {
+            for w in 0..span.ways {
+                for d in 0..span.dies {
+                    let (c, w, d) = (at[0] * span.channels + c, at[1] * span.ways + w, at[2] * span.dies + d);
+                    self.lane_dies.push((c * g.ways + w) * g.dies + d);
+                }
+            }
+        }
+    }
+
+    /// Sectors in a mapping unit.
+    #[inline]
+    pub fn unit_sectors(&self) -> u32 {
+        self.unit_bytes / crate::SECTOR_BYTES
+    }
+
+    /// Blocks of the drive, good and bad.
+    #[inline]
+    pub fn blocks(&self) -> u32 {
+        self.lanes * self.blocks_per_lane
+    }
+
+    /// Frames of the drive.
+    #[inline]
+    pub fn frames(&self) -> u32 {
+        self.blocks() * self.frames_per_block
+    }
+
+    /// Slots of the drive.
+    #[inline]
+    pub fn slots(&self) -> u32 {
+        self.blocks() * self.slots_per_block
+    }
+
+    /// Sectors that the drive exports.
+    pub fn sectors(&self) -> u64 {
+        u64::from(self.logical_units) * u64::from(self.unit_sectors())
+    }
+
+    /// Bytes of a frame.
+    pub fn frame_bytes(&self) -> u64 {
+        u64::from(self.pages_per_frame) * u64::from(self.geometry.page_bytes)
+    }
+
+    /// The lane of a block.
+    #[inline]
+    pub fn lane_of(&self, block: BlockId) -> LaneId {
+        LaneId(block.0 / self.blocks_per_lane)
+    }
+
+    /// The blocks of a lane.
+    pub fn lane_blocks(&self, lane: LaneId) -> impl DoubleEndedIterator<Item = BlockId> + use<> {
+        let first = lane.0 * self.blocks_per_lane;
+        (first..first + self.blocks_per_lane).map(BlockId)
+    }
+
+    /// The global dies under a frame of a lane (channel-major numbers).
+    #[inline]
+    pub fn dies_of(&self, lane: LaneId) -> &[u32] {
+        let n = self.dies_per_frame as usize;
+        &self.lane_dies[lane.0 as usize * n..][..n]
+    }
+
+    /// The channel of a global die.
+    #[inline]
+    pub fn channel_of(&self, die: u32) -> u32 {
+        die / (self.geometry.ways * self.geometry.dies)
+    }
+
+    /// The block of a frame.
+    #[inline]
+    pub fn block_of_frame(&self, frame: FrameId) -> BlockId {
+        BlockId(frame.0 / self.frames_per_block)
+    }
+
+    /// The frame of a slot.
+    #[inline]
+    pub fn frame_of(&self, ppn: Ppn) -> FrameId {
+        FrameId(ppn.0 / self.slots_per_frame)
+    }
+
+    /// The block of a slot.
+    #[inline]
+    pub fn block_of(&self, ppn: Ppn) -> BlockId {
+        BlockId(ppn.0 / self.slots_per_block)
+    }
+
+    /// Frame number `index` of a block.
+    #[inline]
+    pub fn frame_in(&self, block: BlockId, index: u32) -> FrameId {
+        FrameId(block.0 * self.frames_per_block + index)
+    }
+
+    /// The first slot of a frame.
+    #[inline]
+    pub fn first_slot(&self, frame: FrameId) -> Ppn {
+        Ppn(frame.0 * self.slots_per_frame)
+    }
+
+    /// The first slot of a block.
+    #[inline]
+    pub fn block_slot(&self, block: BlockId) -> Ppn {
+        Ppn(block.0 * self.slots_per_block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOARD: Geometry = Geometry {
+        channels: 2,
+        ways: 2,
+        dies: 1,
+        planes: 2,
+        blocks: 8,
+        pages: 4,
+        page_bytes: 16384,
+        spare_bytes: 1024,
+        cell: Cell::Tlc,
+    };
+
+    fn layout(span: Span, unit: u32, order: &str) -> Result<Layout, ConfigError> {
+        Layout::new(BOARD, span, unit, AllocationOrder::parse(order).unwrap(), 100)
+    }
+
+    #[test]
+    fn three_granularities_are_one_mechanism() {
+        let small = layout(Span::ONE, 4096, "CWDP").unwrap();
+        assert_eq!((small.lanes, small.slots_per_frame, small.pages_per_frame), (8, 4, 1));
+        let page = layout(Span::ONE, 16384, "CWDP").unwrap();
+        assert_eq!((page.lanes, page.slots_per_frame), (8, 1));
+        let superpage = layout(Span { channels: 2, planes: 2, ..Span::ONE }, 65536, "CWDP").unwrap();
+        assert_eq!((superpage.lanes, superpage.slots_per_frame, superpage.dies_per_frame), (2, 1, 2));
+        // channel 0 way 0 and channel 1 way 0; then way 1 of both (dies are numbered channel by channel)
+        assert_eq!((superpage.dies_of(LaneId(0)), superpage.dies_of(LaneId(1))), (&[0, 2][..], &[1, 3][..]));
+    }
+
+    #[test]
+    fn the_first_letter_of_the_order_changes_fastest() {
+        let dies = |order| {
+            let l = layout(Span { planes: 2, ..Span::ONE }, 4096, order).unwrap();
+            (0..4).map(|lane| l.dies_of(LaneId(lane))[0]).collect::<Vec<_>>()
+        };
+        // die = channel * 2 + way
+        assert_eq!(dies("CWDP"), [0, 2, 1, 3]);
+        assert_eq!(dies("WCDP"), [0, 1, 2, 3]);
+        let planes = layout(Span::ONE, 4096, "PCWD").unwrap();
+        assert_eq!((0..4).map(|l| planes.dies_of(LaneId(l))[0]).collect::<Vec<_>>(), [0, 0, 2, 2]);
+        assert!(AllocationOrder::parse("CWDD").is_none());
+    }
+
+    #[test]
+    fn addresses_round_trip() {
+        let l = layout(Span::ONE, 4096, "CWDP").unwrap();
+        let frame = l.frame_in(BlockId(9), 3);
+        let slot = Ppn(l.first_slot(frame).0 + 2);
+        assert_eq!((l.block_of(slot), l.frame_of(slot), l.block_of_frame(frame)), (BlockId(9), frame, BlockId(9)));
+        assert_eq!(l.lane_of(BlockId(9)), LaneId(1));
+        assert_eq!(l.block_slot(BlockId(9)), l.first_slot(l.frame_in(BlockId(9), 0)));
+    }
+
+    #[test]
+    fn impossible_shapes_name_the_key() {
+        assert_eq!(layout(Span { channels: 3, ..Span::ONE }, 4096, "CWDP").unwrap_err().key, "drive.frame_channels");
+        assert_eq!(layout(Span::ONE, 5000, "CWDP").unwrap_err().key, "map.unit");
+        assert_eq!(layout(Span::ONE, 32768, "CWDP").unwrap_err().key, "map.unit");
+    }
+}

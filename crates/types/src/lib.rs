@@ -1,0 +1,23 @@
+//! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters, seeds and errors.
+//!
+//! This crate depends on no other crate of the project; every other one speaks in its terms.
+
+pub mod content;
+pub mod error;
+pub mod geometry;
+pub mod ids;
+pub mod params;
+pub mod plan;
+pub mod request;
+pub mod rng;
+pub mod time;
+
+pub use content::Stamp;
+pub use error::{ConfigError, FtlError, MediumError, Violation};
+pub use geometry::{AllocationOrder, Cell, Geometry, Layout, Span};
+pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
+pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
+pub use plan::{Cause, Class, MemoryKind, Op, OpKind, Plan};
+pub use request::{HostOp, Request, SECTOR_BYTES};
+pub use rng::{Rng, Seed};
+pub use time::{Dur, Ps};

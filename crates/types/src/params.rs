@@ -1,0 +1,421 @@
+//! Parameters: declared once where they are used, checked once, documented from the declaration.
+//!
+//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what files and `--set` say; [`RawConfig::resolve`]
+//! turns that into typed [`Params`]. Unknown keys are errors.
+
+use crate::{ConfigError, Dur, error::nearest};
+use std::collections::BTreeMap;
+use toml_edit::{Document, Item, Value as Toml};
+
+/// The type and range of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub enum ParamKind {
+    /// A whole number from the first to the second.
+    Int(u64, u64),
+    /// A number of bytes from the first to the second; written `4096`, `16KiB`, `2GB`.
+    Bytes(u64, u64),
+    /// A duration; written `25us`, `1.5ms`.
+    Time,
+    /// A number from the first to the second.
+    Ratio(f64, f64),
+    /// `true` or `false`.
+    Bool,
+    /// One of these names.
+    Choice(&'static [&'static str]),
+    /// One of the names of a registry, listed at run time.
+    Name(fn() -> Vec<&'static str>),
+    /// Any text.
+    Text,
+}
+
+/// One parameter: name, type, range, default and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDef {
+    /// Full name, `section.key`.
+    pub key: &'static str,
+    /// Type and range.
+    pub kind: ParamKind,
+    /// Default as it would be written; `None` when a drive must say it.
+    pub default: Option<&'static str>,
+    /// What it means, with units and source.
+    pub doc: &'static str,
+}
+
+/// A checked value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Whole number or bytes.
+    Int(u64),
+    /// Duration.
+    Time(Dur),
+    /// Ratio.
+    Ratio(f64),
+    /// Switch.
+    Bool(bool),
+    /// Name or text.
+    Text(String),
+}
+
+/// What was written, not yet checked: text by key, with place and source.
+#[derive(Clone, Debug, Default)]
+pub struct RawConfig {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    text: String,
+    place: String,
+    source: Option<String>,
+}
+
+/// Checked parameters of one drive. Reading a key that was not declared is a broken invariant.
+#[derive(Clone, Debug, Default)]
+pub struct Params {
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl RawConfig {
+    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where a unit name
+    /// (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
+    ///
+    /// # Errors
+    /// Syntax errors and values of no known shape, with file, line and column.
+    pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
+        let place = |span: Option<std::ops::Range<usize>>| {
+            let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
+            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+            format!("{file}:{}:{column}", before.matches('\n').count() + 1)
+        };
+        let document = Document::parse(text.to_owned())
+            .map_err(|e| ConfigError::new("syntax", e.message().to_owned()).at(place(e.span())))?;
+        let mut raw = RawConfig::default();
+        for (section, item) in document.iter() {
+            let Some(table) = item.as_table() else {
+                return Err(ConfigError::new(section, "a [section] was expected, not a value at the top level")
+                    .at(place(item.span())));
+            };
+            for (key, item) in table.iter() {
+                let full = format!("{section}.{key}");
+                let at = place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
+                let (text, source) =
+                    entry(item).map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
+                raw.entries.insert(full, Entry { text, place: at, source });
+            }
+        }
+        Ok(raw)
+    }
+
+    /// Set one key from text, as `--set key=text` does; it replaces an earlier value.
+    pub fn set(&mut self, key: &str, text: &str, place: &str) {
+        let entry = Entry { text: text.to_owned(), place: place.to_owned(), source: None };
+        self.entries.insert(key.to_owned(), entry);
+    }
+
+    /// Take every entry of `over`, replacing those of the same key.
+    pub fn overlay(&mut self, over: RawConfig) {
+        self.entries.extend(over.entries);
+    }
+
+    /// Forget a key.
+    pub fn remove(&mut self, key: &str) {
+        self.entries.remove(key);
+    }
+
+    /// What was written for `key`.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.entries.get(key).map(|e| e.text.as_str())
+    }
+
+    /// The source beside `key`, where the file names one.
+    pub fn source(&self, key: &str) -> Option<&str> {
+        self.entries.get(key)?.source.as_deref()
+    }
+
+    /// Keys in order, with what was written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
+    }
+
+    /// The first numeric entry (a value that holds a digit, outside `except`) that names no source.
+    pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
+        self.entries
+            .iter()
+            .find(|(key, e)| {
+                e.source.is_none() && !except.contains(&key.as_str()) && e.text.starts_with(|c: char| c.is_ascii_digit())
+            })
+            .map(|(key, e)| (key.as_str(), e.place.as_str()))
+    }
+
+    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is not in `defs` would
+    /// belong to, for the message.
+    ///
+    /// # Errors
+    /// An unknown key, a value of the wrong type or out of range, or a missing one.
+    pub fn resolve(
+        &self,
+        defs: &[&'static ParamDef],
+        elsewhere: impl Fn(&str) -> Option<String>,
+    ) -> Result<Params, ConfigError> {
+        for (key, entry) in &self.entries {
+            if defs.iter().any(|d| d.key == key) {
+                continue;
+            }
+            let names: Vec<&str> = defs.iter().map(|d| d.key).collect();
+            let section = key.split('.').next().unwrap_or_default();
+            let mut error = match elsewhere(key) {
+                Some(owner) => ConfigError::new(key.as_str(), owner),
+                None => ConfigError {
+                    nearest: nearest(key, &names).map(str::to_owned),
+                    ..ConfigError::new(key.as_str(), "no such key")
+                },
+            };
+            error.allowed = names.iter().filter(|n| n.split('.').next() == Some(section)).map(|&n| n.to_owned()).collect();
+            if error.allowed.is_empty() {
+                let mut sections: Vec<String> = names.iter().filter_map(|n| Some(format!("{}.*", n.split('.').next()?))).collect();
+                sections.dedup();
+                error.allowed = sections;
+            }
+            return Err(error.at(entry.place.as_str()));
+        }
+        let mut values = BTreeMap::new();
+        for def in defs {
+            let (text, place) = match (self.entries.get(def.key), def.default) {
+                (Some(entry), _) => (entry.text.as_str(), entry.place.as_str()),
+                (None, Some(text)) => (text, ""),
+                (None, None) => return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc))),
+            };
+            values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
+        }
+        Ok(Params { values })
+    }
+}
+
+/// The text and the source of a TOML item.
+fn entry(item: &Item) -> Result<(String, Option<String>), String> {
+    let value = item.as_value().ok_or("a value was expected, not a table")?;
+    let Toml::InlineTable(table) = value else {
+        return Ok((scalar(value)?, None));
+    };
+    let mut source = None;
+    let mut text = None;
+    for (key, value) in table.iter() {
+        match key {
+            "source" => source = Some(value.as_str().ok_or("`source` must be text")?.to_owned()),
+            "value" => text = Some(scalar(value)?),
+            unit if UNITS.iter().any(|(name, ..)| name.eq_ignore_ascii_case(unit)) => {
+                text = Some(format!("{}{unit}", scalar(value)?));
+            }
+            other => return Err(format!("`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)")),
+        }
+    }
+    Ok((text.ok_or("the table holds no value")?, source))
+}
+
+fn scalar(value: &Toml) -> Result<String, String> {
+    Ok(match value {
+        Toml::String(s) => s.value().clone(),
+        Toml::Integer(i) => i.value().to_string(),
+        Toml::Float(f) => f.value().to_string(),
+        Toml::Boolean(b) => b.value().to_string(),
+        _ => return Err("a number, text, true or false was expected".into()),
+    })
+}
+
+/// Unit suffixes: name, factor, and whether it is a time (in picoseconds) rather than bytes.
+const UNITS: &[(&str, u64, bool)] = &[
+    ("ps", 1, true),
+    ("ns", 1_000, true),
+    ("us", 1_000_000, true),
+    ("ms", 1_000_000_000, true),
+    ("s", 1_000_000_000_000, true),
+    ("b", 1, false),
+    ("kib", 1 << 10, false),
+    ("mib", 1 << 20, false),
+    ("gib", 1 << 30, false),
+    ("tib", 1 << 40, false),
+    ("kb", 1_000, false),
+    ("mb", 1_000_000, false),
+    ("gb", 1_000_000_000, false),
+    ("tb", 1_000_000_000_000, false),
+    ("k", 1 << 10, false),
+    ("m", 1 << 20, false),
+    ("g", 1 << 30, false),
+];
+
+/// Parse a number with a unit of the wanted kind; a bare number is bytes, or zero time.
+///
+/// # Errors
+/// What is wrong with the text, without its key.
+pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..split].trim(), text[split..].trim().to_ascii_lowercase());
+    let factor = match UNITS.iter().find(|(name, _, is_time)| *name == unit && *is_time == time) {
+        Some(&(_, factor, _)) => factor,
+        None if unit.is_empty() && (!time || number == "0") => 1,
+        None if unit.is_empty() => return Err(format!("`{text}` has no unit (ps, ns, us, ms, s)")),
+        None => return Err(format!("`{unit}` is not a unit of {}", if time { "time (ps, ns, us, ms, s)" } else { "size (KiB, MiB, GiB, KB …)" })),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let bad = || format!("`{text}` is not a number with a unit");
+    if fraction.len() > 15 || !fraction.bytes().all(|b| b.is_ascii_digit()) || (whole.is_empty() && fraction.is_empty()) {
+        return Err(bad());
+    }
+    let scale = 10u128.pow(fraction.len() as u32);
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.replace('_', "").parse().map_err(|_| bad())? };
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| bad())? };
+    let total = (u128::from(whole) * scale + fraction) * u128::from(factor);
+    if total % scale != 0 {
+        return Err(format!("`{text}` is not a whole number of {}", if time { "picoseconds" } else { "bytes" }));
+    }
+    u64::try_from(total / scale).map_err(|_| format!("`{text}` is too large"))
+}
+
+impl ParamDef {
+    /// Parse and check a value.
+    ///
+    /// # Errors
+    /// The key, what is wrong, and what is allowed.
+    pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
+        let bad = |why: String| ConfigError { allowed: vec![self.range()], ..ConfigError::new(self.key, why) };
+        let within = |n: u64, low: u64, high: u64| {
+            if (low..=high).contains(&n) { Ok(Value::Int(n)) } else { Err(bad(format!("{n} is out of range"))) }
+        };
+        match self.kind {
+            ParamKind::Int(low, high) => {
+                let n = text.replace('_', "").parse().map_err(|_| bad(format!("`{text}` is not a whole number")))?;
+                within(n, low, high)
+            }
+            ParamKind::Bytes(low, high) => within(quantity(text, false).map_err(bad)?, low, high),
+            ParamKind::Time => Ok(Value::Time(Dur(quantity(text, true).map_err(bad)?))),
+            ParamKind::Ratio(low, high) => {
+                let x: f64 = text.parse().map_err(|_| bad(format!("`{text}` is not a number")))?;
+                if x >= low && x <= high { Ok(Value::Ratio(x)) } else { Err(bad(format!("{x} is out of range"))) }
+            }
+            ParamKind::Bool => text.parse().map(Value::Bool).map_err(|_| bad(format!("`{text}` is not true or false"))),
+            ParamKind::Choice(names) => self.name(text, names),
+            ParamKind::Name(names) => self.name(text, &names()),
+            ParamKind::Text => Ok(Value::Text(text.to_owned())),
+        }
+    }
+
+    fn name(&self, text: &str, names: &[&str]) -> Result<Value, ConfigError> {
+        let what = self.key.rsplit('.').next().unwrap_or(self.key);
+        if names.contains(&text) {
+            Ok(Value::Text(text.to_owned()))
+        } else {
+            Err(ConfigError::unknown(self.key, what, text, names))
+        }
+    }
+
+    /// The allowed values in words.
+    pub fn range(&self) -> String {
+        let bound = |n: u64| if n == u64::MAX { "no limit".to_owned() } else { n.to_string() };
+        match self.kind {
+            ParamKind::Int(low, high) => format!("{low} to {}", bound(high)),
+            ParamKind::Bytes(low, high) => format!("{low} to {} bytes", bound(high)),
+            ParamKind::Time => "a time such as 25us or 1.5ms".into(),
+            ParamKind::Ratio(low, high) => format!("{low} to {high}"),
+            ParamKind::Bool => "true, false".into(),
+            ParamKind::Choice(names) => names.join(", "),
+            ParamKind::Name(names) => names().join(", "),
+            ParamKind::Text => "text".into(),
+        }
+    }
+}
+
+impl Params {
+    fn get(&self, key: &str) -> &Value {
+        self.values.get(key).unwrap_or_else(|| panic!("parameter {key} is read but not declared"))
+    }
+
+    /// A whole number, or a number of bytes.
+    pub fn int(&self, key: &str) -> u64 {
+        match self.get(key) {
+            Value::Int(n) => *n,
+            other => panic!("parameter {key} is {other:?}, not a whole number"),
+        }
+    }
+
+    /// A whole number that its declaration bounds to 32 bits.
+    pub fn u32(&self, key: &str) -> u32 {
+        u32::try_from(self.int(key)).unwrap_or_else(|_| panic!("parameter {key} must be declared within 32 bits"))
+    }
+
+    /// A duration.
+    pub fn time(&self, key: &str) -> Dur {
+        match self.get(key) {
+            Value::Time(d) => *d,
+            other => panic!("parameter {key} is {other:?}, not a time"),
+        }
+    }
+
+    /// A ratio.
+    pub fn ratio(&self, key: &str) -> f64 {
+        match self.get(key) {
+            Value::Ratio(x) => *x,
+            other => panic!("parameter {key} is {other:?}, not a ratio"),
+        }
+    }
+
+    /// A switch.
+    pub fn flag(&self, key: &str) -> bool {
+        match self.get(key) {
+            Value::Bool(b) => *b,
+            other => panic!("parameter {key} is {other:?}, not true or false"),
+        }
+    }
+
+    /// A name or text.
+    pub fn text(&self, key: &str) -> &str {
+        match self.get(key) {
+            Value::Text(s) => s,
+            other => panic!("parameter {key} is {other:?}, not text"),
+        }
+    }
+
+    /// All values in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.values.iter().map(|(k, v)| (*k, v))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFS: [ParamDef; 4] = [
+        ParamDef { key: "a.size", kind: ParamKind::Bytes(1, 1 << 40), default: Some("4KiB"), doc: "a size" },
+        ParamDef { key: "a.wait", kind: ParamKind::Time, default: Some("0"), doc: "a time" },
+        ParamDef { key: "a.count", kind: ParamKind::Int(1, 8), default: None, doc: "a count" },
+        ParamDef { key: "a.mode", kind: ParamKind::Choice(&["fast", "slow"]), default: Some("fast"), doc: "a mode" },
+    ];
+
+    fn resolve(text: &str) -> Result<Params, ConfigError> {
+        RawConfig::from_toml(text, "x.toml")?.resolve(&DEFS.each_ref().map(|d| &*Box::leak(Box::new(*d))), |_| None)
+    }
+
+    #[test]
+    fn units_and_defaults() {
+        let p = resolve("[a]\ncount = 3\nwait = { us = 1.5, source = \"a book\" }\n").unwrap();
+        assert_eq!((p.int("a.size"), p.time("a.wait"), p.int("a.count")), (4096, Dur(1_500_000), 3));
+        assert_eq!(quantity("2GB", false), Ok(2_000_000_000));
+        assert_eq!(quantity("1.5KiB", false), Ok(1536));
+        assert_eq!(quantity("0.0001us", true), Ok(100));
+    }
+
+    #[test]
+    fn errors_name_place_key_and_choices() {
+        let text = |t| resolve(t).unwrap_err().to_string();
+        assert_eq!(text("[a]\ncount = 3\nwiat = \"1us\"\n"), "x.toml:3:1: a.wiat: no such key; did you mean `a.wait`? (allowed: a.size, a.wait, a.count, a.mode)");
+        assert_eq!(text("[a]\ncount = 9\n"), "x.toml:2:1: a.count: 9 is out of range (allowed: 1 to 8)");
+        assert_eq!(text("[a]\n"), "a.count: is not given: a count");
+        assert_eq!(text("[a]\ncount=1\nmode=\"fats\"\n"), "x.toml:3:1: a.mode: mode `fats` is not known; did you mean `fast`? (allowed: fast, slow)");
+        assert!(text("[a]\ncount = \n").starts_with("x.toml:2:"));
+        assert!(text("[a]\ncount=1\nwait = \"25\"\n").contains("has no unit"));
+        assert!(quantity("99999999999999TiB", false).is_err());
+        assert!(quantity("0.00000001us", true).is_err());
+        assert!(quantity("-5us", true).is_err());
+    }
+}

@@ -1,0 +1,253 @@
+//! The plan: what a request makes the drive do, and what each operation waits for.
+//!
+//! Schemes change their state at once and push operations here; the timing engine says later when each happens. The set
+//! of operations that can have reached the medium at a power cut is a downward-closed subset of this graph.
+
+use crate::{Dur, OpId, Tag};
+
+/// Why an operation happens. The run record counts flash operations by cause.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cause {
+    /// A host request, directly.
+    Host,
+    /// The write cache makes room, or is flushed.
+    CacheEvict,
+    /// The part of a mapping unit that a host write did not cover.
+    Rmw,
+    /// Garbage collection in the foreground.
+    Gc,
+    /// Map pages.
+    Map,
+    /// Merges of log-block schemes and rewrites of block-mapped ones.
+    Merge,
+    /// Static wear levelling.
+    Wear,
+    /// Work in idle time.
+    Idle,
+    /// Mounting after a power cut.
+    Recovery,
+}
+
+impl Cause {
+    /// All causes, in the order of the run record.
+    pub const ALL: [Cause; 9] = [
+        Cause::Host,
+        Cause::CacheEvict,
+        Cause::Rmw,
+        Cause::Gc,
+        Cause::Map,
+        Cause::Merge,
+        Cause::Wear,
+        Cause::Idle,
+        Cause::Recovery,
+    ];
+
+    /// The name in the run record.
+    pub const fn name(self) -> &'static str {
+        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery"][self as usize]
+    }
+
+    /// The priority class of a read (`read`) or of a program or erase with this cause.
+    #[inline]
+    pub const fn class(self, read: bool) -> Class {
+        match self {
+            Cause::Host | Cause::Rmw if read => Class::HostRead,
+            Cause::Host | Cause::CacheEvict | Cause::Rmw => Class::HostWrite,
+            Cause::Map => Class::Map,
+            Cause::Gc | Cause::Merge | Cause::Wear | Cause::Recovery => Class::Gc,
+            Cause::Idle => Class::Idle,
+        }
+    }
+}
+
+/// Priority class of an operation on a die or a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// Reads that a host waits for.
+    HostRead,
+    /// Map pages.
+    Map,
+    /// Host data on its way to flash.
+    HostWrite,
+    /// Collection, merges, wear levelling.
+    Gc,
+    /// Work in idle time.
+    Idle,
+}
+
+impl Class {
+    /// All classes, in the default order of priority.
+    pub const ALL: [Class; 5] = [Class::HostRead, Class::Map, Class::HostWrite, Class::Gc, Class::Idle];
+
+    /// The name in configuration.
+    pub const fn name(self) -> &'static str {
+        ["host_read", "map", "host_write", "gc", "idle"][self as usize]
+    }
+}
+
+/// Which memory holds a table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemoryKind {
+    /// On-chip static memory.
+    Sram,
+    /// Dynamic memory beside the controller.
+    Dram,
+    /// Byte-addressable non-volatile memory.
+    Nvm,
+}
+
+/// What an operation does, and on which resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpKind {
+    /// Sense a page (of one or more planes together) and transfer `bytes` to the controller.
+    Read {
+        /// Global die.
+        die: u32,
+        /// Physical block group on that die: hazards are kept per block.
+        block: u32,
+        /// Page in the block.
+        page: u32,
+        /// Page kind (lower, middle, upper).
+        level: u8,
+        /// Bytes over the channel.
+        bytes: u32,
+    },
+    /// Transfer `bytes` to the die and program a page (of one or more planes together).
+    Program {
+        /// Global die.
+        die: u32,
+        /// Physical block group on that die.
+        block: u32,
+        /// Page in the block.
+        page: u32,
+        /// Page kind.
+        level: u8,
+        /// Bytes over the channel.
+        bytes: u32,
+    },
+    /// Erase a block (of one or more planes together).
+    Erase {
+        /// Global die.
+        die: u32,
+        /// Physical block group on that die.
+        block: u32,
+    },
+    /// `accesses` dependent accesses of `bytes` bytes each to a table in memory.
+    Memory {
+        /// Which memory.
+        kind: MemoryKind,
+        /// Accesses, one after the other.
+        accesses: u32,
+        /// Bytes of each.
+        bytes: u32,
+        /// Stores rather than loads.
+        write: bool,
+    },
+    /// Data over the host link.
+    Link {
+        /// Towards the drive.
+        inbound: bool,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// A fixed time, such as the controller's work on a command.
+    Delay(Dur),
+    /// Nothing: complete when all that it waits for is.
+    Join,
+    /// As [`OpKind::Join`], and the host command is complete.
+    Complete(Tag),
+}
+
+/// One operation of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// Its priority.
+    pub class: Class,
+    deps: (u32, u32),
+}
+
+/// The operations of one or more requests that are yet to be handed to the timing engine.
+#[derive(Debug)]
+pub struct Plan {
+    ops: Vec<Op>,
+    deps: Vec<OpId>,
+    base: u64,
+    recording: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { ops: Vec::new(), deps: Vec::new(), base: 1, recording: true }
+    }
+}
+
+impl Plan {
+    /// Add an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is complete already.
+    #[inline]
+    pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
+        if !self.recording {
+            return OpId::NONE;
+        }
+        let start = self.deps.len() as u32;
+        self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
+        self.ops.push(Op { kind, class, deps: (start, self.deps.len() as u32) });
+        OpId(self.base + self.ops.len() as u64 - 1)
+    }
+
+    /// One operation that stands for all of `after`: that one itself where there is only one.
+    pub fn join(&mut self, class: Class, after: &[OpId]) -> OpId {
+        match after {
+            [] => OpId::NONE,
+            [one] => *one,
+            many => self.push(OpKind::Join, class, many),
+        }
+    }
+
+    /// Whether operations are recorded. Off while a drive is brought into a state without simulated time.
+    pub fn set_recording(&mut self, on: bool) {
+        self.recording = on;
+    }
+
+    /// The operations, each with its number and what it waits for.
+    pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
+        self.ops.iter().enumerate().map(|(i, op)| {
+            (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize])
+        })
+    }
+
+    /// Forget the operations; numbers go on.
+    pub fn clear(&mut self) {
+        self.base += self.ops.len() as u64;
+        self.ops.clear();
+        self.deps.clear();
+    }
+
+    /// The number that the next operation gets.
+    pub fn next_id(&self) -> OpId {
+        OpId(self.base + self.ops.len() as u64)
+    }
+
+    /// No operations.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_and_finished_dependencies_are_dropped() {
+        let mut plan = Plan::default();
+        let a = plan.push(OpKind::Delay(Dur(1)), Class::Gc, &[OpId::NONE]);
+        let b = plan.push(OpKind::Join, Class::Gc, &[a, OpId::NONE]);
+        assert_eq!(plan.iter().map(|(_, _, after)| after.to_vec()).collect::<Vec<_>>(), [vec![], vec![a]]);
+        plan.clear();
+        assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId(3));
+        plan.set_recording(false);
+        assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId::NONE);
+    }
+}

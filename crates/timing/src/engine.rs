@@ -248,13 +248,14 @@ impl Engine {
     fn queue_on_link(&mut self, n: u32) {
         let way = self.way(self.nodes.at(n).work);
         self.links[way as usize].queue.push(&mut self.nodes, n);
-        if self.links[way as usize].current == NIL {
-            self.next_on_link(way);
-        }
+        self.next_on_link(way);
     }
 
     fn next_on_link(&mut self, way: u32) {
         let link = &mut self.links[way as usize];
+        if link.current != NIL {
+            return;
+        }
         let Some(n) = link.queue.first() else { return };
         link.queue.pop(&self.nodes, n);
         link.current = n;
@@ -275,13 +276,14 @@ impl Engine {
     fn queue_on_channel(&mut self, n: u32) {
         let channel = self.die_channel[self.nodes.at(n).die as usize];
         self.channels[channel as usize].queue.push(&mut self.nodes, n);
-        if self.channels[channel as usize].current == NIL {
-            self.next_on_channel(channel);
-        }
+        self.next_on_channel(channel);
     }
 
     fn next_on_channel(&mut self, channel: u32) {
         let bus = &mut self.channels[channel as usize];
+        if bus.current != NIL {
+            return;
+        }
         let Some(n) = bus.queue.first() else { return };
         bus.queue.pop(&self.nodes, n);
         bus.current = n;

@@ -33,6 +33,8 @@ pub(crate) struct Node {
     pub host_read: bool,
     /// A read whose page is in the register: what is left is the transfer.
     pub sensed: bool,
+    /// A program or erase that has its die.
+    started: bool,
     pub die: u32,
     pub block: u32,
     pub page: u32,
@@ -219,7 +221,7 @@ impl Nodes {
 
     fn add_writer(&mut self, n: u32, block: u32) {
         let newest = std::mem::replace(&mut self.blocks[block as usize].writers, n);
-        if newest != NIL && self.at(newest).queued != STARTED {
+        if newest != NIL && !self.at(newest).started {
             self.at_mut(newest).successor = n;
             self.at_mut(n).waiting += 1;
         }
@@ -236,7 +238,7 @@ impl Nodes {
     /// A program or erase has its die: the next one of its block may queue. Returns it if nothing else holds it back.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
-        node.queued = STARTED;
+        node.started = true;
         let successor = std::mem::replace(&mut node.successor, NIL);
         if successor == NIL {
             return None;
@@ -288,9 +290,6 @@ impl Nodes {
     }
 }
 
-/// Mark of a node that has left its queue for good.
-const STARTED: u32 = NIL - 1;
-
 impl Node {
     /// A node that waits for nothing yet.
     pub fn new(id: OpId, work: Work, rank: u8) -> Node {
@@ -301,6 +300,7 @@ impl Node {
             suspends: 0,
             host_read: false,
             sensed: false,
+            started: false,
             die: 0,
             block: 0,
             page: 0,

@@ -1,0 +1,202 @@
+//! Random requests on random small drives against a plain array, with every rule checked after each request.
+//!
+//! The array is the model: one stamp for each mapping unit, one byte for each byte. It shares no code with the drive but
+//! the definition of stamps.
+
+use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
+use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
+use proptest::prelude::*;
+
+/// Drives that differ in what they map, how they collect and where data waits.
+const DRIVES: &[&[&str]] = &[
+    &["cache.mode=write-through"],
+    &["cache.bytes=16KiB"],
+    // 512-byte units gather in a 2 KiB page
+    &["map.unit=512", "cache.mode=write-through"],
+    &["map.unit=512", "cache.bytes=4KiB", "ftl.victim=cost-benefit"],
+    &["map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "ftl.low_water=3", "ftl.victim=fifo"],
+    &["map.unit=1KiB", "ftl.streams=3", "ftl.classifier=two-lru", "ftl.low_water=3", "ftl.hot_pages=8"],
+    // two planes programmed together
+    &["drive.planes=2", "drive.frame_planes=2", "map.unit=1KiB", "ftl.victim=d-choices", "ftl.d=3"],
+    // a superpage over both channels and both ways
+    &["drive.frame_channels=2", "drive.frame_ways=2", "map.unit=8KiB", "cache.mode=write-through"],
+    &["drive.frame_channels=2", "map.unit=4KiB", "cache.bytes=32KiB", "ftl.victim=windowed", "ftl.window=3"],
+    &["ftl.gc_mode=single", "cache.mode=write-through", "ftl.victim=random"],
+    &["ftl.gc_mode=single", "map.unit=512", "cache.bytes=8KiB"],
+    &["ftl.wear_static=true", "ftl.wear_threshold=1", "ftl.wear_dynamic=false", "cache.mode=write-through"],
+    &["nand.factory_bad=60000", "map.unit=1KiB"],
+    &["ftl.scheme=block", "cache.mode=write-through"],
+    &["ftl.scheme=block", "nand.program_order=any", "cache.bytes=16KiB"],
+    &["ftl.scheme=block", "ftl.spare_pages=2", "cache.mode=write-through", "ftl.coalesce=false"],
+    &["ftl.scheme=block", "ftl.spare_pages=3", "nand.program_order=any"],
+    &["ftl.scheme=block", "drive.frame_channels=2", "map.unit=4KiB", "ftl.wear_dynamic=false"],
+];
+
+/// Logical capacity of every drive here, in sectors: small, so that collection happens all the time.
+const SECTORS: u64 = 800;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Read { lba: u64, sectors: u32 },
+    Write { lba: u64, sectors: u32, fua: bool },
+    Trim { lba: u64, sectors: u32 },
+    Flush,
+    Idle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // half of the requests fall into a tenth of the drive
+    let lba = || prop_oneof![0..SECTORS, 0..SECTORS / 10];
+    let sectors = || prop_oneof![Just(1u32), Just(4), 1..5u32, 1..70u32];
+    let clip = |lba: u64, sectors: u32| u64::from(sectors).min(SECTORS - lba) as u32;
+    prop_oneof![
+        3 => (lba(), sectors()).prop_map(move |(lba, s)| Step::Read { lba, sectors: clip(lba, s) }),
+        8 => (lba(), sectors(), prop::bool::weighted(0.05)).prop_map(move |(lba, s, fua)| Step::Write { lba, sectors: clip(lba, s), fua }),
+        1 => (lba(), sectors()).prop_map(move |(lba, s)| Step::Trim { lba, sectors: clip(lba, s) }),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Idle),
+    ]
+}
+
+struct Model {
+    drive: Ssd,
+    stamps: Vec<Stamp>,
+    bytes: Vec<u8>,
+    unit: u64,
+    content: u64,
+    now: Ps,
+    done: Vec<Done>,
+    submitted: usize,
+}
+
+impl Model {
+    fn new(settings: &[&str], seed: u64) -> Model {
+        let mut settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+        settings.push("nand.data=ram".into());
+        settings.push("host.idle_after=1us".into());
+        settings.extend(["drive.blocks=16", "drive.over_provisioning=1.5"].map(str::to_owned));
+        let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+        let drive = config.build(Seed(seed)).unwrap();
+        let unit = u64::from(drive.unit_sectors());
+        assert!(drive.sectors() >= SECTORS, "{settings:?}: {} sectors", drive.sectors());
+        let stamps = vec![Stamp::ZERO; drive.sectors() as usize / unit as usize];
+        let bytes = vec![0; drive.sectors() as usize * 512];
+        Model { drive, stamps, bytes, unit, content: 0, now: Ps::ZERO, done: Vec::new(), submitted: 0 }
+    }
+
+    fn units(&self, lba: u64, sectors: u32) -> std::ops::Range<u64> {
+        lba / self.unit..(lba + u64::from(sectors)).div_ceil(self.unit)
+    }
+
+    fn submit(&mut self, cmd: Cmd<'_>) -> Reply {
+        let mut reply = Reply::default();
+        self.drive.advance(self.now, &mut self.done);
+        self.drive.submit(self.now, Tag(self.submitted as u64), cmd, &mut reply).unwrap();
+        self.submitted += 1;
+        reply
+    }
+
+    fn run(&mut self, step: Step) {
+        match step {
+            Step::Read { lba, sectors } => {
+                let reply = self.submit(Cmd::Read { lba: Lba(lba), sectors });
+                let units = self.units(lba, sectors);
+                assert_eq!(reply.stamps, self.stamps[units.start as usize..units.end as usize], "stamps of {step:?}");
+                let range = lba as usize * 512..(lba as usize + sectors as usize) * 512;
+                assert!(reply.bytes == self.bytes[range], "bytes of {step:?}");
+            }
+            Step::Write { lba, sectors, fua } => {
+                self.content += 1;
+                let data: Vec<u8> = (0..sectors * 512).map(|i| (self.content * 31 + u64::from(i / 512)) as u8).collect();
+                self.submit(Cmd::Write { lba: Lba(lba), sectors, fua, content: self.content, data: Some(&data) });
+                for u in self.units(lba, sectors) {
+                    let (from, to) = (lba.max(u * self.unit), (lba + u64::from(sectors)).min((u + 1) * self.unit));
+                    let old = self.stamps[u as usize];
+                    self.stamps[u as usize] = if to - from == self.unit {
+                        Stamp::whole(self.content, (from - lba) as u32)
+                    } else {
+                        old.overwritten(self.content, (from - u * self.unit) as u32, (to - from) as u32)
+                    };
+                }
+                self.bytes[lba as usize * 512..][..data.len()].copy_from_slice(&data);
+            }
+            Step::Trim { lba, sectors } => {
+                self.submit(Cmd::Trim { lba: Lba(lba), sectors });
+                for u in lba.div_ceil(self.unit)..(lba + u64::from(sectors)) / self.unit {
+                    self.stamps[u as usize] = Stamp::ZERO;
+                    self.bytes[(u * self.unit) as usize * 512..][..self.unit as usize * 512].fill(0);
+                }
+            }
+            Step::Flush => drop(self.submit(Cmd::Flush)),
+            Step::Idle => {
+                self.finish();
+                let until = self.now.after(flashatlas_types::Dur::from_us(20_000));
+                self.drive.idle(self.now, until).unwrap();
+                self.now = until;
+            }
+        }
+        self.drive.check().unwrap_or_else(|v| panic!("after {step:?}: {v}"));
+    }
+
+    /// Let everything in flight complete.
+    fn finish(&mut self) {
+        while let Some(at) = self.drive.next_event() {
+            self.drive.advance(at, &mut self.done);
+            self.now = self.now.max(at);
+        }
+        assert!(!self.drive.is_busy(), "stands still: {}", self.drive.explain());
+        assert_eq!(self.done.len(), self.submitted, "every command completes once");
+        assert!(self.done.is_sorted_by_key(|d| d.at));
+    }
+
+    fn compare_all(&mut self) {
+        for (lpn, &stamp) in self.stamps.iter().enumerate() {
+            let unit = self.drive.peek(Lpn(lpn as u32)).unwrap();
+            assert_eq!(unit.map_or(Stamp::ZERO, |u| u.stamp), stamp, "page {lpn}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_drive_is_an_array(drive in 0..DRIVES.len(), fill: bool, gap in 0u64..3, seed: u64, steps in prop::collection::vec(step(), 1..250)) {
+        let mut model = Model::new(DRIVES[drive], seed);
+        if fill {
+            model.drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+            (0..model.stamps.len()).for_each(|lpn| model.stamps[lpn] = Stamp(lpn as u32 + 1));
+        }
+        for step in steps {
+            model.run(step);
+            // nothing, less than a program, or time for everything in between
+            model.now = model.now.after(flashatlas_types::Dur::from_us([0, 90, 4000][gap as usize]));
+            model.drive.advance(model.now, &mut model.done);
+        }
+        model.finish();
+        model.compare_all();
+        model.drive.drain().unwrap();
+        model.compare_all();
+    }
+}
+
+/// Every drive of the list, long enough that each block is collected many times.
+#[test]
+fn long_runs_on_every_drive() {
+    for settings in DRIVES {
+        let mut model = Model::new(settings, 1);
+        let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
+        for _ in 0..1500 {
+            let lba = rng.below(SECTORS - 8);
+            model.run(match rng.below(12) {
+                0 => Step::Flush,
+                1 => Step::Trim { lba, sectors: 8 },
+                2 | 3 => Step::Read { lba, sectors: 8 },
+                _ => Step::Write { lba, sectors: 1 + rng.below(8) as u32, fua: false },
+            });
+            model.now = model.now.after(flashatlas_types::Dur::from_us(100));
+        }
+        model.finish();
+        model.compare_all();
+    }
+}

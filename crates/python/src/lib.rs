@@ -1,0 +1,186 @@
+//! The Python binding: one function for each thing the library does, JSON in and out, and nothing that decides.
+//!
+//! This is an edge: it opens files and looks at the clock (for progress and wall time), which nothing beneath does.
+#![allow(clippy::disallowed_methods)]
+
+mod names;
+
+use flashatlas_sim::{Inputs, Progress, RunError, RunSpec, input::Stream, summarize};
+use flashatlas_workload::ReadOptions;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+create_exception!(flashatlas, FlashAtlasError, PyException, "Anything that FlashAtlas reports.");
+create_exception!(flashatlas, InputError, FlashAtlasError, "Bad input: a file, a key, a value or a combination of them.");
+create_exception!(flashatlas, DriveError, FlashAtlasError, "The simulated drive could not go on, for example for lack of space.");
+create_exception!(flashatlas, InternalError, FlashAtlasError, "A broken invariant: a bug of FlashAtlas.");
+
+/// Shortest time between two calls of the progress function.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+fn open_file(path: &str) -> io::Result<Stream> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a trace"));
+    }
+    let length = metadata.is_file().then(|| metadata.len());
+    Ok((Box::new(file), length))
+}
+
+fn to_python(error: &RunError) -> PyErr {
+    let text = error.to_string();
+    match error.kind() {
+        "input" => InputError::new_err(text),
+        "drive" => DriveError::new_err(text),
+        "interrupted" => PyKeyboardInterrupt::new_err(text),
+        _ => InternalError::new_err(text),
+    }
+}
+
+/// Calls back into Python at most every [`PROGRESS_EVERY`]; remembers the exception that stopped the run.
+struct Reporter {
+    function: Option<Py<PyAny>>,
+    last: Instant,
+    phase: &'static str,
+    raised: Option<PyErr>,
+}
+
+impl Reporter {
+    fn new(function: Option<Py<PyAny>>) -> Reporter {
+        Reporter { function, last: Instant::now(), phase: "", raised: None }
+    }
+
+    fn report(&mut self, p: Progress) -> bool {
+        if self.last.elapsed() < PROGRESS_EVERY && p.phase == self.phase {
+            return true;
+        }
+        (self.last, self.phase) = (Instant::now(), p.phase);
+        let called = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.function {
+                Some(function) => function.call1(py, (p.phase, p.requests, p.share)).map(|_| ()),
+                None => Ok(()),
+            }
+        });
+        called.map_err(|error| self.raised = Some(error)).is_ok()
+    }
+}
+
+/// Run `work` without the interpreter's lock; a broken invariant becomes an [`InternalError`].
+fn guarded<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut Reporter) -> Result<T, RunError> + Send,
+) -> PyResult<T> {
+    let mut reporter = Reporter::new(progress);
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut reporter))));
+    match outcome {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(reporter.raised.take().unwrap_or_else(|| to_python(&error))),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+            Err(InternalError::new_err(format!("broken invariant: {}", text.unwrap_or_default())))
+        }
+    }
+}
+
+/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON). `progress(phase, requests, share)` is called now
+/// and then. Releases the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (spec, progress=None))]
+fn run(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let spec: RunSpec = serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+    let begin = Instant::now();
+    let mut record = guarded(py, progress, |reporter| {
+        flashatlas_sim::run(&spec, &open_file, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
+    })?;
+    let wall = begin.elapsed().as_secs_f64();
+    let requests = record["trace"]["requests"].as_f64().unwrap_or(0.0);
+    record["wall_s"] = wall.into();
+    record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
+    Ok(record.to_string())
+}
+
+/// Check a run's drive without running anything; returns its layout (JSON).
+#[pyfunction]
+#[pyo3(signature = (drive, drive_toml, settings))]
+fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
+    let config = flashatlas_device::DriveConfig::load(drive, drive_toml, &settings);
+    let layout = config.and_then(|c| c.layout()).map_err(|e| InputError::new_err(e.to_string()))?;
+    Ok(json!({
+        "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes, "physical_units": layout.slots(),
+        "lanes": layout.lanes, "blocks": layout.blocks(), "frames_per_block": layout.frames_per_block,
+        "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
+        "dies": layout.geometry.die_count(),
+    })
+    .to_string())
+}
+
+/// Sum up a trace (JSON). Releases the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (path, format=None, skip_bad=0, shift=0, progress=None))]
+fn trace_info(
+    py: Python<'_>,
+    path: &str,
+    format: Option<&str>,
+    skip_bad: u64,
+    shift: i64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let options = ReadOptions { skip_bad, shift_sectors: shift };
+    let value = guarded(py, progress, |reporter| {
+        let inputs = Inputs { opener: &open_file, options };
+        let mut input = inputs.trace(path, format, true)?;
+        let length = input.length;
+        let s = summarize(&mut input, |requests, bytes| {
+            let share = length.map(|l| bytes as f64 / l.max(1) as f64);
+            reporter.report(Progress { phase: "scan", requests, share })
+        })?;
+        Ok(json!({
+            "path": path, "format": input.format, "digest": input.digest()?.map(|d| format!("sha256:{d}")),
+            "skipped_bad": input.source.skipped(), "timed": input.timed && !s.zero_time(),
+            "requests": s.requests(), "reads": s.reads(), "writes": s.writes(), "trims": s.trims(), "flushes": s.flushes(),
+            "read_share": s.read_share(), "mean_bytes": s.mean_bytes(),
+            "read_bytes": s.read_bytes(), "written_bytes": s.written_bytes(), "footprint_bytes": s.footprint_bytes(),
+            "pages_written": s.pages_written(), "distinct_pages_written": s.distinct_pages_written(),
+            "overwrite_ratio": s.overwrite_ratio(), "highest_bytes": s.highest_bytes(), "devices": s.devices(),
+            "duration_s": s.duration().0 as f64 / 1e12, "unaligned_share": s.unaligned_share(),
+            "sequential_share": s.sequential_share(), "out_of_order": s.out_of_order(),
+        }))
+    })?;
+    Ok(Value::to_string(&value))
+}
+
+/// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats, generators, metrics,
+/// with their parameters (JSON).
+#[pyfunction]
+fn registries() -> PyResult<String> {
+    Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
+}
+
+/// The compiled core of FlashAtlas.
+#[pymodule]
+fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("RUN_SCHEMA", flashatlas_sim::SCHEMA)?;
+    for (name, class) in [
+        ("FlashAtlasError", py.get_type::<FlashAtlasError>()),
+        ("InputError", py.get_type::<InputError>()),
+        ("DriveError", py.get_type::<DriveError>()),
+        ("InternalError", py.get_type::<InternalError>()),
+    ] {
+        module.add(name, class)?;
+    }
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check_drive, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(registries, module)?)
+}

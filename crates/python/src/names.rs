@@ -1,0 +1,51 @@
+//! The registries as JSON, from which help texts and the parameter reference are made.
+
+use flashatlas_types::{ConfigError, ParamDef};
+use serde_json::{Value, json};
+
+fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
+    defs.into_iter().map(|d| json!({ "key": d.key, "range": d.range(), "default": d.default, "doc": d.doc })).collect()
+}
+
+pub fn all() -> Result<Value, ConfigError> {
+    let drives: Result<Vec<Value>, ConfigError> = flashatlas_device::PRESETS
+        .iter()
+        .map(|p| {
+            let config = flashatlas_device::DriveConfig::load(p.name, None, &[])?;
+            let layout = config.layout()?;
+            Ok(json!({
+                "name": p.name, "summary": config.params.text("drive.summary"),
+                "capacity_bytes": layout.sectors() * 512, "unit_bytes": layout.unit_bytes,
+                "page_bytes": layout.geometry.page_bytes, "dies": layout.geometry.die_count(),
+                "over_provisioning": f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0,
+                "toml": p.toml,
+            }))
+        })
+        .collect();
+    let entry = |name, summary, paper, own: &[ParamDef]| json!({ "name": name, "summary": summary, "paper": paper, "params": params(own) });
+    let schemes: Result<Vec<Value>, ConfigError> = flashatlas_ftl::SCHEMES
+        .iter()
+        .map(|s| {
+            let own = (s.params)(&|_| None)?;
+            Ok(json!({ "name": s.name, "summary": s.summary, "paper": s.paper, "params": params(own) }))
+        })
+        .collect();
+    let victims = flashatlas_ftl::victims::VICTIMS;
+    let classifiers = flashatlas_ftl::classifiers::CLASSIFIERS;
+    let maps = flashatlas_ftl::maps::MAPS;
+    Ok(json!({
+        "drives": drives?,
+        "params": params(flashatlas_device::config::common_params()),
+        "schemes": schemes?,
+        "victims": victims.iter().map(|v| entry(v.name, v.summary, v.paper, v.params)).collect::<Vec<_>>(),
+        "classifiers": classifiers.iter().map(|c| entry(c.name, c.summary, c.paper, c.params)).collect::<Vec<_>>(),
+        "maps": maps.iter().map(|m| entry(m.name, m.summary, m.paper, m.params)).collect::<Vec<_>>(),
+        "formats": flashatlas_workload::FORMATS.iter().map(|f| json!({
+            "name": f.name, "summary": f.summary, "quirks": f.quirks, "times": format!("{:?}", f.times).to_lowercase(),
+        })).collect::<Vec<_>>(),
+        "generators": flashatlas_workload::GENERATORS.iter().map(|g| json!({
+            "name": g.name, "summary": g.summary, "params": params(g.params),
+        })).collect::<Vec<_>>(),
+        "metrics": flashatlas_sim::metrics::METRICS.iter().map(|m| json!({ "name": m.name, "summary": m.summary })).collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,103 @@
+//! Why a run ended early.
+
+use flashatlas_types::{ConfigError, FtlError, Violation};
+use flashatlas_workload::{OpenError, TraceError};
+use std::fmt;
+
+/// Why a run produced no record.
+#[derive(Debug)]
+pub enum RunError {
+    /// The configuration cannot be used.
+    Config(ConfigError),
+    /// A file cannot be opened or read.
+    Io {
+        /// Which.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A trace cannot be recognised.
+    Open {
+        /// Which.
+        path: String,
+        /// Why.
+        error: OpenError,
+    },
+    /// A trace cannot be read.
+    Trace {
+        /// Which.
+        path: String,
+        /// Where and why.
+        error: TraceError,
+    },
+    /// The workload does not fit the drive.
+    Fit(String),
+    /// The drive could not go on.
+    Drive {
+        /// The request that it failed on, counted from 1.
+        request: u64,
+        /// Why.
+        error: FtlError,
+    },
+    /// A command was refused that the replay believed to be inside the drive.
+    Refused {
+        /// The request, counted from 1.
+        request: u64,
+        /// Why.
+        why: String,
+    },
+    /// The simulation makes no progress.
+    Stalled {
+        /// Commands submitted.
+        submitted: u64,
+        /// Commands completed.
+        completed: u64,
+        /// What waits for what.
+        waiting: String,
+    },
+    /// A rule does not hold at the end of the run.
+    Broken(Violation),
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl RunError {
+    /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer), `internal` (a bug) or
+    /// `interrupted`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            RunError::Config(_) | RunError::Io { .. } | RunError::Open { .. } | RunError::Trace { .. } | RunError::Fit(_) => "input",
+            RunError::Drive { .. } => "drive",
+            RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
+            RunError::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<ConfigError> for RunError {
+    fn from(error: ConfigError) -> RunError {
+        RunError::Config(error)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Config(error) => error.fmt(f),
+            RunError::Io { path, error } => write!(f, "{path}: {error}"),
+            RunError::Open { path, error } => write!(f, "{path}: {error}"),
+            RunError::Trace { path, error } => write!(f, "{path}:{error}"),
+            RunError::Fit(why) => f.write_str(why),
+            RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
+            RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
+            RunError::Stalled { submitted, completed, waiting } => write!(
+                f,
+                "the simulation makes no progress: {submitted} commands submitted, {completed} completed; {waiting}"
+            ),
+            RunError::Broken(violation) => violation.fmt(f),
+            RunError::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

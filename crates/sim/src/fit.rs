@@ -1,0 +1,178 @@
+//! Trace addresses on a drive of another size.
+
+use crate::{Fit, RunError};
+use flashatlas_types::{HostOp, Lba, Request};
+use flashatlas_workload::Record;
+use std::collections::BTreeSet;
+
+/// Sectors of the extents that `compact` packs: 1 MiB.
+const EXTENT: u64 = 2048;
+
+/// Maps records to the drive.
+pub(crate) struct Mapper {
+    fit: Fit,
+    capacity: u64,
+    /// Touched extents, sorted: their index is their place on the drive.
+    extents: Vec<(u32, u64)>,
+    /// Requests that `wrap` moved because they would have crossed the end of the drive.
+    pub crossed_end: u64,
+}
+
+/// The extents that a workload touches.
+#[derive(Default)]
+pub(crate) struct Extents(BTreeSet<(u32, u64)>);
+
+impl Extents {
+    pub fn add(&mut self, record: &Record) {
+        let r = &record.request;
+        // trims of what nothing else touches need no place
+        if matches!(r.op, HostOp::Read | HostOp::Write) {
+            let last = r.lba.0.saturating_add(u64::from(r.sectors)).saturating_sub(1);
+            (r.lba.0 / EXTENT..=last / EXTENT).for_each(|e| {
+                self.0.insert((record.device, e));
+            });
+        }
+    }
+}
+
+impl Mapper {
+    pub fn new(fit: Fit, capacity: u64, extents: Extents) -> Result<Mapper, RunError> {
+        let extents: Vec<(u32, u64)> = extents.0.into_iter().collect();
+        let needed = extents.len() as u64 * EXTENT;
+        if needed > capacity {
+            return Err(RunError::Fit(format!(
+                "compacted, the workload touches {} MiB; the drive has {} MiB: use a larger drive, or --fit wrap",
+                needed / 2048,
+                capacity / 2048
+            )));
+        }
+        Ok(Mapper { fit, capacity, extents, crossed_end: 0 })
+    }
+
+    /// The request at its place on the drive. `None` for a trim of which nothing is on the drive.
+    pub fn map(&mut self, record: &Record, number: u64) -> Result<Option<Request>, RunError> {
+        let r = record.request;
+        if r.op == HostOp::Flush {
+            return Ok(Some(r));
+        }
+        match self.fit {
+            Fit::Error => self.must_fit(record, number).map(Some),
+            Fit::Wrap => self.wrap(r, record.device, number).map(Some),
+            Fit::Compact => Ok(self.compact(r, record.device)),
+        }
+    }
+
+    fn must_fit(&self, record: &Record, number: u64) -> Result<Request, RunError> {
+        let r = record.request;
+        if record.device != 0 {
+            return Err(RunError::Fit(format!(
+                "request {number} goes to the trace's address space number {}, a drive is one: use --fit compact to lay them \
+                 side by side (or --fit wrap to let them overlap)",
+                record.device + 1
+            )));
+        }
+        if r.end().is_none_or(|end| end > self.capacity) {
+            return Err(RunError::Fit(format!(
+                "request {number} ends at sector {}, the drive has {}: use --fit compact (packs the touched 1 MiB extents) or \
+                 --fit wrap (addresses modulo the capacity), or a larger drive",
+                r.lba.0.saturating_add(u64::from(r.sectors)),
+                self.capacity
+            )));
+        }
+        Ok(r)
+    }
+
+    /// Address spaces overlap. A request that would cross the end of the drive starts at the beginning instead, with
+    /// its offset in a 4 KiB page.
+    fn wrap(&mut self, r: Request, _: u32, number: u64) -> Result<Request, RunError> {
+        let sectors = u64::from(r.sectors);
+        let mut lba = r.lba.0 % self.capacity;
+        if lba + sectors > self.capacity {
+            lba %= 8;
+            self.crossed_end += 1;
+        }
+        if lba + sectors > self.capacity {
+            return Err(RunError::Fit(format!(
+                "request {number} has {sectors} sectors, more than the whole drive ({})",
+                self.capacity
+            )));
+        }
+        Ok(Request { lba: Lba(lba), ..r })
+    }
+
+    /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its first run of extents
+    /// that something else touches.
+    fn compact(&self, r: Request, device: u32) -> Option<Request> {
+        let place = |e: u64| self.extents.binary_search(&(device, e)).ok();
+        let (mut lba, end) = (r.lba.0, r.lba.0.saturating_add(u64::from(r.sectors)));
+        let first = match place(lba / EXTENT) {
+            Some(first) => first,
+            None => {
+                // only trims touch extents that are not listed: begin at the next listed one
+                let next = self.extents.partition_point(|&e| e < (device, lba / EXTENT));
+                let &(d, e) = self.extents.get(next)?;
+                if d != device || e * EXTENT >= end {
+                    return None;
+                }
+                lba = e * EXTENT;
+                next
+            }
+        };
+        let run = (0..).take_while(|i| lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some()).count() as u64;
+        let end = end.min((lba / EXTENT + run) * EXTENT);
+        Some(Request { lba: Lba(first as u64 * EXTENT + lba % EXTENT), sectors: (end - lba) as u32, ..r })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::Ps;
+
+    fn record(op: HostOp, device: u32, lba: u64, sectors: u32) -> Record {
+        Record { request: Request { at: Ps::ZERO, op, lba: Lba(lba), sectors, fua: false }, device }
+    }
+
+    fn place(mapper: &mut Mapper, r: Record) -> Option<(u64, u32)> {
+        mapper.map(&r, 1).unwrap().map(|r| (r.lba.0, r.sectors))
+    }
+
+    #[test]
+    fn compact_packs_extents_in_order_and_keeps_alignment() {
+        let far = record(HostOp::Write, 0, 10 * EXTENT + 7, 16);
+        let across = record(HostOp::Read, 0, 5 * EXTENT - 8, 16);
+        let other = record(HostOp::Write, 1, 3, 1);
+        let mut extents = Extents::default();
+        [far, across, other].iter().for_each(|r| extents.add(r));
+        let mut m = Mapper::new(Fit::Compact, 4 * EXTENT, extents).unwrap();
+        // extents 4, 5 and 10 of device 0, then extent 0 of device 1
+        assert_eq!(place(&mut m, across), Some((EXTENT - 8, 16)));
+        assert_eq!(place(&mut m, far), Some((2 * EXTENT + 7, 16)));
+        assert_eq!(place(&mut m, other), Some((3 * EXTENT + 3, 1)));
+        // a trim of extents 3 to 6 covers what is listed of them
+        assert_eq!(place(&mut m, record(HostOp::Trim, 0, 3 * EXTENT, 4 * 2048)), Some((0, 2 * 2048)));
+        assert_eq!(place(&mut m, record(HostOp::Trim, 0, 7 * EXTENT, 2048)), None);
+    }
+
+    #[test]
+    fn a_workload_that_is_too_large_is_an_error_that_names_the_ways_out() {
+        let mut m = Mapper::new(Fit::Error, 100, Extents::default()).unwrap();
+        assert_eq!(place(&mut m, record(HostOp::Write, 0, 90, 10)), Some((90, 10)));
+        let error = |m: &mut Mapper, r| m.map(&r, 7).unwrap_err().to_string();
+        assert!(error(&mut m, record(HostOp::Write, 0, 91, 10)).starts_with("request 7 ends at sector 101, the drive has 100: use --fit compact"));
+        assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("--fit wrap"));
+        assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
+        let mut extents = Extents::default();
+        extents.add(&record(HostOp::Write, 0, 0, 1));
+        assert!(Mapper::new(Fit::Compact, 100, extents).is_err());
+    }
+
+    #[test]
+    fn wrap_is_modulo_and_never_crosses_the_end() {
+        let mut m = Mapper::new(Fit::Wrap, 100, Extents::default()).unwrap();
+        assert_eq!(place(&mut m, record(HostOp::Write, 0, 250, 8)), Some((50, 8)));
+        assert_eq!(place(&mut m, record(HostOp::Write, 3, 195, 8)), Some((7, 8)), "95 modulo 8");
+        assert_eq!(m.crossed_end, 1);
+        assert!(m.map(&record(HostOp::Write, 0, 0, 101), 1).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens no file.
+
+use crate::{RunError, RunSpec};
+use flashatlas_types::Seed;
+use flashatlas_workload::{FormatDef, ReadOptions, RecordSource, Times, TraceSummary, generate, open};
+use sha2::{Digest, Sha256};
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
+
+/// A byte stream with its length, where that is known.
+pub type Stream = (Box<dyn Read + Send>, Option<u64>);
+
+/// Opens a file by path.
+pub trait Opener {
+    /// Open `path` for reading from its start.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self, path: &str) -> io::Result<Stream>;
+}
+
+impl<F: Fn(&str) -> io::Result<Stream>> Opener for F {
+    fn open(&self, path: &str) -> io::Result<Stream> {
+        self(path)
+    }
+}
+
+/// A workload that is being read.
+pub struct Input {
+    /// Path, or the generator's text.
+    pub name: String,
+    /// Format, or `generator`.
+    pub format: &'static str,
+    /// Whether its records carry times.
+    pub timed: bool,
+    /// The records.
+    pub source: Box<dyn RecordSource>,
+    /// Bytes of the file, where known.
+    pub length: Option<u64>,
+    digest: Option<Arc<Mutex<Tap>>>,
+}
+
+/// Where the inputs of a run come from.
+pub struct Inputs<'a> {
+    /// Opens files.
+    pub opener: &'a dyn Opener,
+    /// How records are read.
+    pub options: ReadOptions,
+}
+
+/// Hashes everything that passes.
+struct Tap {
+    reader: Box<dyn Read + Send>,
+    hash: Sha256,
+}
+
+struct TapReader(Arc<Mutex<Tap>>);
+
+impl Read for TapReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut tap = self.0.lock().expect("only one thread reads");
+        let n = tap.reader.read(buffer)?;
+        tap.hash.update(&buffer[..n]);
+        Ok(n)
+    }
+}
+
+impl Inputs<'_> {
+    /// Open a trace. With `hashed`, [`Input::digest`] can tell the SHA-256 of the file at the end.
+    ///
+    /// # Errors
+    /// When it cannot be opened or recognised.
+    pub fn trace(&self, path: &str, format: Option<&str>, hashed: bool) -> Result<Input, RunError> {
+        let (reader, length) =
+            self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let mut digest = None;
+        let reader: Box<dyn Read + Send> = if hashed {
+            let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
+            digest = Some(Arc::clone(&tap));
+            Box::new(TapReader(tap))
+        } else {
+            reader
+        };
+        let (def, _, source) = open(reader, format, &self.options)
+            .map_err(|error| RunError::Open { path: path.to_owned(), error })?;
+        Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
+    }
+
+    /// The workload of a run.
+    ///
+    /// # Errors
+    /// When it is not given, given twice, or cannot be opened.
+    pub fn workload(&self, spec: &RunSpec, capacity: u64, hashed: bool) -> Result<Input, RunError> {
+        match (&spec.trace, &spec.workload) {
+            (Some(path), None) => self.trace(path, spec.format.as_deref(), hashed),
+            (None, Some(text)) => {
+                let source = generate(text, capacity, Seed(spec.seed))?;
+                Ok(Input { name: text.clone(), format: "generator", timed: true, source, length: None, digest: None })
+            }
+            _ => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
+        }
+    }
+}
+
+fn has_times(def: &FormatDef) -> bool {
+    !matches!(def.times, Times::Never)
+}
+
+impl Input {
+    /// The next record.
+    ///
+    /// # Errors
+    /// With the name of the file.
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
+        self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error })
+    }
+
+    /// SHA-256 of the whole file; reads what is left of it.
+    ///
+    /// # Errors
+    /// When the rest cannot be read.
+    pub fn digest(&mut self) -> Result<Option<String>, RunError> {
+        let Some(tap) = &self.digest else { return Ok(None) };
+        io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink())
+            .map_err(|error| RunError::Io { path: self.name.clone(), error })?;
+        let hash = std::mem::take(&mut tap.lock().expect("only one thread reads").hash);
+        Ok(Some(crate::config_hash::hex(&hash.finalize())))
+    }
+}
+
+/// Read a whole trace and sum it up; `progress` sees the bytes read so far and may stop it.
+///
+/// # Errors
+/// As reading it, and [`RunError::Interrupted`].
+pub fn summarize(
+    input: &mut Input,
+    mut progress: impl FnMut(u64, u64) -> bool,
+) -> Result<TraceSummary, RunError> {
+    let mut summary = TraceSummary::new();
+    while let Some(record) = input.next()? {
+        summary.add(&record);
+        if summary.requests() % 65_536 == 0 && !progress(summary.requests(), input.source.bytes_read()) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    Ok(summary)
+}

@@ -1,0 +1,92 @@
+//! Latencies by operation: what the host waited, and how much of that before the drive took the command.
+
+use super::{Event, Metric, MetricDef, Snapshot};
+use flashatlas_types::{Dur, HostOp};
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "latency",
+    summary: "latency by operation: mean, percentiles, maximum; waiting at the host and in the drive",
+    build: || Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
+};
+
+/// Three significant digits: a percentile is off by at most 0.1 %. Counts, means and maxima are exact.
+const DIGITS: u8 = 3;
+
+struct Latency {
+    ops: [Times; 4],
+}
+
+struct Times {
+    histogram: Histogram<u64>,
+    count: u64,
+    /// Picoseconds.
+    total: u128,
+    waited: u128,
+    max: Dur,
+}
+
+impl Times {
+    fn new() -> Times {
+        let histogram = Histogram::new(DIGITS).expect("three digits are supported");
+        Times { histogram, count: 0, total: 0, waited: 0, max: Dur::ZERO }
+    }
+
+    fn add(&mut self, latency: Dur, waited: Dur) {
+        self.histogram.record(latency.ns()).expect("the histogram grows");
+        self.count += 1;
+        self.total += u128::from(latency.0);
+        self.waited += u128::from(waited.0);
+        self.max = self.max.max(latency);
+    }
+
+    /// In nanoseconds.
+    fn to_json(&self) -> Value {
+        let at = |q| self.histogram.value_at_quantile(q).min(self.max.ns());
+        let mean = |ps: u128| ps as f64 / self.count as f64 / 1e3;
+        json!({
+            "count": self.count,
+            "mean": mean(self.total),
+            "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
+            "max": self.max.0 as f64 / 1e3,
+            "queue_mean": mean(self.waited),
+            "service_mean": mean(self.total - self.waited),
+        })
+    }
+}
+
+impl Metric for Latency {
+    fn on(&mut self, event: &Event) {
+        if let Event::Done { op, arrived, submitted, at } = *event {
+            self.ops[op as usize].add(at.since(arrived), submitted.since(arrived));
+        }
+    }
+
+    fn finish(&mut self, _: &Snapshot<'_>, record: &mut Map<String, Value>) {
+        let done = HostOp::ALL.iter().filter(|&&op| self.ops[op as usize].count > 0);
+        let table: Map<String, Value> =
+            done.map(|&op| (op.name().to_owned(), self.ops[op as usize].to_json())).collect();
+        if !table.is_empty() {
+            record.insert("latency_ns".into(), Value::Object(table));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_max_are_exact_and_percentiles_within_a_thousandth() {
+        let mut t = Times::new();
+        (1..=1000).for_each(|us| t.add(Dur::from_us(us), Dur::from_us(1)));
+        let j = t.to_json();
+        assert_eq!((j["mean"].as_f64(), j["max"].as_f64()), (Some(500_500.0), Some(1_000_000.0)));
+        assert_eq!((j["queue_mean"].as_f64(), j["service_mean"].as_f64()), (Some(1000.0), Some(499_500.0)));
+        for (key, expected) in [("p50", 500e3), ("p99", 990e3), ("p99_99", 1e6)] {
+            let error = j[key].as_f64().unwrap() / expected - 1.0;
+            assert!(error.abs() < 1e-3, "{key}: {error}");
+        }
+    }
+}

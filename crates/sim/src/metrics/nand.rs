@@ -1,0 +1,61 @@
+//! Flash operations by cause, and write amplification with its parts.
+
+use super::{Event, Metric, MetricDef, Snapshot};
+use flashatlas_nand::Counters;
+use flashatlas_types::HostOp;
+use serde_json::{Map, Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "nand",
+    summary: "pages read and programmed and blocks erased by cause; write amplification",
+    build: || Box::new(Nand::default()),
+};
+
+#[derive(Default)]
+struct Nand {
+    written: u64,
+}
+
+fn by_cause<T: Into<Value>>(table: &[u64; 9], value: impl Fn(u64) -> T) -> Value {
+    Value::Object(Counters::by_cause(table).map(|(name, n)| (name.to_owned(), value(n).into())).collect())
+}
+
+impl Metric for Nand {
+    fn on(&mut self, event: &Event) {
+        if let Event::Submitted { op: HostOp::Write, bytes } = *event {
+            self.written += bytes;
+        }
+    }
+
+    /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+        let counters = &end.medium.counters;
+        record.insert(
+            "nand".into(),
+            json!({
+                "reads": by_cause(&counters.reads, |n| n),
+                "programs": by_cause(&counters.programs, |n| n),
+                "erases": by_cause(&counters.erases, |n| n),
+                "padded_units": counters.padded_slots,
+            }),
+        );
+        if self.written > 0 {
+            let page = f64::from(end.medium.layout().geometry.page_bytes);
+            let amplification = |pages: u64| pages as f64 * page / self.written as f64;
+            record.insert("waf".into(), amplification(Counters::total(&counters.programs)).into());
+            record.insert("waf_parts".into(), by_cause(&counters.programs, amplification));
+        }
+        let [foreground, idle, wear] = end.ftl.collected;
+        let victims = foreground + idle + wear;
+        if victims > 0 {
+            let slots = victims * u64::from(end.medium.layout().slots_per_block);
+            record.insert(
+                "gc".into(),
+                json!({
+                    "foreground": foreground, "idle": idle, "wear": wear,
+                    "valid_share": end.ftl.collected_valid_units as f64 / slots as f64,
+                }),
+            );
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Requests and bytes a second of simulated time.
+
+use super::{Event, Metric, MetricDef, Snapshot};
+use serde_json::{Map, Value};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "throughput",
+    summary: "simulated time, requests a second, bytes a second",
+    build: || Box::new(Throughput::default()),
+};
+
+#[derive(Default)]
+struct Throughput {
+    done: u64,
+    bytes: u64,
+}
+
+impl Metric for Throughput {
+    fn on(&mut self, event: &Event) {
+        match *event {
+            Event::Submitted { op, bytes } if matches!(op.name(), "read" | "write") => self.bytes += bytes,
+            Event::Submitted { .. } => {}
+            Event::Done { .. } => self.done += 1,
+        }
+    }
+
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+        if end.elapsed.0 > 0 && end.statistics.is_some() {
+            let seconds = end.elapsed.0 as f64 / 1e12;
+            record.insert("simulated_ns".into(), end.elapsed.ns().into());
+            record.insert("iops".into(), (self.done as f64 / seconds).into());
+            record.insert("bandwidth_bytes_per_s".into(), (self.bytes as f64 / seconds).into());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How evenly blocks were erased, over the life of the drive.
+
+use super::{Metric, MetricDef, Snapshot};
+use flashatlas_types::BlockId;
+use serde_json::{Map, Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "wear",
+    summary: "erases of a block: minimum, mean, maximum, standard deviation",
+    build: || Box::new(Wear),
+};
+
+struct Wear;
+
+impl Metric for Wear {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+        let medium = end.medium;
+        let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)).map(|b| medium.erases(b));
+        let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
+        for erases in good() {
+            count += 1;
+            sum += u64::from(erases);
+            squares += u128::from(erases) * u128::from(erases);
+        }
+        if count == 0 {
+            return;
+        }
+        let mean = sum as f64 / count as f64;
+        let variance = (squares as f64 / count as f64 - mean * mean).max(0.0);
+        record.insert(
+            "wear".into(),
+            json!({
+                "min": good().min(), "mean": mean, "max": good().max(), "stddev": variance.sqrt(),
+                "blocks": count, "bad_blocks": u64::from(medium.layout().blocks()) - count,
+                "retired_blocks": end.ftl.retired_blocks,
+            }),
+        );
+    }
+}

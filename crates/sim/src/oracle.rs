@@ -1,0 +1,142 @@
+//! The oracle: what every mapping unit must hold. Each read is compared, always.
+
+use flashatlas_types::{HostOp, Request, Stamp};
+
+/// Reads that returned the wrong content, of which the first few are described.
+const DESCRIBED: usize = 3;
+
+/// The expected content of a drive.
+pub(crate) struct Oracle {
+    expected: Vec<Stamp>,
+    unit_sectors: u64,
+    /// Units compared by reads of the workload.
+    pub units_checked: u64,
+    /// Units compared after the last request.
+    pub units_swept: u64,
+    /// Units that held something else.
+    pub violations: u64,
+    /// The first violations, in words.
+    pub described: Vec<String>,
+}
+
+impl Oracle {
+    pub fn new(units: u32, unit_sectors: u32) -> Oracle {
+        Oracle {
+            expected: vec![Stamp::ZERO; units as usize],
+            unit_sectors: u64::from(unit_sectors),
+            units_checked: 0,
+            units_swept: 0,
+            violations: 0,
+            described: Vec::new(),
+        }
+    }
+
+    /// The stamp of a page after the drive was filled.
+    #[inline]
+    pub fn filled(lpn: u32) -> Stamp {
+        Stamp::whole(1 << 63 | u64::from(lpn), 0)
+    }
+
+    pub fn fill(&mut self) {
+        self.expected.iter_mut().enumerate().for_each(|(lpn, e)| *e = Oracle::filled(lpn as u32));
+    }
+
+    /// The host wrote or trimmed.
+    #[inline]
+    pub fn apply(&mut self, r: &Request, content: u64) {
+        let (start, end) = (r.lba.0, r.lba.0 + u64::from(r.sectors));
+        match r.op {
+            HostOp::Write => {
+                for unit in start / self.unit_sectors..end.div_ceil(self.unit_sectors) {
+                    let (low, high) = (unit * self.unit_sectors, (unit + 1) * self.unit_sectors);
+                    let expected = &mut self.expected[unit as usize];
+                    *expected = if start <= low && high <= end {
+                        Stamp::whole(content, (low - start) as u32)
+                    } else {
+                        let (from, to) = (start.max(low), end.min(high));
+                        expected.overwritten(content, (from - low) as u32, (to - from) as u32)
+                    };
+                }
+            }
+            HostOp::Trim => {
+                let whole = start.div_ceil(self.unit_sectors)..end / self.unit_sectors;
+                if whole.start < whole.end {
+                    self.expected[whole.start as usize..whole.end as usize].fill(Stamp::ZERO);
+                }
+            }
+            HostOp::Read | HostOp::Flush => {}
+        }
+    }
+
+    /// Compare what a read returned.
+    #[inline]
+    pub fn compare(&mut self, r: &Request, stamps: &[Stamp], request: u64) {
+        let first = (r.lba.0 / self.unit_sectors) as usize;
+        let count = ((r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors)) as usize - first;
+        self.units_checked += count as u64;
+        assert!(stamps.len() == count, "a read of {count} units returned {}", stamps.len());
+        if &self.expected[first..first + count] != stamps {
+            self.violated(first, stamps, request);
+        }
+    }
+
+    #[cold]
+    fn violated(&mut self, first: usize, stamps: &[Stamp], request: u64) {
+        for (i, &found) in stamps.iter().enumerate() {
+            let expected = self.expected[first + i];
+            if found != expected {
+                self.note(first + i, expected, found, &format!("request {request}"));
+            }
+        }
+    }
+
+    fn note(&mut self, lpn: usize, expected: Stamp, found: Stamp, when: &str) {
+        self.violations += 1;
+        if self.described.len() < DESCRIBED {
+            self.described.push(format!("{when}: page {lpn} holds {:#010x}, expected {:#010x}", found.0, expected.0));
+        }
+    }
+
+    pub fn units(&self) -> u32 {
+        self.expected.len() as u32
+    }
+
+    /// Compare one page after the last request.
+    pub fn sweep(&mut self, lpn: u32, found: Stamp) {
+        self.units_swept += 1;
+        let expected = self.expected[lpn as usize];
+        if found != expected {
+            self.note(lpn as usize, expected, found, "after the run");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Lba, Ps};
+
+    fn request(op: HostOp, lba: u64, sectors: u32) -> Request {
+        Request { at: Ps::ZERO, op, lba: Lba(lba), sectors, fua: false }
+    }
+
+    #[test]
+    fn a_stale_page_is_a_violation() {
+        let mut oracle = Oracle::new(4, 8);
+        oracle.apply(&request(HostOp::Write, 0, 16), 1);
+        let old = [Stamp::whole(1, 0), Stamp::whole(1, 8)];
+        oracle.compare(&request(HostOp::Read, 0, 16), &old, 2);
+        assert_eq!((oracle.units_checked, oracle.violations), (2, 0));
+        oracle.apply(&request(HostOp::Write, 9, 1), 3);
+        oracle.compare(&request(HostOp::Read, 0, 16), &old, 4);
+        assert_eq!(oracle.violations, 1, "{:?}", oracle.described);
+        oracle.compare(&request(HostOp::Read, 8, 8), &[old[1].overwritten(3, 1, 1)], 5);
+        assert_eq!(oracle.violations, 1);
+        oracle.apply(&request(HostOp::Trim, 7, 9), 6);
+        oracle.compare(&request(HostOp::Read, 0, 16), &[old[0], Stamp::ZERO], 7);
+        assert_eq!(oracle.violations, 1, "a trim forgets whole units only");
+        oracle.sweep(0, Stamp::ZERO);
+        assert_eq!((oracle.violations, oracle.units_swept), (2, 1));
+        assert_eq!(oracle.described.len(), 2);
+    }
+}

@@ -1,0 +1,94 @@
+//! The run record: everything that a run found out, as JSON. See `docs/FORMATS.md`.
+
+use crate::config_hash::config_hash;
+use crate::oracle::Oracle;
+use crate::{Fit, Mode, Precondition, RunSpec};
+use flashatlas_device::DriveConfig;
+use flashatlas_types::Value as Param;
+use serde_json::{Map, Value, json};
+
+/// Name and version of the record's layout.
+pub const SCHEMA: &str = "flashatlas.run/1";
+
+/// The drive's parameters as JSON: times in picoseconds under `key_ps`, everything else under its key.
+fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
+    let mut params = Map::new();
+    for (key, value) in drive.pairs() {
+        match value {
+            Param::Int(n) => params.insert(key.into(), (*n).into()),
+            Param::Time(d) => params.insert(format!("{key}_ps"), d.0.into()),
+            Param::Ratio(x) => params.insert(key.into(), (*x).into()),
+            Param::Bool(b) => params.insert(key.into(), (*b).into()),
+            Param::Text(s) => params.insert(key.into(), s.as_str().into()),
+        };
+    }
+    let mut run = Map::new();
+    run.insert("drive".into(), spec.drive.as_str().into());
+    run.insert("mode".into(), json!(spec.mode));
+    run.insert("precondition".into(), json!(spec.precondition));
+    run.insert("fit".into(), json!(spec.fit));
+    run.insert("warmup".into(), spec.warmup.into());
+    if let Some(workload) = &spec.workload {
+        run.insert("workload".into(), workload.as_str().into());
+    }
+    for (key, value) in [("depth", spec.depth.map(u64::from)), ("limit", spec.limit)] {
+        if let Some(value) = value {
+            run.insert(key.into(), value.into());
+        }
+    }
+    if spec.mode == Mode::Open {
+        run.insert("speed".into(), spec.speed.into());
+    }
+    if spec.shift != 0 {
+        run.insert("shift".into(), spec.shift.into());
+    }
+    run.insert("params".into(), Value::Object(params));
+    Value::Object(run)
+}
+
+/// The first part of the record: what was run.
+pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, version: &str) -> Map<String, Value> {
+    let config = config(spec, drive);
+    let mut record = Map::new();
+    record.insert("schema".into(), SCHEMA.into());
+    record.insert("version".into(), version.into());
+    record.insert("config_hash".into(), config_hash(&config).into());
+    record.insert("config".into(), config);
+    record.insert("seed".into(), spec.seed.into());
+    record
+}
+
+/// What the run leaves out or simplifies, in words: a reader must not have to guess.
+pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
+    let mut list: Vec<String> = Vec::new();
+    match spec.mode {
+        Mode::Untimed => list.push("untimed: no time passes, so there are no latencies and no work in idle time".into()),
+        Mode::Open => list.push("open loop: the host does not slow down when the drive does; it waits for a place in the queue".into()),
+        Mode::Closed | Mode::Asap => list.push("closed loop: times of the trace are ignored".into()),
+    }
+    if spec.mode != Mode::Untimed {
+        list.push("the spare area's transfer, ECC decoding and read retries take no time".into());
+        list.push("collection updates the map at no cost in time; lookups for the host are charged".into());
+    }
+    match spec.fit {
+        Fit::Error => {}
+        Fit::Wrap => list.push("addresses were taken modulo the capacity: distinct pages of the trace may share a page here".into()),
+        Fit::Compact => list.push("the 1 MiB extents that the trace touches were packed: distances between them are lost".into()),
+    }
+    match &spec.precondition {
+        Precondition::Fill => list.push("the drive was filled in address order in no time: it starts unaged".into()),
+        Precondition::Trace(path) => list.push(format!("the writes and trims of {path} were applied in no time before the run")),
+        Precondition::None => {}
+    }
+    list.extend(extra);
+    Value::from(list)
+}
+
+pub(crate) fn oracle(oracle: &Oracle) -> Value {
+    json!({
+        "units_checked": oracle.units_checked,
+        "units_swept": oracle.units_swept,
+        "violations": oracle.violations,
+        "examples": oracle.described,
+    })
+}

@@ -13,7 +13,7 @@ use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use crate::classifiers::{self, Classifier, classifier_by_name};
 use crate::maps::{self, MapStore, map_by_name};
-use crate::victims::{self, VictimPolicy, victim_by_name};
+use crate::victims::{self, LaneShape, VictimPolicy, victim_by_name};
 use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, Place, Programmed};
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
@@ -189,9 +189,10 @@ impl PageMapped {
         let mode = if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual };
         let frontiers = if mode == GcMode::Single { streams } else { 2 * streams };
         let victim = victim_by_name(params.text("ftl.victim")).expect("resolved");
+        let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: u32| Lane {
             free: FreeBlocks::new(params.flag("ftl.wear_dynamic")),
-            policy: (victim.build)(params, layout.blocks_per_lane, Rng::stream(seed, &format!("ftl.victim.{id}"))),
+            policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
             frontiers: vec![Frontier::default(); frontiers as usize],
             leaving: Vec::new(),
             erases_until_wear_check: layout.blocks_per_lane,

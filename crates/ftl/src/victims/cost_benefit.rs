@@ -13,10 +13,10 @@ pub const DEF: VictimDef = VictimDef {
         default: Some("invalidation"),
         doc: "a block's age counts from its last invalidation, or from its closing",
     }],
-    build: |params, blocks, _| {
+    build: |params, lane, _| {
         Box::new(CostBenefit {
-            list: ClosedList::new(blocks),
-            touched: vec![0; blocks as usize],
+            list: ClosedList::new(lane.blocks),
+            touched: vec![0; lane.blocks as usize],
             by_invalidation: params.text("ftl.age") == "invalidation",
         })
     },

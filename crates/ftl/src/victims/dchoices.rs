@@ -1,7 +1,7 @@
 //! d-choices: the fewest valid pages among `d` blocks drawn at random.
 
 use super::random::Choices;
-use super::{ClosedList, VictimDef};
+use super::VictimDef;
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub const DEF: VictimDef = VictimDef {
@@ -14,5 +14,5 @@ pub const DEF: VictimDef = VictimDef {
         default: Some("10"),
         doc: "blocks drawn for each choice",
     }],
-    build: |params, blocks, rng| Box::new(Choices { list: ClosedList::new(blocks), d: params.u32("ftl.d"), rng }),
+    build: |params, lane, rng| Box::new(Choices::new(lane, params.u32("ftl.d"), rng)),
 };

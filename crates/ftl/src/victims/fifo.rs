@@ -8,7 +8,7 @@ pub const DEF: VictimDef = VictimDef {
     summary: "the block that was closed first",
     paper: "Menon, A Performance Comparison of RAID-5 and Log-Structured Arrays (HPDC 1995)",
     params: &[],
-    build: |_, blocks, _| Box::new(Fifo(ByAge::new(blocks))),
+    build: |_, lane, _| Box::new(Fifo(ByAge::new(lane.blocks))),
 };
 
 struct Fifo(ByAge);

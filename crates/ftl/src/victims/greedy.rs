@@ -14,9 +14,9 @@ pub const DEF: VictimDef = VictimDef {
         default: Some("oldest"),
         doc: "of blocks with equally few valid pages: the one closed first, or the first by number",
     }],
-    build: |params, blocks, _| {
+    build: |params, lane, _| {
         let by_index = params.text("ftl.greedy_tie") == "index";
-        Box::new(Greedy { tree: Tournament::new(blocks), closings: 0, by_index })
+        Box::new(Greedy { tree: Tournament::new(lane.blocks), closings: 0, by_index })
     },
 };
 

@@ -1,8 +1,9 @@
 //! Victim policies: which closed block of a lane is collected next.
 //!
 //! A policy hears of every block that closes, loses a valid page or leaves, and keeps what it needs to answer
-//! [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. No policy ever picks a block whose slots are all
-//! valid: collecting it would free nothing.
+//! [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A policy picks nothing when no closed block has an
+//! invalid slot. Those that draw at random may draw a block that frees nothing, as their models do, but never more than
+//! [`FRUITLESS_MAX`] times in a row: collection always ends.
 
 mod cost_benefit;
 mod dchoices;
@@ -22,6 +23,15 @@ pub struct Candidates<'a> {
     pub slots: u32,
     /// A logical clock: the number of slots programmed on the drive so far.
     pub clock: u64,
+}
+
+/// The size of a lane.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneShape {
+    /// Blocks of the lane.
+    pub blocks: u32,
+    /// Slots of a block.
+    pub slots: u32,
 }
 
 /// Picks blocks to collect.
@@ -49,8 +59,8 @@ pub struct VictimDef {
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// Build one for a lane of `blocks` blocks; `rng` is its own stream.
-    pub build: fn(&Params, blocks: u32, rng: Rng) -> Box<dyn VictimPolicy>,
+    /// Build one for a lane; `rng` is its own stream.
+    pub build: fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy>,
 }
 
 /// All policies.
@@ -73,16 +83,28 @@ pub fn victim_by_name(name: &str) -> Result<&'static VictimDef, ConfigError> {
     crate::schemes::by_name(VICTIMS, |v| v.name, "ftl.victim", "victim policy", name)
 }
 
+/// Blocks without an invalid slot that a policy may pick in a row.
+pub const FRUITLESS_MAX: u32 = 64;
+
 /// Closed blocks in no order, with their places: uniform draws and O(1) removal.
 #[derive(Debug, Default)]
 struct ClosedList {
     blocks: Vec<u32>,
     place: Vec<u32>,
+    /// Whether a closed block has an invalid slot, and how many have.
+    frees: Vec<bool>,
+    freeing: u32,
+    fruitless: u32,
 }
 
 impl ClosedList {
     fn new(blocks: u32) -> ClosedList {
-        ClosedList { blocks: Vec::with_capacity(blocks as usize), place: vec![u32::MAX; blocks as usize] }
+        ClosedList {
+            blocks: Vec::with_capacity(blocks as usize),
+            place: vec![u32::MAX; blocks as usize],
+            frees: vec![false; blocks as usize],
+            ..ClosedList::default()
+        }
     }
 
     fn add(&mut self, block: u32) {
@@ -90,7 +112,14 @@ impl ClosedList {
         self.blocks.push(block);
     }
 
+    /// A closed block has an invalid slot.
+    #[inline]
+    fn mark(&mut self, block: u32) {
+        self.freeing += u32::from(!std::mem::replace(&mut self.frees[block as usize], true));
+    }
+
     fn remove(&mut self, block: u32) {
+        self.freeing -= u32::from(std::mem::replace(&mut self.frees[block as usize], false));
         let at = std::mem::replace(&mut self.place[block as usize], u32::MAX) as usize;
         self.blocks.swap_remove(at);
         if let Some(&moved) = self.blocks.get(at) {
@@ -98,25 +127,21 @@ impl ClosedList {
         }
     }
 
-    /// Best of `d` uniform draws with replacement (the first of equals), among draws that have an invalid slot. When
-    /// [`ClosedList::DRAWS`] draws find none, the emptiest of all, so that an almost full lane still makes progress.
-    fn draw(&self, d: u32, rng: &mut Rng, lane: &Candidates<'_>) -> Option<u32> {
-        if self.blocks.is_empty() {
+    /// The best of `d` uniform draws with replacement (the first of equals). After [`FRUITLESS_MAX`] draws in a row that
+    /// free nothing, the emptiest block of all.
+    fn draw(&mut self, d: u32, rng: &mut Rng, valid: &[u32]) -> Option<u32> {
+        if self.freeing == 0 {
             return None;
         }
-        let valid = |block: u32| lane.valid[block as usize];
-        for _ in 0..ClosedList::DRAWS {
-            let best = (0..d)
-                .map(|_| self.blocks[rng.below(self.blocks.len() as u64) as usize])
-                .min_by_key(|&block| valid(block))?;
-            if valid(best) < lane.slots {
-                return Some(best);
-            }
+        let drawn = (0..d).map(|_| self.blocks[rng.below(self.blocks.len() as u64) as usize]);
+        let mut best = drawn.min_by_key(|&block| valid[block as usize])?;
+        self.fruitless = if self.frees[best as usize] { 0 } else { self.fruitless + 1 };
+        if self.fruitless > FRUITLESS_MAX {
+            self.fruitless = 0;
+            best = self.blocks.iter().copied().min_by_key(|&b| (valid[b as usize], b))?;
         }
-        self.blocks.iter().copied().min_by_key(|&b| (valid(b), b)).filter(|&b| valid(b) < lane.slots)
+        Some(best)
     }
-
-    const DRAWS: u32 = 64;
 }
 
 #[cfg(test)]
@@ -130,7 +155,7 @@ mod tests {
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         let params = raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap();
-        let mut policy = (def.build)(&params, 5, Rng::stream(Seed(1), "test"));
+        let mut policy = (def.build)(&params, LaneShape { blocks: 5, slots: 8 }, Rng::stream(Seed(1), "test"));
         for (clock, block) in [3, 1, 0, 2, 4].into_iter().enumerate() {
             policy.closed(block, 8, clock as u64 * 8);
         }
@@ -168,9 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_picks_a_block_of_valid_pages() {
+    fn nobody_collects_a_lane_of_valid_pages() {
         for def in VICTIMS {
             assert_eq!(pick(def.name, &[], [8; 5]), None, "{}", def.name);
+            if matches!(def.name, "random" | "d-choices") {
+                continue;
+            }
             for block in 0..5 {
                 let mut valid = [8; 5];
                 valid[block] = 7;
@@ -180,17 +208,32 @@ mod tests {
     }
 
     #[test]
+    fn fruitless_draws_end() {
+        let mut list = ClosedList::new(1000);
+        (0..1000).for_each(|b| list.add(b));
+        let mut valid = [8; 1000];
+        let mut rng = Rng::stream(Seed(2), "test");
+        assert_eq!(list.draw(1, &mut rng, &valid), None);
+        valid[700] = 7;
+        list.mark(700);
+        let draws: Vec<u32> = (0..=FRUITLESS_MAX).map(|_| list.draw(1, &mut rng, &valid).unwrap()).collect();
+        assert!(draws.contains(&700), "the emptiest is found after {FRUITLESS_MAX} draws at the latest");
+        assert!(draws[0] != 700, "and the first draw is a draw");
+        list.remove(700);
+        assert_eq!(list.draw(1, &mut rng, &valid), None);
+    }
+
+    #[test]
     fn more_choices_come_nearer_to_greedy() {
-        let lane = Candidates { valid: &[0, 1, 2, 3, 4, 5, 6, 7], slots: 8, clock: 0 };
-        let mean = |d| {
+        let valid = [0, 1, 2, 3, 4, 5, 6, 7];
+        for d in [1, 2, 5] {
             let mut list = ClosedList::new(8);
-            (0..8).for_each(|b| list.add(b));
+            (0..8).for_each(|b| (list.add(b), list.mark(b)).0);
             let mut rng = Rng::stream(Seed(5), "test");
-            (0..4000).map(|_| f64::from(list.draw(d, &mut rng, &lane).unwrap())).sum::<f64>() / 4000.0
-        };
-        // the mean of the least of d uniform draws from 0..8: 3.5, 2.1875 (sum over k of (1-k/8)^2), .906 for d=5
-        for (d, expected) in [(1, 3.5), (2, 2.1875), (5, 0.8623)] {
-            assert!((mean(d) - expected).abs() < 0.15, "d={d}: {}", mean(d));
+            let sum: f64 = (0..4000).map(|_| f64::from(list.draw(d, &mut rng, &valid).unwrap())).sum();
+            // the mean of the least of d uniform draws from 0..8 is the sum over k = 1..8 of P(all draws are at least k)
+            let expected: f64 = (1..8).map(|k| (1.0 - f64::from(k) / 8.0).powi(d as i32)).sum();
+            assert!((sum / 4000.0 - expected).abs() < 0.15, "d={d}: {}, expected {expected}", sum / 4000.0);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Random: any closed block, uniformly.
 
-use super::{Candidates, ClosedList, VictimDef, VictimPolicy};
+use super::{Candidates, ClosedList, LaneShape, VictimDef, VictimPolicy};
 use flashatlas_types::Rng;
 
 pub const DEF: VictimDef = VictimDef {
@@ -8,28 +8,40 @@ pub const DEF: VictimDef = VictimDef {
     summary: "any closed block, uniformly",
     paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS 2013), d = 1",
     params: &[],
-    build: |_, blocks, rng| Box::new(Choices { list: ClosedList::new(blocks), d: 1, rng }),
+    build: |_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
 };
 
 /// The best of `d` uniform draws; `random` has one.
 pub struct Choices {
-    pub list: ClosedList,
-    pub d: u32,
-    pub rng: Rng,
+    list: ClosedList,
+    slots: u32,
+    d: u32,
+    rng: Rng,
+}
+
+impl Choices {
+    pub fn new(lane: LaneShape, d: u32, rng: Rng) -> Choices {
+        Choices { list: ClosedList::new(lane.blocks), slots: lane.slots, d, rng }
+    }
 }
 
 impl VictimPolicy for Choices {
-    fn closed(&mut self, block: u32, _: u32, _: u64) {
+    fn closed(&mut self, block: u32, valid: u32, _: u64) {
         self.list.add(block);
+        if valid < self.slots {
+            self.list.mark(block);
+        }
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+    fn invalidated(&mut self, block: u32, _: u32, _: u64) {
+        self.list.mark(block);
+    }
 
     fn removed(&mut self, block: u32) {
         self.list.remove(block);
     }
 
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        self.list.draw(self.d, &mut self.rng, lane)
+        self.list.draw(self.d, &mut self.rng, lane.valid)
     }
 }

@@ -14,8 +14,8 @@ pub const DEF: VictimDef = VictimDef {
         default: Some("32"),
         doc: "blocks in the window, for each lane",
     }],
-    build: |params, blocks, _| {
-        Box::new(Windowed { by_age: ByAge::new(blocks), window: params.u32("ftl.window") as usize })
+    build: |params, lane, _| {
+        Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.u32("ftl.window") as usize })
     },
 };
 

@@ -5,7 +5,7 @@
 use super::{Frontier, GcMode, Leaving, PageMapped, Pending};
 use crate::Cx;
 use crate::blocks::Role;
-use crate::victims::Candidates;
+use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::Part;
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, MediumError, OpId, Ppn};
 
@@ -37,8 +37,8 @@ impl PageMapped {
 
     /// The one reserved block becomes the frontier, a victim's survivors its first pages, the victim the reserve.
     fn make_room_single(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
-        // every collection frees at least one slot, so at most a block's worth of them leaves room
-        for _ in 0..=self.layout.slots_per_block {
+        // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of slots leaves room
+        for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
             if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
                 return Ok(true);
             }
@@ -57,8 +57,9 @@ impl PageMapped {
 
     /// Collect until the lane has `target` free blocks, or nothing more can be freed.
     fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
-        // every collection frees at least one slot: this many of them free every slot there is
-        let most = u64::from(self.layout.blocks_per_lane) * u64::from(self.layout.slots_per_block);
+        // one of FRUITLESS_MAX + 1 collections frees at least one slot: this many of them free every slot there is
+        let slots = u64::from(self.layout.blocks_per_lane) * u64::from(self.layout.slots_per_block);
+        let most = slots * u64::from(FRUITLESS_MAX + 1);
         for _ in 0..most {
             if self.lanes[lane as usize].free.len() >= target || !self.collection_has_room(lane) {
                 break;
@@ -114,7 +115,6 @@ impl PageMapped {
         let local = self.lanes[lane as usize].policy.pick(&candidates)?;
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
         assert!(self.blocks.role(block) == Role::Closed, "victim {block} is {:?}", self.blocks.role(block));
-        assert!(self.blocks.valid(block) < self.layout.slots_per_block, "victim {block} frees nothing");
         (self.blocks.valid(block) <= most).then_some(block)
     }
 

@@ -1,0 +1,167 @@
+//! What can be wrong with a trace, and where.
+
+use flashatlas_types::ConfigError;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Characters of the input that an error quotes at most.
+const EXCERPT_CHARS: usize = 40;
+
+/// A place in the decompressed input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In a text format; both count from 1, the column in bytes.
+    Line {
+        /// The line.
+        line: u64,
+        /// The byte of the line.
+        column: u64,
+    },
+    /// In a binary format: bytes before the place.
+    Byte(u64),
+}
+
+/// Where and why a trace cannot be read. Displays as `line:column: why; expected …`, to be prefixed with a file name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceError {
+    /// Where.
+    pub place: Place,
+    /// The number, from 1, of the record at fault: one more than the records delivered and skipped before it.
+    pub record: u64,
+    /// What is wrong, without a full stop.
+    pub why: Cow<'static, str>,
+    /// What should stand there; empty when nothing specific should.
+    pub expected: &'static str,
+    /// The offending bytes, escaped and cut to 40 characters; empty when there are none to show.
+    pub excerpt: String,
+    /// Bad records that were skipped before this one.
+    pub skipped: u64,
+}
+
+impl TraceError {
+    pub(crate) fn new(place: Place, why: impl Into<Cow<'static, str>>, expected: &'static str) -> TraceError {
+        TraceError { place, record: 1, why: why.into(), expected, excerpt: String::new(), skipped: 0 }
+    }
+}
+
+/// `bytes` as printable text: control and non-ASCII bytes escaped, cut to [`EXCERPT_CHARS`].
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for (i, &byte) in bytes.iter().enumerate() {
+        let escaped = std::ascii::escape_default(byte);
+        let quote = matches!(byte, b'"' | b'\'');
+        let len = if quote { 1 } else { escaped.len() };
+        let last = i + 1 == bytes.len();
+        if text.len() + len > if last { EXCERPT_CHARS } else { EXCERPT_CHARS - 1 } {
+            text.push('…');
+            break;
+        }
+        if quote { text.push(char::from(byte)) } else { text.extend(escaped.map(char::from)) }
+    }
+    text
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line { line, column } => write!(f, "{line}:{column}"),
+            Place::Byte(offset) => write!(f, "byte {offset}"),
+        }
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.why)?;
+        if !self.excerpt.is_empty() {
+            write!(f, " `{}`", self.excerpt)?;
+        }
+        if !self.expected.is_empty() {
+            write!(f, "; expected {}", self.expected)?;
+        }
+        if self.skipped > 0 {
+            write!(f, " (bad records skipped before: {})", self.skipped)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// Why [`open`](crate::open) found no reader for a stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpenError {
+    /// The format that was asked for does not exist.
+    Config(ConfigError),
+    /// The stream is empty or damaged before the first record.
+    Trace(TraceError),
+    /// No format recognises the content.
+    Unrecognised {
+        /// The compression found: `none`, `gz`, `bz2`, `xz` or `zst`.
+        compression: &'static str,
+        /// The first bytes of the content, escaped.
+        excerpt: String,
+        /// The names of all formats.
+        formats: Vec<&'static str>,
+    },
+    /// Several formats recognise the content: one must be named.
+    Ambiguous {
+        /// The names of those formats.
+        formats: Vec<&'static str>,
+    },
+}
+
+impl From<TraceError> for OpenError {
+    fn from(error: TraceError) -> OpenError {
+        OpenError::Trace(error)
+    }
+}
+
+impl From<ConfigError> for OpenError {
+    fn from(error: ConfigError) -> OpenError {
+        OpenError::Config(error)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Config(error) => error.fmt(f),
+            OpenError::Trace(error) => error.fmt(f),
+            OpenError::Unrecognised { compression, excerpt, formats } => write!(
+                f,
+                "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; name one with \
+                 trace.format to see where it stops",
+                formats.join(", ")
+            ),
+            OpenError::Ambiguous { formats } => write!(
+                f,
+                "several trace formats recognise this content: {}; name one with trace.format",
+                formats.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Config(error) => Some(error),
+            OpenError::Trace(error) => Some(error),
+            OpenError::Unrecognised { .. } | OpenError::Ambiguous { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_printable_and_short() {
+        assert_eq!(excerpt(b"a\t\"b\"\xff"), "a\\t\"b\"\\xff");
+        assert_eq!(excerpt(&[b'x'; 40]), "x".repeat(40));
+        assert_eq!(excerpt(&[b'x'; 41]), format!("{}…", "x".repeat(39)));
+        assert_eq!(excerpt(&[0; 1000]).chars().count(), 37, "nine escapes of four characters and the mark");
+    }
+}

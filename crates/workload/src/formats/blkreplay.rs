@@ -1,0 +1,78 @@
+//! blkreplay: a text preamble, a line of column names, then `start ; sector ; length ; op ; …`, one line a request.
+
+use super::{FormatDef, Times};
+use crate::lines::{LineFormat, TextSource, sniff};
+use crate::source::{Extent, Fault, Raw};
+use crate::text::{extent_fault, split};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "blkreplay",
+    summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
+    quirks: "Everything before the line of column names is a preamble and passed over; lines have as many columns as \
+             that line names. Starts are seconds, addresses and lengths sectors of 512 bytes. Operations are blktrace \
+             flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which change nothing, and \
+             F (forced unit access); F alone is a flush.",
+    times: Times::Always,
+    sniff: |head| sniff(head, Blkreplay::default()),
+    open: |input, options| Ok(TextSource::open(input, Blkreplay::default(), options)),
+};
+
+const COLUMNS: &str = "as many columns as the line of column names has";
+const NAMES: &str = "a line of column names: start ; sector ; length ; op ; …";
+const OPS: &str = "R, W or D and then any of A, S, M, F; or F alone";
+const SECOND_PS: u64 = 1_000_000_000_000;
+
+#[derive(Default)]
+struct Blkreplay {
+    /// Columns that the line of column names has; 0 before it.
+    columns: usize,
+}
+
+impl LineFormat for Blkreplay {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([start, sector, length, flags], count) = split::<4>(line, b';');
+        if self.columns == 0 {
+            let named = [start, sector, length, flags].map(|f| f.text) == [&b"start"[..], b"sector", b"length", b"op"];
+            self.columns = if named { count } else { 0 };
+            return Ok(None);
+        }
+        if line.starts_with(b"#") {
+            return Ok(None);
+        }
+        if count != self.columns {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let time_ps = start.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let (op, fua) = operation(flags.text).ok_or_else(|| flags.fault("an unknown operation", OPS))?;
+        let extent = if op == HostOp::Flush {
+            Extent::NONE
+        } else {
+            let (first, count) = (sector.number("an address in sectors")?, length.number("a length in sectors")?);
+            Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, length))?
+        };
+        Ok(Some(Raw { time_ps, device: 0, op, extent, fua }))
+    }
+
+    fn missing(&self) -> (&'static str, &'static str) {
+        if self.columns == 0 {
+            ("the line of column names is missing", NAMES)
+        } else {
+            ("the trace holds no request", "at least one line after the column names")
+        }
+    }
+}
+
+/// The operation that blktrace flags stand for, and whether it forces unit access.
+fn operation(flags: &[u8]) -> Option<(HostOp, bool)> {
+    let (&kind, modifiers) = flags.split_first()?;
+    let op = match kind {
+        b'R' => HostOp::Read,
+        b'W' => HostOp::Write,
+        b'D' => HostOp::Trim,
+        b'F' if modifiers.is_empty() => return Some((HostOp::Flush, false)),
+        _ => return None,
+    };
+    let known = modifiers.iter().all(|m| b"ASMF".contains(m));
+    known.then(|| (op, modifiers.contains(&b'F')))
+}

@@ -1,0 +1,111 @@
+//! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3 after a timestamp.
+
+use super::{FormatDef, Times};
+use crate::lines::{LineFormat, TextSource, first_line};
+use crate::source::{Extent, Fault, Raw};
+use crate::text::{Devices, Field, byte_extent, split_blanks};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "iolog",
+    summary: "fio iolog v2 and v3: [timestamp] file action [offset length]",
+    quirks: "Version 3 timestamps are microseconds: that is what fio writes, and what it takes them for on replay. \
+             Version 2 has no times except `wait`, whose number is milliseconds since the start of the log, as fio \
+             replays it: a wait for an instant that has passed is none. Every file is a device, numbered as first \
+             named. `sync` and `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets and \
+             lengths are bytes: a request is widened to the sectors that it touches.",
+    times: Times::Sometimes,
+    sniff: |head| version(first_line(head)).is_some(),
+    open: |input, options| Ok(TextSource::open(input, Iolog::default(), options)),
+};
+
+const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
+const ACTIONS: &str = "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
+const MICROSECOND_PS: u128 = 1_000_000;
+const MILLISECOND_PS: u128 = 1_000_000_000;
+
+#[derive(Clone, Copy)]
+enum Version {
+    Two,
+    Three,
+}
+
+fn version(line: &[u8]) -> Option<Version> {
+    match line.trim_ascii() {
+        b"fio version 2 iolog" => Some(Version::Two),
+        b"fio version 3 iolog" => Some(Version::Three),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Iolog {
+    version: Option<Version>,
+    devices: Devices,
+    /// Where the waits of a version 2 log have brought it.
+    waited_ps: u128,
+}
+
+impl LineFormat for Iolog {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let (fields, count) = split_blanks::<5>(line);
+        let (time_ps, [file, action, offset, length], count) = match self.version {
+            None => {
+                self.version = version(line);
+                return if self.version.is_some() {
+                    Ok(None)
+                } else {
+                    Err(Fault::whole("no iolog header but", HEADER))
+                };
+            }
+            Some(Version::Two) => (self.waited_ps, [fields[0], fields[1], fields[2], fields[3]], count),
+            Some(Version::Three) => {
+                let time = fields[0].number("a timestamp in microseconds")?;
+                (u128::from(time) * MICROSECOND_PS, [fields[1], fields[2], fields[3], fields[4]], count - 1)
+            }
+        };
+        let op = match action.text {
+            b"read" => HostOp::Read,
+            b"write" => HostOp::Write,
+            b"trim" => HostOp::Trim,
+            b"sync" | b"datasync" => HostOp::Flush,
+            b"add" | b"open" | b"close" | b"unlink" => {
+                columns(line, count, &[2], "a file and an action")?;
+                self.devices.number(file)?;
+                return Ok(None);
+            }
+            b"wait" if matches!(self.version, Some(Version::Two)) => {
+                columns(line, count, &[3, 4], "a file, `wait` and a time")?;
+                let until = offset.number("a time in milliseconds since the start of the log")?;
+                self.waited_ps = self.waited_ps.max(u128::from(until) * MILLISECOND_PS);
+                return Ok(None);
+            }
+            b"" => return Err(Fault::whole("the wrong number of columns in", "a file and an action")),
+            _ => return Err(action.fault("an unknown action", ACTIONS)),
+        };
+        let extent = if op == HostOp::Flush {
+            columns(line, count, &[2, 4], "a file and an action, and no or two numbers")?;
+            Extent::NONE
+        } else {
+            columns(line, count, &[4], "a file, an action, an offset and a length")?;
+            byte_extent(op, offset, length)?
+        };
+        let device = self.devices.number(file)?;
+        Ok(Some(Raw { time_ps, device, op, extent, fua: false }))
+    }
+
+    fn missing(&self) -> (&'static str, &'static str) {
+        match self.version {
+            None => ("the iolog header is missing", HEADER),
+            Some(_) => ("the trace holds no request", "at least one read, write, trim or sync"),
+        }
+    }
+}
+
+/// A fault of the whole line unless `count` (without the timestamp) is one of `allowed`.
+fn columns(line: &[u8], count: usize, allowed: &[usize], expected: &'static str) -> Result<(), Fault> {
+    if allowed.contains(&count) {
+        return Ok(());
+    }
+    Err(Field { text: line, start: 0 }.fault("the wrong number of columns in", expected))
+}

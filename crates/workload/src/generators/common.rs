@@ -1,0 +1,208 @@
+//! What all generators share: parameters, the mix of operations, times, and the source itself.
+
+use crate::error::TraceError;
+use crate::source::{END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
+use flashatlas_types::{ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, SECTOR_BYTES, Seed};
+
+/// Bytes of the longest request that a generator makes: what a reader of traces would believe.
+const MAX_BYTES: u64 = MAX_TRANSFER_SECTORS as u64 * SECTOR_BYTES as u64;
+
+/// Bytes a request, for generators with one size.
+pub(super) const SIZE: ParamDef = ParamDef {
+    key: "size",
+    kind: ParamKind::Bytes(SECTOR_BYTES as u64, MAX_BYTES),
+    default: Some("4KiB"),
+    doc: "bytes a request, a multiple of 512; every request is aligned to it",
+};
+
+const COMMON: [ParamDef; 6] = [
+    ParamDef {
+        key: "requests",
+        kind: ParamKind::Int(1, u64::MAX),
+        default: Some("100000"),
+        doc: "requests in all, flushes among them",
+    },
+    ParamDef {
+        key: "read",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0"),
+        doc: "share of reads among the requests that are no flush; what is neither read nor trim is a write",
+    },
+    ParamDef {
+        key: "trim",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0"),
+        doc: "share of trims among the requests that are no flush",
+    },
+    ParamDef {
+        key: "flush_every",
+        kind: ParamKind::Int(0, u64::MAX - 1),
+        default: Some("0"),
+        doc: "a flush follows after every so many other requests; 0 = never",
+    },
+    ParamDef {
+        key: "range",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("1"),
+        doc: "share of the drive's capacity, from its start, that requests go to",
+    },
+    ParamDef {
+        key: "interval",
+        kind: ParamKind::Time,
+        default: Some("0"),
+        doc: "time from one request to the next; 0 = all at once, for a closed loop",
+    },
+];
+
+/// The parameters of a generator: `own` ones, then those that all share. `N` is the number of both.
+pub(super) const fn with_common<const OWN: usize, const N: usize>(own: [ParamDef; OWN]) -> [ParamDef; N] {
+    assert!(N == OWN + COMMON.len());
+    let mut all = [COMMON[0]; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < OWN { own[i] } else { COMMON[i - OWN] };
+        i += 1;
+    }
+    all
+}
+
+/// Where requests go.
+pub(super) trait Pattern: Send + 'static {
+    /// First sector and number of sectors of the next request.
+    fn next(&mut self, rng: &mut Rng) -> (u64, u32);
+}
+
+/// Sectors from the start of the drive that requests may go to; no more than have 64-bit byte addresses.
+pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
+    let capacity_sectors = capacity_sectors.min(END_OF_SECTORS);
+    let share = params.ratio("range");
+    if share >= 1.0 { capacity_sectors } else { ((capacity_sectors as f64 * share) as u64).min(capacity_sectors) }
+}
+
+/// Sectors of a request of `bytes`, named by `key`.
+pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
+    let sector = u64::from(SECTOR_BYTES);
+    match u32::try_from(bytes / sector) {
+        Ok(sectors) if sectors > 0 && bytes % sector == 0 && bytes <= MAX_BYTES => Ok(sectors),
+        _ => Err(ConfigError {
+            allowed: vec![format!("multiples of {SECTOR_BYTES} up to {MAX_BYTES} bytes")],
+            ..ConfigError::new(key, format!("{bytes} bytes are no possible size of a request"))
+        }),
+    }
+}
+
+/// A range divided into slots of one request size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    /// Sectors of a slot.
+    pub sectors: u32,
+    /// Slots in the range, at least one.
+    pub count: u64,
+}
+
+impl Slots {
+    /// As `size` and `range` say.
+    pub fn of(params: &Params, capacity_sectors: u64) -> Result<Slots, ConfigError> {
+        let sectors = whole_sectors(SIZE.key, params.int(SIZE.key))?;
+        Slots::within(SIZE.key, sectors, range_sectors(params, capacity_sectors))
+    }
+
+    /// As many slots of `sectors` as `range` sectors hold; `key` is to blame when that is none.
+    pub fn within(key: &str, sectors: u32, range: u64) -> Result<Slots, ConfigError> {
+        let count = range / u64::from(sectors);
+        if count == 0 {
+            let (size, sector) = (u64::from(sectors) * u64::from(SECTOR_BYTES), u128::from(SECTOR_BYTES));
+            let room = u128::from(range) * sector;
+            return Err(ConfigError::new(
+                key,
+                format!("a request of {size} bytes does not fit the range of {room} bytes"),
+            ));
+        }
+        Ok(Slots { sectors, count })
+    }
+
+    /// First sector and length of a slot.
+    pub fn place(&self, slot: u64) -> (u64, u32) {
+        debug_assert!(slot < self.count);
+        (slot * u64::from(self.sectors), self.sectors)
+    }
+}
+
+/// The source that sends `pattern` as the common parameters say.
+pub(super) fn source<P: Pattern>(
+    pattern: P,
+    params: &Params,
+    seed: Seed,
+) -> Result<Box<dyn RecordSource>, ConfigError> {
+    let (read, trim) = (params.ratio("read"), params.ratio("trim"));
+    if read + trim > 1.0 {
+        return Err(ConfigError::new("trim", format!("shares of reads ({read}) and trims ({trim}) are more than all")));
+    }
+    let (requests, interval_ps) = (params.int("requests"), params.time("interval").0);
+    if interval_ps.checked_mul(requests - 1).is_none() {
+        let why = format!("{requests} requests at this interval take longer than the 213 days of simulated time");
+        return Err(ConfigError::new("interval", why));
+    }
+    Ok(Box::new(Generator {
+        pattern,
+        addresses: Rng::stream(seed, "workload.addresses"),
+        kinds: Rng::stream(seed, "workload.kinds"),
+        read,
+        read_or_trim: read + trim,
+        flush_every: params.int("flush_every"),
+        until_flush: params.int("flush_every"),
+        interval_ps,
+        requests,
+        sent: 0,
+    }))
+}
+
+struct Generator<P> {
+    pattern: P,
+    addresses: Rng,
+    kinds: Rng,
+    read: f64,
+    read_or_trim: f64,
+    flush_every: u64,
+    until_flush: u64,
+    interval_ps: u64,
+    requests: u64,
+    sent: u64,
+}
+
+impl<P: Pattern> RecordSource for Generator<P> {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.sent == self.requests {
+            return Ok(None);
+        }
+        let at = Ps(self.sent * self.interval_ps);
+        self.sent += 1;
+        let request = if self.flush_every > 0 && self.until_flush == 0 {
+            self.until_flush = self.flush_every;
+            Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false }
+        } else {
+            self.until_flush = self.until_flush.saturating_sub(1);
+            let draw = self.kinds.unit();
+            let op = match draw {
+                _ if draw < self.read => HostOp::Read,
+                _ if draw < self.read_or_trim => HostOp::Trim,
+                _ => HostOp::Write,
+            };
+            let (first, sectors) = self.pattern.next(&mut self.addresses);
+            Request { at, op, lba: Lba(first), sectors, fua: false }
+        };
+        Ok(Some(Record { request, device: 0 }))
+    }
+
+    fn skipped(&self) -> u64 {
+        0
+    }
+
+    fn bytes_read(&self) -> u64 {
+        0
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.requests)
+    }
+}

@@ -1,0 +1,54 @@
+//! A hot part at the start of the range and a cold rest, uniform within each (Rosenblum and Ousterhout's hot-and-cold).
+
+use super::GeneratorDef;
+use super::common::{Pattern, SIZE, Slots, source, with_common};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
+
+pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
+    name: "hotcold",
+    summary: "most requests go to a small hot part, the others to the rest; uniform within each",
+    params: &with_common::<3, 9>([
+        SIZE,
+        ParamDef {
+            key: "hot_space",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.1"),
+            doc: "share of the range that is hot, from its start; rounded down to requests, at least one",
+        },
+        ParamDef {
+            key: "hot_share",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.9"),
+            doc: "share of the requests that go to the hot part",
+        },
+    ]),
+    build: |params, capacity, seed| source(HotCold::new(params, Slots::of(params, capacity)?)?, params, seed),
+};
+
+struct HotCold {
+    slots: Slots,
+    hot: u64,
+    hot_share: f64,
+}
+
+impl HotCold {
+    fn new(params: &Params, slots: Slots) -> Result<HotCold, ConfigError> {
+        let (hot_space, hot_share) = (params.ratio("hot_space"), params.ratio("hot_share"));
+        let hot = ((slots.count as f64 * hot_space) as u64).clamp(1, slots.count);
+        if hot == slots.count && hot_share < 1.0 {
+            return Err(ConfigError::new("hot_space", "no request fits beside the hot part, but hot_share is below 1"));
+        }
+        Ok(HotCold { slots, hot, hot_share })
+    }
+}
+
+impl Pattern for HotCold {
+    fn next(&mut self, rng: &mut Rng) -> (u64, u32) {
+        let slot = if rng.unit() < self.hot_share {
+            rng.below(self.hot)
+        } else {
+            self.hot + rng.below(self.slots.count - self.hot)
+        };
+        self.slots.place(slot)
+    }
+}

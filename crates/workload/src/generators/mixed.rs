@@ -1,0 +1,108 @@
+//! Sequential streams and random requests, of several sizes.
+
+use super::GeneratorDef;
+use super::common::{Pattern, Slots, range_sectors, source, whole_sectors, with_common};
+use flashatlas_types::params::quantity;
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
+
+pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
+    name: "mixed",
+    summary: "sequential streams among random requests, of several sizes",
+    params: &with_common::<3, 9>([
+        ParamDef {
+            key: "sizes",
+            kind: ParamKind::Text,
+            default: Some("4KiB"),
+            doc: "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a multiple of 512 bytes, and \
+                  every request aligned to its own",
+        },
+        ParamDef {
+            key: "sequential",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.5"),
+            doc: "share of the requests that continue a sequential stream",
+        },
+        ParamDef {
+            key: "streams",
+            kind: ParamKind::Int(1, MAX_STREAMS),
+            default: Some("1"),
+            doc: "sequential streams; each goes round in its own equal part of the range, with the sizes in turn",
+        },
+    ]),
+    build: |params, capacity, seed| source(Mixed::new(params, range_sectors(params, capacity))?, params, seed),
+};
+
+const MAX_STREAMS: u64 = 65_536;
+const MAX_SIZES: usize = 64;
+const MAX_WEIGHT: u64 = 1_000_000;
+
+struct Mixed {
+    /// Sizes for random requests, each with the sum of the weights up to and with it.
+    sizes: Vec<(Slots, u64)>,
+    streams: Vec<Stream>,
+    sequential: f64,
+}
+
+struct Stream {
+    /// First sector of its part of the range.
+    base: u64,
+    slots: Slots,
+    next: u64,
+}
+
+impl Mixed {
+    fn new(params: &Params, range: u64) -> Result<Mixed, ConfigError> {
+        let mut sizes = Vec::new();
+        let mut total = 0;
+        for (sectors, weight) in parse_sizes(params.text("sizes"))? {
+            total += weight;
+            sizes.push((Slots::within("sizes", sectors, range)?, total));
+        }
+        let count = params.int("streams");
+        let part = range / count;
+        let mut streams = Vec::new();
+        for (i, (size, _)) in (0..count).zip(sizes.iter().cycle()) {
+            let sectors = u64::from(size.sectors);
+            // the part may start off alignment: from the next aligned sector on
+            let base = (i * part).next_multiple_of(sectors);
+            let room = ((i + 1) * part).saturating_sub(base);
+            streams.push(Stream { base, slots: Slots::within("streams", size.sectors, room)?, next: 0 });
+        }
+        Ok(Mixed { sizes, streams, sequential: params.ratio("sequential") })
+    }
+}
+
+/// Sectors and weight of every size in `4KiB*3/64KiB`.
+fn parse_sizes(text: &str) -> Result<Vec<(u32, u64)>, ConfigError> {
+    let sizes = text.split('/').map(|item| {
+        let (size, weight) = item.split_once('*').unwrap_or((item, "1"));
+        let bytes = quantity(size, false).map_err(|why| ConfigError::new("sizes", why))?;
+        let weight = weight.trim().parse().ok().filter(|w| (1..=MAX_WEIGHT).contains(w)).ok_or_else(|| {
+            ConfigError::new("sizes", format!("`{weight}` is no weight: a whole number from 1 to {MAX_WEIGHT}"))
+        })?;
+        Ok((whole_sectors("sizes", bytes)?, weight))
+    });
+    let sizes: Vec<_> = sizes.take(MAX_SIZES + 1).collect::<Result<_, ConfigError>>()?;
+    if sizes.len() > MAX_SIZES {
+        return Err(ConfigError::new("sizes", format!("more than {MAX_SIZES} sizes")));
+    }
+    Ok(sizes)
+}
+
+impl Pattern for Mixed {
+    fn next(&mut self, rng: &mut Rng) -> (u64, u32) {
+        if rng.unit() < self.sequential {
+            let chosen = rng.below(self.streams.len() as u64) as usize;
+            let stream = &mut self.streams[chosen];
+            let (offset, sectors) = stream.slots.place(stream.next);
+            stream.next = (stream.next + 1) % stream.slots.count;
+            (stream.base + offset, sectors)
+        } else {
+            let total = self.sizes[self.sizes.len() - 1].1;
+            let draw = rng.below(total);
+            let chosen = self.sizes.partition_point(|&(_, up_to)| up_to <= draw);
+            let slots = self.sizes[chosen].0;
+            slots.place(rng.below(slots.count))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Synthetic load: one file a generator, listed in [`GENERATORS`].
+//!
+//! A generator's file says where its requests go (a `Pattern`) and which parameters that takes. Everything else (how
+//! many requests, which kinds, when) is the same for all and stands in `common`.
+
+mod common;
+mod hotcold;
+mod math;
+mod mixed;
+mod sequential;
+mod uniform;
+mod zipf;
+
+use crate::source::RecordSource;
+use flashatlas_types::params::RawConfig;
+use flashatlas_types::{ConfigError, ParamDef, Params, Seed};
+
+/// Makes a generator from parameters, the sectors of the drive, and a seed.
+pub type Build = fn(&Params, u64, Seed) -> Result<Box<dyn RecordSource>, ConfigError>;
+
+/// A generator of requests.
+#[derive(Clone, Copy, Debug)]
+pub struct GeneratorDef {
+    /// The name, as it stands before the colon of a specification.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Its parameters, those that all generators share among them. Keys have no section.
+    pub params: &'static [ParamDef],
+    /// Make the source, for a drive of so many sectors. The same parameters, capacity and seed give the same requests.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the capacity.
+    pub build: Build,
+}
+
+/// Every generator.
+pub const GENERATORS: &[GeneratorDef] =
+    &[hotcold::GENERATOR, mixed::GENERATOR, sequential::GENERATOR, uniform::GENERATOR, zipf::GENERATOR];
+
+/// The generator called `name`.
+///
+/// # Errors
+/// Names the nearest and all others when there is none.
+pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
+    GENERATORS.iter().find(|g| g.name == name).ok_or_else(|| {
+        let names: Vec<&str> = GENERATORS.iter().map(|g| g.name).collect();
+        ConfigError::unknown("workload.generator", "generator", name, &names)
+    })
+}
+
+/// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of `capacity_sectors`.
+///
+/// # Errors
+/// An unknown generator or parameter (with the nearest name), a parameter given twice or without a value, and values
+/// that are out of range or contradict each other or the capacity.
+pub fn generate(spec: &str, capacity_sectors: u64, seed: Seed) -> Result<Box<dyn RecordSource>, ConfigError> {
+    let (name, settings) = spec.split_once(':').unwrap_or((spec, ""));
+    let name = name.trim();
+    let generator = generator_by_name(name)?;
+    let mut raw = RawConfig::default();
+    for setting in settings.split(',').map(str::trim).filter(|s| !s.is_empty()) {
+        let (key, value) = setting
+            .split_once('=')
+            .ok_or_else(|| ConfigError::new(setting, "has no value: write key=value").at(name))?;
+        let key = key.trim();
+        generator.check_key(key).map_err(|e| e.at(name))?;
+        if raw.text(key).is_some() {
+            return Err(ConfigError::new(key, "is given twice").at(name));
+        }
+        raw.set(key, value.trim(), name);
+    }
+    let defs: Vec<&'static ParamDef> = generator.params.iter().collect();
+    let params = raw.resolve(&defs, |_| None)?;
+    (generator.build)(&params, capacity_sectors, seed).map_err(|e| e.at(name))
+}
+
+impl GeneratorDef {
+    /// Whether it has a parameter `key`; the error names the nearest.
+    fn check_key(&self, key: &str) -> Result<(), ConfigError> {
+        let names: Vec<&str> = self.params.iter().map(|p| p.key).collect();
+        if names.contains(&key) {
+            return Ok(());
+        }
+        // `unknown` finds the nearest; here the key itself is what is not known
+        Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
+    }
+}

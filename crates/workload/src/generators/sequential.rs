@@ -1,0 +1,25 @@
+//! One slot after the other, from the start of the range and round again.
+
+use super::GeneratorDef;
+use super::common::{Pattern, SIZE, Slots, source, with_common};
+use flashatlas_types::Rng;
+
+pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
+    name: "sequential",
+    summary: "one request after the other through the range, round and round",
+    params: &with_common::<1, 7>([SIZE]),
+    build: |params, capacity, seed| source(Sequential { slots: Slots::of(params, capacity)?, next: 0 }, params, seed),
+};
+
+struct Sequential {
+    slots: Slots,
+    next: u64,
+}
+
+impl Pattern for Sequential {
+    fn next(&mut self, _: &mut Rng) -> (u64, u32) {
+        let slot = self.next;
+        self.next = (slot + 1) % self.slots.count;
+        self.slots.place(slot)
+    }
+}

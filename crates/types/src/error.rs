@@ -118,6 +118,13 @@ pub enum FtlError {
         /// The page the spare area names.
         found: Lpn,
     },
+    /// A slot that counts as valid names a page that the map has elsewhere.
+    NotMapped {
+        /// The slot.
+        at: Ppn,
+        /// The page its spare area names.
+        found: Lpn,
+    },
 }
 
 impl From<MediumError> for FtlError {
@@ -137,6 +144,9 @@ impl fmt::Display for FtlError {
             ),
             FtlError::WrongPage { at, expected, found } => {
                 write!(f, "physical page {at} holds logical page {found}, the map expects {expected}")
+            }
+            FtlError::NotMapped { at, found } => {
+                write!(f, "physical page {at} is valid and holds logical page {found}, which the map has elsewhere")
             }
         }
     }

@@ -378,7 +378,7 @@ impl PageMapped {
             let to = Ppn(first.0 + slot as u32);
             let lpn = p.unit.lpn;
             if p.is_host() {
-                if self.layout.slots_per_frame > 1 {
+                if !self.buffered.is_empty() {
                     self.buffered.remove(&lpn);
                 }
                 if let Some(old) = self.map.peek(lpn).mapped() {
@@ -411,6 +411,23 @@ impl PageMapped {
         if op != OpId::NONE {
             self.in_flight.push_back(op);
         }
+    }
+
+    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before the frame goes out.
+    fn write_frame(&mut self, cx: &mut Cx<'_>, units: &[Unit], cause: Cause, ready: OpId) -> Result<(), FtlError> {
+        let lane = self.choose_lane(cx, 0)?;
+        let buffer = &self.lanes[lane as usize].frontiers[0].buffer;
+        if !buffer.is_empty() {
+            // single mode: copies of collection wait here, and the frame fills up earlier
+            return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
+        }
+        for unit in units {
+            assert!(unit.lpn.0 < self.layout.logical_units, "page {} lies beyond the drive", unit.lpn);
+            self.classifier.written(unit.lpn);
+            let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+            self.lanes[lane as usize].frontiers[0].buffer.push(pending);
+        }
+        self.program(cx, lane, 0, false)
     }
 
     fn write_unit(&mut self, cx: &mut Cx<'_>, unit: &Unit, cause: Cause, ready: OpId) -> Result<(), FtlError> {
@@ -454,7 +471,18 @@ impl Ftl for PageMapped {
 
     fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
         let ready = cx.flash.plan.join(cause.class(false), after);
-        run.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready))
+        let mut rest = run;
+        while let Some(unit) = rest.first() {
+            let frame = self.layout.slots_per_frame as usize;
+            if frame > 1 && rest.len() >= frame && self.settings.streams == 1 && self.buffered.is_empty() {
+                self.write_frame(cx, &rest[..frame], cause, ready)?;
+                rest = &rest[frame..];
+            } else {
+                self.write_unit(cx, unit, cause, ready)?;
+                rest = &rest[1..];
+            }
+        }
+        Ok(())
     }
 
     fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {

@@ -132,12 +132,27 @@ impl PageMapped {
         let leaving = Leaving { block: victim, cause, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane as usize].leaving.push(leaving);
         if self.blocks.valid(victim) > 0 {
+            self.verify(cx, victim)?;
             for index in 0..cx.flash.medium.write_pointer(victim) {
                 self.move_frame(cx, lane, victim, index, cause)?;
             }
         }
         self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("just added").read = true;
         self.erase_left(cx, lane)
+    }
+
+    /// The spare areas of the valid slots name the pages that the map has there. All of them are looked up before any
+    /// is moved: the accesses do not depend on each other, so their cache misses overlap.
+    fn verify(&self, cx: &Cx<'_>, victim: BlockId) -> Result<(), FtlError> {
+        let first = self.layout.block_slot(victim).0;
+        let mut wrong = None;
+        for slot in (first..first + self.layout.slots_per_block).map(Ppn).filter(|&s| self.blocks.is_valid(s)) {
+            let lpn = cx.flash.medium.lpn(slot)?;
+            if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
+                wrong = Some((slot, lpn));
+            }
+        }
+        wrong.map_or(Ok(()), |(at, found)| Err(FtlError::NotMapped { at, found }))
     }
 
     /// Read the valid slots of one frame in one operation, and put them into the buffers of their streams.
@@ -163,9 +178,6 @@ impl PageMapped {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
             let unit = cx.flash.medium.unit(from)?;
-            if self.map.peek(unit.lpn) != from {
-                return Err(FtlError::WrongPage { at: self.map.peek(unit.lpn), expected: unit.lpn, found: unit.lpn });
-            }
             let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
             let f = if self.settings.mode == GcMode::Single { stream } else { self.settings.streams + stream };
             self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;

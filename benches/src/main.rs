@@ -1,0 +1,215 @@
+//! `make bench`: throughput of the simulator as ratios to the floor program, measured in one run on one core, because
+//! absolute numbers of a shared machine mean little. Not a test: nothing here can fail but by the reader's judgement.
+
+mod floor;
+
+use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
+use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use std::time::Instant;
+
+/// The benches are an edge: they look at the clock.
+#[allow(clippy::disallowed_methods)]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
+fn drive(gib: u64, extra: &[&str]) -> Ssd {
+    // 8 dies x 1 plane x blocks x 256 pages x 16 KiB = 32 MiB x blocks
+    let blocks = (gib * 1024 * 107 / 100).div_ceil(32) + 8;
+    let mut settings = vec![
+        "drive.channels=4".into(),
+        "drive.ways=2".into(),
+        "drive.planes=1".into(),
+        "drive.frame_planes=1".into(),
+        "drive.pages=256".into(),
+        format!("drive.blocks={blocks}"),
+        format!("drive.logical_pages={}", gib << 18),
+        "cache.bytes=16MiB".into(),
+    ];
+    settings.extend(extra.iter().map(|&s| s.to_owned()));
+    DriveConfig::load("tlc-nvme-1tb", None, &settings).and_then(|c| c.build(Seed(1))).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Single-unit requests on the device itself, with the oracle's work (one stamp compared or set), `depth` in flight.
+struct Host {
+    drive: Ssd,
+    expected: Vec<Stamp>,
+    rng: Rng,
+    now: Ps,
+    in_flight: usize,
+    done: Vec<Done>,
+    reply: Reply,
+    content: u64,
+}
+
+impl Host {
+    fn filled(mut drive: Ssd) -> Host {
+        drive.fill(|l| Stamp(l.0 + 1)).unwrap();
+        let expected = (0..drive.layout().logical_units).map(|l| Stamp(l + 1)).collect();
+        let rng = Rng::stream(Seed(1), "bench");
+        let reply = Reply::default();
+        Host { drive, expected, rng, now: Ps::ZERO, in_flight: 0, done: Vec::new(), reply, content: 0 }
+    }
+
+    fn request(&mut self, write: bool, depth: usize) {
+        while self.in_flight >= depth {
+            self.now = self.drive.next_event().expect("something is in flight");
+            self.drive.advance(self.now, &mut self.done);
+            self.in_flight -= self.done.len();
+            self.done.clear();
+        }
+        let lpn = Lpn(self.rng.below(self.expected.len() as u64) as u32);
+        let (lba, sectors) = (Lba(u64::from(lpn.0) * 8), 8);
+        if write {
+            self.content += 1;
+            let cmd = Cmd::Write { lba, sectors, fua: false, content: self.content, data: None };
+            self.drive.submit(self.now, Tag(0), cmd, &mut self.reply).unwrap();
+            self.expected[lpn.0 as usize] = Stamp::whole(self.content, 0);
+        } else {
+            self.drive.submit(self.now, Tag(0), Cmd::Read { lba, sectors }, &mut self.reply).unwrap();
+            assert_eq!(self.reply.stamps, [self.expected[lpn.0 as usize]]);
+        }
+        self.in_flight += 1;
+    }
+
+    fn rate(&mut self, requests: u64, write: bool, depth: usize) -> f64 {
+        let begin = now();
+        (0..requests).for_each(|_| self.request(write, depth));
+        requests as f64 / begin.elapsed().as_secs_f64()
+    }
+}
+
+fn steady_writes(gib: u64, measured: u64) -> (f64, f64) {
+    let mut host = Host::filled(drive(gib, &[]));
+    let units = host.expected.len() as u64;
+    // age the drive in no time, then let the engine run
+    host.drive.set_instant(true);
+    for _ in 0..units {
+        let lpn = host.rng.below(units) as u32;
+        host.content += 1;
+        let cmd = Cmd::Write { lba: Lba(u64::from(lpn) * 8), sectors: 8, fua: false, content: host.content, data: None };
+        host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut host.reply).unwrap();
+        host.expected[lpn as usize] = Stamp::whole(host.content, 0);
+    }
+    host.drive.set_instant(false);
+    host.rate(measured / 4, true, 32);
+    host.drive.reset_counters();
+    let rate = host.rate(measured, true, 32);
+    let programs: u64 = host.drive.medium().counters.programs.iter().sum();
+    (rate, programs as f64 * 4.0 / measured as f64)
+}
+
+fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("0 0");
+    line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}
+
+fn writes_and_reads() {
+    let logical = 16u32 << 18;
+    let (floor, floor_waf) = floor::rate(16 * 1024 * 107 / 100 / 4 + 8, 1024, logical, 6_000_000);
+    println!("floor, 16 GiB of 4 KiB units, 7 %     {:>9.0} k writes/s   WAF {floor_waf:.2}", floor / 1e3);
+    let (rate, waf) = steady_writes(16, 2_000_000);
+    println!("event engine, the same, steady state  {:>9.0} k writes/s   WAF {waf:.2}   {:.3} of the floor (goal 0.10)", rate / 1e3, rate / floor);
+    let mut host = Host::filled(drive(16, &[]));
+    host.rate(500_000, false, 32);
+    let rate = host.rate(4_000_000, false, 32);
+    println!("event engine, random reads, QD 32     {:>9.0} k reads/s    (goal 1,000 k)", rate / 1e3);
+}
+
+fn linear() {
+    let mut first = 0.0;
+    for gib in [1, 4, 16, 64] {
+        let (rate, waf) = steady_writes(gib, 1_000_000);
+        let ns = 1e9 / rate;
+        first = if first == 0.0 { ns } else { first };
+        println!("steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF {waf:.2}   {:.2} of 1 GiB", ns / first);
+    }
+}
+
+fn large_drive() {
+    let begin = now();
+    let mut drive = DriveConfig::load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
+    let built = begin.elapsed().as_secs_f64();
+    let units = u64::from(drive.layout().logical_units);
+    let mut expected = vec![Stamp::ZERO; units as usize];
+    drive.fill(|l| Stamp::whole(u64::from(l.0), 0)).unwrap();
+    expected.iter_mut().enumerate().for_each(|(l, e)| *e = Stamp::whole(l as u64, 0));
+    let filled = begin.elapsed().as_secs_f64();
+    println!(
+        "tlc-nvme-1tb filled, oracle included  {filled:>9.1} s ({built:.1} s of it to build; goal 10)   {:.2} GiB (goal 7), {:.1} bytes a unit (goal 24)",
+        peak_mib() / 1024.0,
+        (peak_mib() - 64.0) * 1_048_576.0 / units as f64
+    );
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let parts: [(&str, fn()); 4] =
+        [("large", large_drive), ("rates", writes_and_reads), ("linear", linear), ("traces", traces::print)];
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            part();
+        }
+    }
+}
+
+mod traces {
+    //! Reading and decoding a trace, against replaying it.
+
+    use flashatlas_sim::{Inputs, RunSpec, input::Stream};
+    use flashatlas_workload::ReadOptions;
+
+    fn open(path: &str) -> std::io::Result<Stream> {
+        let file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok((Box::new(file), Some(length)))
+    }
+
+    /// A trace of the CloudPhysics shape, made here: the format's records, 400,000 of them, in a temporary file.
+    fn synthetic() -> std::path::PathBuf {
+        let mut bytes = Vec::new();
+        let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "trace");
+        for n in 0..400_000u32 {
+            bytes.extend(n.to_le_bytes());
+            bytes.extend((4096u32 << rng.below(4)).to_le_bytes());
+            bytes.extend(1u32.to_le_bytes());
+            bytes.extend(if rng.below(10) < 4 { 0x28u16 } else { 0x2a }.to_le_bytes());
+            bytes.extend(1u16.to_le_bytes());
+            bytes.extend((rng.below(1 << 17) * 8).to_le_bytes());
+            bytes.extend((u64::from(n) * 60).to_le_bytes());
+        }
+        let path = std::env::temp_dir().join(format!("flashatlas-bench-{}.vscsi", std::process::id()));
+        std::fs::write(&path, bytes).expect("the temporary folder is writable");
+        path
+    }
+
+    pub fn print() {
+        let path = synthetic();
+        let name = path.to_str().expect("a plain path").to_owned();
+        let begin = super::now();
+        let inputs = Inputs { opener: &open, options: ReadOptions::default() };
+        let mut input = inputs.trace(&name, None, true).unwrap_or_else(|e| panic!("{e}"));
+        let mut count = 0u64;
+        while input.next().unwrap_or_else(|e| panic!("{e}")).is_some() {
+            count += 1;
+        }
+        let reading = begin.elapsed().as_secs_f64();
+        let spec: RunSpec = serde_json::from_value(serde_json::json!({
+            "drive": "tlc-nvme-1tb", "trace": name, "precondition": "none",
+            "set": ["drive.channels=4", "drive.ways=2", "drive.blocks=16", "drive.pages=256", "drive.logical_pages=400000"],
+        }))
+        .expect("a valid specification");
+        let begin = super::now();
+        flashatlas_sim::run(&spec, &open, "bench", &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+        let replaying = begin.elapsed().as_secs_f64();
+        println!(
+            "trace file (vscsi), {count} requests   reading {:>6.2} M/s, replaying {:.2} M/s: reading is {:.2} of the time (goal 0.33)",
+            count as f64 / reading / 1e6,
+            count as f64 / replaying / 1e6,
+            reading / replaying
+        );
+        drop(std::fs::remove_file(path));
+    }
+}

@@ -34,7 +34,7 @@ reproduce_app = typer.Typer(no_args_is_help=True, help="Compute published result
 app.add_typer(trace_app, name="trace")
 app.add_typer(reproduce_app, name="reproduce")
 
-out = Console()
+out = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
 err = Console(stderr=True)
 
 Drive = Annotated[str, typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file.")]

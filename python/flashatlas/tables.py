@@ -127,9 +127,9 @@ def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]
 def comparison(results: Sequence[Result]) -> Table:
     """One column for each result; the best of each row is bold green and starred."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for result in results:
-        table.add_column(result.label or result.record["config"]["drive"], justify="right")
+        table.add_column(result.label or result.record["config"]["drive"], justify="right", no_wrap=True)
     for row, values in filled_rows(results):
         winners = best(row, values)
         cells = [

@@ -260,10 +260,13 @@ impl Replay<'_> {
         if self.spec.mode == Mode::Open {
             arrived = Ps((at.0 as f64 / self.spec.speed) as u64);
             if arrived > self.now {
-                self.advance(arrived);
+                while self.in_flight > 0
+                    && let Some(at) = self.drive.next_event().filter(|&at| at <= arrived)
+                {
+                    self.advance(at);
+                }
                 if self.in_flight == 0 {
-                    let quiet_since = self.last_done.max(self.now);
-                    self.drive.idle(quiet_since, arrived).map_err(|e| failed(number, e))?;
+                    self.drive.idle(self.last_done.max(self.now), arrived).map_err(|e| failed(number, e))?;
                 }
                 self.now = arrived;
                 self.advance(arrived);

@@ -54,6 +54,8 @@ struct Replay<'a> {
     out_of_order: u64,
     done: Vec<Done>,
     reply: Reply,
+    /// The warm-up is over.
+    measuring: bool,
 }
 
 /// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is called now and then
@@ -109,6 +111,7 @@ pub fn run(
         out_of_order: 0,
         done: Vec::new(),
         reply: Reply::default(),
+        measuring: false,
         drive,
     };
     replay.drive.set_instant(spec.mode == Mode::Untimed);
@@ -213,9 +216,6 @@ impl Replay<'_> {
                 self.out_of_order += 1;
             }
             latest = latest.max(request.at);
-            if number == self.spec.warmup + 1 && self.spec.warmup > 0 {
-                self.start_measuring();
-            }
             self.issue(&request, latest, number)?;
             if number % PROGRESS_EVERY == 0 {
                 let total = input.source.expected().map(|n| n.min(limit));
@@ -242,8 +242,9 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Forget what was measured so far.
+    /// Forget what was measured so far: the next request is the first that counts.
     fn start_measuring(&mut self) {
+        self.measuring = true;
         self.metrics = METRICS.iter().map(|m| (m.build)()).collect();
         self.flights.iter_mut().for_each(|f| f.measured = false);
         self.measured_from = self.now;
@@ -276,6 +277,9 @@ impl Replay<'_> {
     }
 
     fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<(), RunError> {
+        if number > self.spec.warmup && !self.measuring {
+            self.start_measuring();
+        }
         let untimed = self.spec.mode == Mode::Untimed;
         let flight = Flight { op: r.op, arrived, submitted: self.now, measured: true };
         let tag = match self.vacant.pop() {

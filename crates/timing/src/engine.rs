@@ -79,9 +79,12 @@ impl Engine {
         self.now
     }
 
-    /// When the next event happens.
+    /// When the next event happens; now, where a command has completed that [`Engine::advance`] has not reported yet.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
+        if !self.finished.is_empty() {
+            return Some(self.now);
+        }
         self.events.peek().map(|e| e.0.0)
     }
 

@@ -1,493 +1,189 @@
-//! The engine against a naive simulator: random plans, and every operation complete at the same picosecond in both.
+//! The engine against the naive simulator of `naive`: random plans on small boards, and every operation is complete at the
+//! same picosecond in both; so are the busy times.
 //!
-//! The simulator shares no code with the engine. It keeps one stage for each operation in a plain list and finds
-//! everything else (who has a die, who is first in a queue, who waits for whom) by scanning that list anew each time.
-//! Its rules, which are the specification:
-//!
-//! 1. An operation is *released* when all that it names are complete, a read also when the programs of its page before it
-//!    are, an erase when every operation on its block before it is; a program or an erase moreover not before all
-//!    programs and erases of its block before it have had their die.
-//! 2. Released operations arrive in the order in which they were released, those released by one step in order of
-//!    number; each takes effect before the next arrives. Operations issued together are issued one by one.
-//! 3. A die and a bus serve by class, then by arrival.
-//! 4. What happens at one instant happens in the order in which it was begun. What an event frees goes at once to what
-//!    already waits for it, before anything that the event released arrives.
-//! 5. A transfer or a command that takes no time does not wait for its bus.
-//! 6. Cache read: a sensed page moves to the register when that is free; the die then begins with a read, if one is next,
-//!    before the page asks for the channel. Any other operation waits until the register is free.
-//! 7. Cache program: while a program is in the cells, and neither the register is taken nor an operation rests, a program
-//!    that is next takes the register. When the cells end it goes on, before all others.
-//! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not while the register is
-//!    taken, and only if more time is left than the latency. Host reads, and nothing else, go before the operation resumes.
+//! Cases grow with their number, so the first that fails is a small one; its message holds all of it.
 
 mod common;
+mod naive;
 
 use common::{Player, block, board, times_with};
 use flashatlas_timing::{MemoryTimes, Suspend, Times};
 use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Rng, Seed};
+use naive::{Naive, Step, Totals};
 
-/// One operation: when it is issued, what it is, what it waits for (by number in the list).
-#[derive(Clone, Debug)]
-struct Step {
-    at: u64,
-    kind: OpKind,
-    class: Class,
-    after: Vec<usize>,
+const CASES: u64 = 3_000;
+
+/// What a family of cases switches on.
+#[derive(Clone, Copy, Default)]
+struct Family {
+    name: &'static str,
+    /// Times below this many picoseconds: few make many events coincide.
+    span: u64,
+    command: bool,
+    cache_read: bool,
+    cache_program: bool,
+    suspend: bool,
 }
 
-// ---- the simulator
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Stage {
-    Unissued,
-    Held,
-    Released,
-    /// In the queue of its die.
-    Queued,
-    /// Command, or data into the die, or data out of it.
-    Command,
-    Load,
-    Out,
-    Cells,
-    /// Sensed, and the register is taken.
-    Sensed,
-    /// In the register, and the cells are taken.
-    Loaded,
-    /// Being suspended; suspended.
-    Stopping,
-    Resting,
-    /// A timer or the host link.
-    Elsewhere,
-    Done,
+fn random_times(rng: &mut Rng, family: Family) -> Times {
+    let mut time = |zero: bool| Dur(u64::from(!zero) + rng.below(family.span));
+    let (read, program) = ([(); 3].map(|()| time(true)), [(); 3].map(|()| time(false)));
+    let (erase, command) = (time(false), if family.command { time(true) } else { Dur::ZERO });
+    let memory = [(); 3].map(|()| MemoryTimes { read: time(true), write: time(true), rate: 2_000_000_000_000 });
+    let (latency, resume) = (time(true), time(true));
+    let mut rank = [0, 1, 2, 3, 4];
+    for i in 1..5 {
+        rank.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    times_with(|t| {
+        (t.read, t.program, t.erase, t.command) = (read, program, erase, command);
+        (t.memory, t.rank) = (memory, rank);
+        (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);
+        t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;
+        (t.cache_read, t.cache_program) = (family.cache_read, family.cache_program);
+        if family.suspend {
+            let (program, erase) = [(true, true), (true, false), (false, true)][rng.below(3) as usize];
+            t.suspend = Suspend { program, erase, latency, resume, max: 1 + rng.below(3) as u8 };
+        }
+    })
 }
 
-#[derive(Clone, Debug)]
-struct State {
-    stage: Stage,
-    in_register: bool,
-    /// Order of arrival at its die, or at its bus.
-    arrival: u64,
-    bus: Option<usize>,
-    on_bus: bool,
-    cells_from: u64,
-    left: u64,
-    suspended: u32,
-    done: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum End {
-    Cells,
-    Stop,
-    Bus,
-    Timer,
-}
-
-#[derive(Clone, Debug, PartialEq, Default)]
-struct Totals {
-    die_busy: Vec<u64>,
-    bus_busy: Vec<u64>,
-    die_time: u128,
-    active: u64,
-    suspends: u64,
-}
-
-struct Naive<'a> {
-    steps: &'a [Step],
-    t: &'a Times,
-    channels: usize,
-    dies_per_channel: u32,
-    now: u64,
-    arrivals: u64,
-    ops: Vec<State>,
-    released: Vec<usize>,
-    /// What ends when, in the order in which it was begun.
-    pending: Vec<(u64, End, usize)>,
-    totals: Totals,
-}
-
-/// Die, block and page; a block is erased whole.
-fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
-    match kind {
-        OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => Some((die, block, Some(page))),
-        OpKind::Erase { die, block } => Some((die, block, None)),
-        _ => None,
+fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
+    let below = |rng: &mut Rng, n: u32| rng.below(n.into()) as u32;
+    let die = below(rng, dies);
+    let block = block(die, below(rng, 2));
+    let (page, level) = (below(rng, 3), below(rng, 3) as u8);
+    let bytes = rng.below(family.span) as u32;
+    match rng.below(100) {
+        0..45 => OpKind::Read { die, block, page, level, bytes },
+        45..80 => OpKind::Program { die, block, page, level, bytes },
+        80..88 => OpKind::Erase { die, block },
+        88..91 => OpKind::Delay(Dur(rng.below(3 * family.span))),
+        91..94 => {
+            let kind = [MemoryKind::Sram, MemoryKind::Dram, MemoryKind::Nvm][rng.below(3) as usize];
+            OpKind::Memory { kind, accesses: below(rng, 4), bytes, write: level == 0 }
+        }
+        94..98 => OpKind::Link { inbound: level == 0, bytes },
+        _ => OpKind::Join,
     }
 }
 
-impl Naive<'_> {
-    fn run<'a>(steps: &'a [Step], t: &'a Times, (channels, dies): (u32, u32)) -> Naive<'a> {
-        let new = State {
-            stage: Stage::Unissued,
-            in_register: false,
-            arrival: 0,
-            bus: None,
-            on_bus: false,
-            cells_from: 0,
-            left: 0,
-            suspended: 0,
-            done: u64::MAX,
-        };
-        let totals = Totals {
-            die_busy: vec![0; (channels * dies) as usize],
-            bus_busy: vec![0; channels as usize + 2],
-            ..Totals::default()
-        };
-        let mut naive = Naive {
-            steps,
-            t,
-            channels: channels as usize,
-            dies_per_channel: dies,
-            now: 0,
-            arrivals: 0,
-            ops: vec![new; steps.len()],
-            released: Vec::new(),
-            pending: Vec::new(),
-            totals,
-        };
-        for (i, step) in steps.iter().enumerate() {
-            if i == 0 || steps[i - 1].at < step.at {
-                naive.pass(step.at);
+fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Step> {
+    let mut at = 0;
+    (0..count)
+        .map(|i| {
+            if rng.below(4) == 0 {
+                at += 1 + rng.below(2 * family.span);
             }
-            naive.ops[i].stage = Stage::Held;
-            naive.release();
-            naive.arrive();
-        }
-        naive.pass(u64::MAX);
-        naive
-    }
-
-    /// Let everything up to `until` happen.
-    fn pass(&mut self, until: u64) {
-        while let Some(first) = (0..self.pending.len()).min_by_key(|&i| self.pending[i].0) {
-            if self.pending[first].0 > until {
-                break;
-            }
-            let (at, end, op) = self.pending.remove(first);
-            self.clock(at);
-            match end {
-                End::Timer => self.complete(op),
-                End::Cells => self.cells_end(op),
-                End::Stop => {
-                    self.ops[op].stage = Stage::Resting;
-                    self.hand_over(self.die(op));
-                }
-                End::Bus => {
-                    let bus = self.bus_of(op);
-                    (self.ops[op].on_bus, self.ops[op].bus) = (false, None);
-                    self.off_bus(op);
-                    self.grant(bus);
-                }
-            }
-            self.arrive();
-        }
-        if until != u64::MAX {
-            self.clock(until);
-        }
-    }
-
-    fn clock(&mut self, to: u64) {
-        let at_work = |s: Stage| !matches!(s, Stage::Unissued | Stage::Held | Stage::Released | Stage::Queued | Stage::Done);
-        let dies = self.totals.die_busy.len() as u32;
-        let busy = (0..dies).filter(|&d| self.on_die(d).any(|i| at_work(self.ops[i].stage))).count();
-        self.totals.die_time += u128::from(to - self.now) * busy as u128;
-        self.totals.active += if busy > 0 { to - self.now } else { 0 };
-        self.now = to;
-    }
-
-    fn die(&self, op: usize) -> u32 {
-        place(self.steps[op].kind).unwrap().0
-    }
-
-    fn on_die(&self, die: u32) -> impl Iterator<Item = usize> {
-        (0..self.steps.len()).filter(move |&i| place(self.steps[i].kind).is_some_and(|p| p.0 == die))
-    }
-
-    fn is_read(&self, op: usize) -> bool {
-        matches!(self.steps[op].kind, OpKind::Read { .. })
-    }
-
-    fn is_program(&self, op: usize) -> bool {
-        matches!(self.steps[op].kind, OpKind::Program { .. })
-    }
-
-    fn is_host_read(&self, op: usize) -> bool {
-        self.is_read(op) && self.steps[op].class == Class::HostRead
-    }
-
-    // ---- release and arrival
-
-    fn free_to_go(&self, op: usize) -> bool {
-        let done = |i: usize| self.ops[i].stage == Stage::Done;
-        let had_die =
-            |i: usize| !matches!(self.ops[i].stage, Stage::Unissued | Stage::Held | Stage::Released | Stage::Queued);
-        let step = &self.steps[op];
-        let Some((_, block, page)) = place(step.kind) else { return step.after.iter().all(|&i| done(i)) };
-        let mut earlier = (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
-        step.after.iter().all(|&i| done(i))
-            && earlier.all(|i| match step.kind {
-                OpKind::Read { .. } => !self.is_program(i) || place(self.steps[i].kind).unwrap().2 != page || done(i),
-                OpKind::Program { .. } => self.is_read(i) || had_die(i),
-                _ => done(i),
-            })
-    }
-
-    fn release(&mut self) {
-        for op in 0..self.steps.len() {
-            if self.ops[op].stage == Stage::Held && self.free_to_go(op) {
-                self.ops[op].stage = Stage::Released;
-                self.released.push(op);
-            }
-        }
-    }
-
-    fn arrive(&mut self) {
-        while !self.released.is_empty() {
-            let op = self.released.remove(0);
-            self.ops[op].stage = Stage::Elsewhere;
-            match self.steps[op].kind {
-                OpKind::Delay(time) => self.timer(op, time.0),
-                OpKind::Memory { kind, accesses, bytes, write } => {
-                    let m = self.t.memory[kind as usize];
-                    let latency = if write { m.write } else { m.read };
-                    self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
-                }
-                OpKind::Link { .. } => self.ask_bus(op),
-                OpKind::Join | OpKind::Complete(_) => self.complete(op),
-                _ => self.arrive_at_die(op),
-            }
-        }
-    }
-
-    fn timer(&mut self, op: usize, time: u64) {
-        if time == 0 { self.complete(op) } else { self.pending.push((self.now + time, End::Timer, op)) }
-    }
-
-    fn complete(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].in_register, self.ops[op].done) = (Stage::Done, false, self.now);
-        self.release();
-    }
-
-    // ---- buses: channels, then the two ways of the link
-
-    fn bus_of(&self, op: usize) -> usize {
-        match self.steps[op].kind {
-            OpKind::Link { inbound, .. } => self.channels + usize::from(self.t.full_duplex && !inbound),
-            _ => (self.die(op) / self.dies_per_channel) as usize,
-        }
-    }
-
-    fn bus_time(&self, op: usize) -> u64 {
-        match (self.steps[op].kind, self.ops[op].stage) {
-            (OpKind::Link { bytes, .. }, _) => ps(bytes, self.t.link_rate),
-            (_, Stage::Command) => self.t.command.0,
-            (OpKind::Read { bytes, .. }, _) => ps(bytes, self.t.channel_rate),
-            (OpKind::Program { bytes, .. }, _) => self.t.command.0 + ps(bytes, self.t.channel_rate),
-            other => unreachable!("{other:?} uses no bus"),
-        }
-    }
-
-    fn ask_bus(&mut self, op: usize) {
-        if self.bus_time(op) == 0 {
-            return self.off_bus(op);
-        }
-        self.arrivals += 1;
-        let bus = self.bus_of(op);
-        (self.ops[op].arrival, self.ops[op].bus) = (self.arrivals, Some(bus));
-        self.grant(bus);
-    }
-
-    fn grant(&mut self, bus: usize) {
-        let here: Vec<usize> = (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
-        if here.iter().any(|&i| self.ops[i].on_bus) {
-            return;
-        }
-        let Some(op) = self.first(here.into_iter()) else { return };
-        let time = self.bus_time(op);
-        self.ops[op].on_bus = true;
-        self.totals.bus_busy[match self.steps[op].kind {
-            OpKind::Link { inbound, .. } => self.channels + usize::from(!inbound),
-            _ => bus,
-        }] += time;
-        self.pending.push((self.now + time, End::Bus, op));
-    }
-
-    /// By class, then by arrival.
-    fn first(&self, among: impl Iterator<Item = usize>) -> Option<usize> {
-        among.min_by_key(|&i| (self.t.rank[self.steps[i].class as usize], self.ops[i].arrival))
-    }
-
-    fn off_bus(&mut self, op: usize) {
-        let stage = self.ops[op].stage;
-        match stage {
-            Stage::Elsewhere => self.complete(op),
-            Stage::Command => self.begin_cells(op),
-            Stage::Load if !self.ops[op].in_register => self.begin_cells(op),
-            Stage::Load => {
-                self.ops[op].stage = Stage::Loaded;
-                if self.in_cells(self.die(op)).is_none() {
-                    self.begin_cells(op);
-                }
-            }
-            _ => {
-                let die = self.die(op);
-                self.ops[op].in_register = false;
-                self.ops[op].stage = Stage::Elsewhere;
-                if let Some(next) = self.on_die(die).find(|&i| self.ops[i].stage == Stage::Sensed) {
-                    self.leave(next);
-                }
-                self.complete(op);
-                self.hand_over(die);
-            }
-        }
-    }
-
-    // ---- dies
-
-    /// The operation that has the cells, from its command on and, without the register, until its data has left.
-    fn in_cells(&self, die: u32) -> Option<usize> {
-        use Stage::{Cells, Command, Load, Out, Sensed};
-        self.on_die(die).find(|&i| {
-            matches!(self.ops[i].stage, Command | Load | Cells | Sensed | Out) && !self.ops[i].in_register
+            let kind = random_kind(rng, family, dies);
+            // programs and erases that call themselves host reads are not a thing that a drive issues
+            let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
+            let class = Class::ALL[(lowest + rng.below(5 - lowest)) as usize];
+            let after = (0..rng.below(3)).filter_map(|_| (i > 0).then(|| rng.below(i) as usize)).collect();
+            Step { at, kind, class, after }
         })
-    }
-
-    fn in_register(&self, die: u32) -> Option<usize> {
-        self.on_die(die).find(|&i| self.ops[i].in_register)
-    }
-
-    fn suspended(&self, die: u32) -> Option<usize> {
-        self.on_die(die).find(|&i| matches!(self.ops[i].stage, Stage::Stopping | Stage::Resting))
-    }
-
-    fn queued(&self, die: u32) -> impl Iterator<Item = usize> {
-        self.on_die(die).filter(|&i| self.ops[i].stage == Stage::Queued)
-    }
-
-    fn arrive_at_die(&mut self, op: usize) {
-        self.arrivals += 1;
-        (self.ops[op].stage, self.ops[op].arrival) = (Stage::Queued, self.arrivals);
-        let die = self.die(op);
-        let stopping = self.suspended(die).is_some_and(|i| self.ops[i].stage == Stage::Stopping);
-        match self.in_cells(die) {
-            None if !stopping => self.hand_over(die),
-            None => {}
-            Some(other) if self.is_host_read(op) => self.suspend(other),
-            Some(other) => self.load_ahead(other),
-        }
-    }
-
-    /// The die takes its next operation, if it is free for one.
-    fn hand_over(&mut self, die: u32) {
-        if self.in_cells(die).is_some() {
-            return;
-        }
-        let host_reads = self.queued(die).filter(|&i| self.is_host_read(i));
-        let next = match (self.suspended(die), self.in_register(die)) {
-            (Some(op), _) if self.ops[op].stage == Stage::Stopping => None,
-            (Some(op), register) => match self.first(host_reads) {
-                None if register.is_none() => {
-                    self.ops[op].left += self.t.suspend.resume.0;
-                    return self.run_cells(op);
-                }
-                read => read,
-            },
-            (None, Some(held)) => {
-                self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held))
-            }
-            (None, None) => self.first(self.queued(die)),
-        };
-        let Some(op) = next else { return };
-        self.ops[op].stage = if self.is_program(op) { Stage::Load } else { Stage::Command };
-        self.release();
-        self.ask_bus(op);
-    }
-
-    fn begin_cells(&mut self, op: usize) {
-        self.ops[op].in_register = false;
-        self.ops[op].left = match self.steps[op].kind {
-            OpKind::Read { level, .. } => self.t.read[level as usize].0,
-            OpKind::Program { level, .. } => self.t.program[level as usize].0,
-            _ => self.t.erase.0,
-        };
-        self.run_cells(op);
-    }
-
-    fn run_cells(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].cells_from) = (Stage::Cells, self.now);
-        self.pending.push((self.now + self.ops[op].left, End::Cells, op));
-        self.load_ahead(op);
-        if self.queued(self.die(op)).any(|i| self.is_host_read(i)) {
-            self.suspend(op);
-        }
-    }
-
-    fn cells_end(&mut self, op: usize) {
-        let die = self.die(op);
-        self.totals.die_busy[die as usize] += self.now - self.ops[op].cells_from;
-        if !self.is_read(op) {
-            self.complete(op);
-            match self.on_die(die).find(|&i| self.ops[i].stage == Stage::Loaded) {
-                Some(loaded) => self.begin_cells(loaded),
-                None => self.hand_over(die),
-            }
-        } else if !self.t.cache_read {
-            self.ops[op].stage = Stage::Out;
-            self.ask_bus(op);
-        } else if self.in_register(die).is_some() {
-            self.ops[op].stage = Stage::Sensed;
-        } else {
-            self.leave(op);
-        }
-    }
-
-    /// A sensed page moves to the register; the die takes its next operation, and the page asks for the channel.
-    fn leave(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
-        self.hand_over(self.die(op));
-        self.ask_bus(op);
-    }
-
-    /// Cache program: while `current` is programmed, the next page comes to the register.
-    fn load_ahead(&mut self, current: usize) {
-        let die = self.die(current);
-        let programming = self.is_program(current) && self.ops[current].stage == Stage::Cells;
-        let free = self.in_register(die).is_none() && self.suspended(die).is_none();
-        if !self.t.cache_program || !programming || !free {
-            return;
-        }
-        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else { return };
-        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Load, true);
-        self.release();
-        self.ask_bus(op);
-    }
-
-    fn suspend(&mut self, op: usize) {
-        let (die, s) = (self.die(op), self.t.suspend);
-        let may = if self.is_program(op) { s.program } else { s.erase && !self.is_read(op) };
-        let elapsed = self.now - self.ops[op].cells_from;
-        if !may
-            || self.ops[op].stage != Stage::Cells
-            || self.ops[op].suspended >= s.max.into()
-            || self.in_register(die).is_some()
-            || self.suspended(die).is_some()
-            || self.ops[op].left - elapsed <= s.latency.0
-        {
-            return;
-        }
-        self.pending.retain(|&(_, end, i)| (end, i) != (End::Cells, op));
-        self.totals.die_busy[die as usize] += elapsed;
-        self.totals.suspends += 1;
-        self.ops[op].suspended += 1;
-        self.ops[op].left -= elapsed;
-        self.ops[op].stage = Stage::Stopping;
-        self.pending.push((self.now + s.latency.0, End::Stop, op));
-    }
+        .collect()
 }
 
-/// The time of `bytes` at a rate in whole bytes a picosecond, rounded up.
-fn ps(bytes: u32, bytes_per_s: u64) -> u64 {
-    if bytes_per_s == 0 { 0 } else { u64::from(bytes).div_ceil(bytes_per_s / 1_000_000_000_000) }
+fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>, Totals) {
+    let mut player = Player::new(&board(channels, dies), times.clone());
+    let mut ids: Vec<OpId> = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let after: Vec<OpId> = step.after.iter().map(|&i| ids[i]).collect();
+        ids.push(player.op(step.kind, step.class, &after));
+        if steps.get(i + 1).is_none_or(|next| next.at > step.at) {
+            player.issue(step.at);
+        }
+    }
+    player.finish();
+    let s = player.statistics();
+    let ps = |times: &[Dur]| times.iter().map(|t| t.0).collect::<Vec<_>>();
+    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy)].concat();
+    let (die_busy, active) = (ps(&s.die_busy), s.active.0);
+    let totals = Totals { die_busy, bus_busy, die_time: s.die_time, active, suspends: s.suspends };
+    (ids.into_iter().map(|op| player.done(op)).collect(), totals)
 }
 
-include!("reference/cases.rs");
+fn compare(family: Family) {
+    let mut suspends = 0;
+    for case in 0..CASES {
+        let mut rng = Rng::stream(Seed(case), family.name);
+        let times = random_times(&mut rng, family);
+        let (channels, dies) = (1 + rng.below(2) as u32, 1 + rng.below(3) as u32);
+        let steps = random_steps(&mut rng, family, channels * dies, 2 + case / 75);
+        let naive = Naive::run(&steps, &times, (channels, dies));
+        let expected = naive.done();
+        let (done, totals) = engine(&steps, &times, channels, dies);
+        let list = || {
+            let line = |(i, s): (usize, &Step)| {
+                format!(
+                    "{i} at {}: {:?} {:?} after {:?}: {} in the simulator, {} in the engine\n",
+                    s.at, s.kind, s.class, s.after, expected[i], done[i]
+                )
+            };
+            format!(
+                "{}, case {case}, {channels} channels of {dies} dies\n{times:?}\n{}",
+                family.name,
+                steps.iter().enumerate().map(line).collect::<String>()
+            )
+        };
+        assert!(done == expected, "completion times differ: {}", list());
+        assert!(totals == naive.totals, "busy times differ: {totals:?} in the engine, {:?}; {}", naive.totals, list());
+        suspends += totals.suspends;
+    }
+    assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
+}
+
+#[test]
+fn plain() {
+    compare(Family { name: "plain", span: 1_000_000, ..Family::default() });
+}
+
+#[test]
+fn plain_with_coincidences() {
+    compare(Family { name: "plain, ties", span: 4, ..Family::default() });
+}
+
+#[test]
+fn commands() {
+    compare(Family { name: "commands", span: 1_000_000, command: true, ..Family::default() });
+    compare(Family { name: "commands, ties", span: 4, command: true, ..Family::default() });
+}
+
+#[test]
+fn cache_program() {
+    compare(Family { name: "cache program", span: 1_000_000, command: true, cache_program: true, ..Family::default() });
+    compare(Family { name: "cache program, ties", span: 4, command: true, cache_program: true, ..Family::default() });
+}
+
+#[test]
+fn suspension() {
+    compare(Family { name: "suspension", span: 1_000_000, command: true, suspend: true, ..Family::default() });
+    compare(Family { name: "suspension, ties", span: 6, command: true, suspend: true, ..Family::default() });
+}
+
+#[test]
+fn cache_read_without_commands() {
+    compare(Family { name: "cache read", span: 1_000_000, cache_read: true, ..Family::default() });
+}
+
+#[test]
+fn cache_read_with_commands() {
+    compare(Family {
+        name: "cache read, commands",
+        span: 1_000_000,
+        command: true,
+        cache_read: true,
+        ..Family::default()
+    });
+    compare(Family { name: "cache read, ties", span: 4, command: true, cache_read: true, ..Family::default() });
+}
+
+#[test]
+fn everything_at_once() {
+    let all =
+        Family { name: "all", span: 1_000_000, command: true, cache_read: true, cache_program: true, suspend: true };
+    compare(all);
+    compare(Family { name: "all, ties", span: 6, ..all });
+    compare(Family { name: "all, many ties", span: 3, ..all });
+}

@@ -1,0 +1,207 @@
+//! Whole runs: hand-worked records, every preset, every real trace of the first formats, determinism.
+
+use flashatlas_sim::{RunError, RunSpec, input::Stream, run};
+use serde_json::{Value, json};
+use std::io::Cursor;
+
+/// Files of a test live in memory: the opener knows them by name, and real traces by path.
+fn open(path: &str) -> std::io::Result<Stream> {
+    let text: String = match path {
+        "four.csv" => (0..4u64).map(|i| format!("{},host,0,Write,{},4096,0\n", 1000 * i, 4096 * i)).collect(),
+        "far.csv" => "0,host,0,Write,1099511627776,4096,0\n10,host,0,Read,1099511627776,4096,0\n".into(),
+        "disks.csv" => "0,host,0,Write,0,2048,0\n10,host,1,Write,0,2048,0\n20,host,0,Read,0,2048,0\n".into(),
+        "untimed.log" => "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 2048\n/dev/a close\n".into(),
+        real => return Ok((Box::new(std::fs::File::open(real)?), None)),
+    };
+    let length = text.len() as u64;
+    Ok((Box::new(Cursor::new(text.into_bytes())), Some(length)))
+}
+
+fn try_run(spec: Value) -> Result<Value, RunError> {
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    run(&spec, &open, "test", &mut |_| true)
+}
+
+fn record(spec: Value) -> Value {
+    let record = try_run(spec.clone()).unwrap_or_else(|e| panic!("{spec}: {e}"));
+    assert_eq!(record["oracle"]["violations"], 0, "{spec}");
+    assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"], "{spec}");
+    record
+}
+
+fn error(spec: Value) -> String {
+    try_run(spec.clone()).expect_err(&spec.to_string()).to_string()
+}
+
+/// 4 writes of two 2 KiB pages each, one at a time, no cache. Each page: 2048 bytes at 40 MB/s are 51.2 us, then 200 us.
+/// Consecutive frames go to channel 0 and channel 1, so both pages of a request are written side by side: 251.2 us.
+#[test]
+fn a_record_worked_out_by_hand() {
+    let r = record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "mode": "closed", "depth": 1 }));
+    assert_eq!(r["schema"], "flashatlas.run/1");
+    assert_eq!(r["trace"]["requests"], 4);
+    assert_eq!((&r["host"]["writes"], &r["host"]["write_bytes"]), (&json!(4), &json!(16384)));
+    assert_eq!(r["nand"]["programs"], json!({ "host": 8 }));
+    assert_eq!(r["waf"], 1.0);
+    assert_eq!(r["latency_ns"]["write"]["mean"], 251_200.0);
+    assert_eq!(r["latency_ns"]["write"]["max"], 251_200.0);
+    assert_eq!(r["simulated_ns"], 4 * 251_200);
+    assert_eq!(r["iops"].as_f64().unwrap(), 4.0 / 1004.8e-6);
+    // two of four dies program for 200 of every 251.2 us
+    let busy = r["utilisation"]["dies"]["mean"].as_f64().unwrap();
+    assert!((busy - 0.5 * 200.0 / 251.2).abs() < 1e-12, "{busy}");
+    assert_eq!(r["utilisation"]["dies_at_work_max"], 2);
+    for absent in ["read", "flush", "trim"] {
+        assert!(r["latency_ns"].get(absent).is_none(), "{absent}");
+    }
+    assert!(r.get("merges").is_none() && r.get("gc").is_none());
+}
+
+/// The same trace at its own times, 100 us apart (MSR times count 100 ns): a request arrives before the last one ends,
+/// and with a queue depth of 1 waits at the host. Ends: 251.2, 502.4, 753.6, 1004.8; arrivals: 0, 100, 200, 300.
+#[test]
+fn open_loop_counts_waiting_at_the_host() {
+    let r = record(json!({
+        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"], "trace": "four.csv", "mode": "open"
+    }));
+    let w = &r["latency_ns"]["write"];
+    assert_eq!(w["max"], 704_800.0);
+    assert_eq!(w["mean"], 478_000.0, "(251.2 + 402.4 + 553.6 + 704.8) / 4");
+    assert_eq!(w["service_mean"], 251_200.0);
+    assert_eq!(w["queue_mean"], 226_800.0, "(0 + 151.2 + 302.4 + 453.6) / 4");
+    // at a tenth of the speed nobody waits
+    let slow = record(json!({
+        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"], "trace": "four.csv", "mode": "open", "speed": 0.1
+    }));
+    assert_eq!(slow["latency_ns"]["write"]["max"], 251_200.0);
+}
+
+#[test]
+fn warm_up_is_not_measured() {
+    let r = record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "depth": 1, "mode": "closed", "warmup": 3 }));
+    assert_eq!((&r["host"]["writes"], &r["nand"]["programs"]["host"]), (&json!(1), &json!(2)));
+    assert_eq!(r["latency_ns"]["write"]["count"], 1);
+    assert_eq!(r["simulated_ns"], 251_200);
+    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "warmup": 4 })).contains("leaves nothing to measure"));
+}
+
+#[test]
+fn preconditioning_costs_nothing_and_is_there() {
+    let r = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1", "precondition": "fill" }));
+    assert_eq!(r["host"]["unmapped_reads"], 0);
+    assert!(r["nand"]["programs"].as_object().unwrap().is_empty());
+    let blank = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1" }));
+    assert_eq!(blank["host"]["unmapped_reads"], 500, "reads of what nobody wrote are counted");
+    assert!(blank["nand"]["reads"].as_object().unwrap().is_empty(), "and cost no flash operation");
+    let traced = record(json!({
+        "drive": "tiny", "trace": "four.csv", "precondition": { "trace": "four.csv" }, "set": ["cache.mode=write-through"]
+    }));
+    assert_eq!(traced["nand"]["programs"]["host"], 8, "the trace's own writes only");
+}
+
+#[test]
+fn a_trace_larger_than_the_drive() {
+    let message = error(json!({ "drive": "tiny", "trace": "far.csv" }));
+    assert!(message.contains("--fit compact") && message.contains("--fit wrap"), "{message}");
+    record(json!({ "drive": "tiny", "trace": "far.csv", "fit": "wrap" }));
+    assert!(error(json!({ "drive": "tiny", "trace": "disks.csv" })).contains("address space"));
+    let compact = json!({ "drive": "tiny", "trace": "disks.csv", "fit": "compact", "set": ["drive.blocks=64"] });
+    assert_eq!(record(compact)["host"]["unmapped_reads"], 0);
+}
+
+#[test]
+fn what_a_format_lacks_is_refused_where_it_matters() {
+    record(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open" }));
+    assert!(error(json!({ "drive": "tiny", "trace": "no-such-file" })).starts_with("no-such-file: "));
+    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "closed", "depth": 1000 })).contains("host.queue_depth"));
+    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
+    assert!(error(json!({ "drive": "tiny" })).contains("either a trace or a generated workload"));
+    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 })).contains("speed 0"));
+    assert!(serde_json::from_value::<RunSpec>(json!({ "drive": "tiny", "tarce": "x" })).is_err());
+}
+
+#[test]
+fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
+    let spec = |idle: u32| {
+        json!({
+            "drive": "tiny", "mode": "open", "precondition": "fill",
+            "set": ["cache.mode=write-through", format!("ftl.idle_free={idle}"), "ftl.idle_valid=0.9", "host.idle_after=1ms"],
+            "workload": "uniform:requests=4000,size=2KiB,interval=20ms"
+        })
+    };
+    let (with, without) = (record(spec(4)), record(spec(0)));
+    assert!(with["nand"]["programs"]["idle"].as_u64().unwrap() > 0);
+    assert!(without["nand"]["programs"].get("idle").is_none());
+    let max = |r: &Value| r["latency_ns"]["write"]["max"].as_f64().unwrap();
+    assert!(max(&with) < max(&without), "collection left the way of the host: {} {}", max(&with), max(&without));
+}
+
+/// A blank drive holds nothing, so a trace of reads costs nothing and says so; a full drive goes on.
+#[test]
+fn no_space_is_an_error() {
+    // every block wears out after its second erase: the drive must end, and say why
+    let message = error(json!({
+        "drive": "tiny", "set": ["nand.endurance=2", "cache.mode=write-through"], "precondition": "fill",
+        "workload": "uniform:requests=100000,size=2KiB"
+    }));
+    assert!(message.contains("no space"), "{message}");
+}
+
+#[test]
+fn the_same_configuration_gives_the_same_bytes() {
+    let spec = |seed| {
+        json!({
+            "drive": "tiny", "seed": seed, "precondition": "fill",
+            "set": ["ftl.victim=d-choices", "ftl.d=3", "ftl.classifier=two-lru", "ftl.streams=2", "map.unit=1KiB"],
+            "workload": "mixed:requests=3000,flush_every=100"
+        })
+    };
+    let text = |seed| record(spec(seed)).to_string();
+    assert_eq!(text(1), text(1));
+    assert_ne!(text(1), text(2));
+}
+
+/// Every preset takes reads, writes of odd sizes, trims and flushes.
+#[test]
+fn every_preset_runs() {
+    for preset in flashatlas_device::PRESETS {
+        // the largest would take gigabytes here: a slice of it has the same shape
+        let set = if preset.name == "tlc-nvme-1tb" { vec!["drive.blocks=8", "drive.logical_pages=1000000"] } else { vec![] };
+        for extra in [None, Some("nand.program_order=any")] {
+            let set: Vec<&str> = set.iter().copied().chain(extra).collect();
+            let r = record(json!({
+                "drive": preset.name, "set": set,
+                "workload": "hotcold:requests=3000,size=3KiB,read=0.3,trim=0.02,flush_every=200,range=0.1"
+            }));
+            assert!(r["latency_ns"]["flush"]["count"].as_u64().unwrap() > 0);
+        }
+    }
+}
+
+/// The real traces of the first formats on a drive that they fit. Skipped, saying so, where they are not at hand.
+#[test]
+fn real_traces_replay_without_a_violation() {
+    let folder = std::env::var_os("FLASHATLAS_TRACES").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+        std::path::PathBuf::from,
+    );
+    let traces = [
+        ("blkreplay_natural/linux-mysql.load.gz", 80_794),
+        ("blkreplay_natural/windows-shared-server.load.gz", 1_371),
+        ("cloudphysics/cloudPhysicsIO.vscsi.xz", 113_872),
+        ("msr_cambridge/msr-cambridge1-sample.csv", 1_000),
+    ];
+    for (name, requests) in traces {
+        let path = folder.join(name);
+        if !path.exists() {
+            eprintln!("skipped: {} is not at hand (FLASHATLAS_TRACES names the folder)", path.display());
+            continue;
+        }
+        for set in [vec![], vec!["ftl.scheme=block"]] {
+            let r = record(json!({
+                "drive": "mast-4gb", "trace": path.to_str().unwrap(), "fit": "compact", "precondition": "fill", "set": set
+            }));
+            assert_eq!(r["trace"]["requests"], requests, "{name}");
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! A naive simulator that shares no code with the engine. It keeps one stage for each operation in a plain list and finds
+//! everything else (who has a die, who is first in a queue, who waits for whom) by scanning that list anew each time.
+//! Its rules, which are the specification:
+//!
+//! 1. An operation is *released* when all that it names are complete, a read also when the programs of its page before it
+//!    are, an erase when every operation on its block before it is; a program or an erase moreover not before all
+//!    programs and erases of its block before it have had their die.
+//! 2. Released operations arrive in the order in which they were released, those released by one step in order of
+//!    number; each takes effect before the next arrives. Operations issued together are issued one by one.
+//! 3. A die and a bus serve by class, then by arrival.
+//! 4. What happens at one instant happens in the order in which it was begun. What an event frees goes at once to what
+//!    already waits for it, before anything that the event released arrives.
+//! 5. A transfer or a command that takes no time does not wait for its bus.
+//! 6. Cache read: a sensed page moves to the register when that is free; the die then begins with a read, if one is next,
+//!    before the page asks for the channel. Any other operation waits until the register is free.
+//! 7. Cache program: while a program is in the cells, and neither the register is taken nor an operation rests, a program
+//!    that is next takes the register. When the cells end it goes on, before all others.
+//! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not while the register is
+//!    taken, and only if more time is left than the latency. Host reads, and nothing else, go before the operation resumes.
+
+use flashatlas_timing::Times;
+use flashatlas_types::{Class, OpKind};
+
+/// One operation: when it is issued, what it is, what it waits for (by number in the list).
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub at: u64,
+    pub kind: OpKind,
+    pub class: Class,
+    pub after: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stage {
+    Unissued,
+    Held,
+    Released,
+    /// In the queue of its die.
+    Queued,
+    /// Command, or data into the die, or data out of it.
+    Command,
+    Load,
+    Out,
+    Cells,
+    /// Sensed, and the register is taken.
+    Sensed,
+    /// In the register, and the cells are taken.
+    Loaded,
+    /// Being suspended; suspended.
+    Stopping,
+    Resting,
+    /// A timer or the host link.
+    Elsewhere,
+    Done,
+}
+
+/// The stages of an operation that has its die.
+const AT_WORK: &[Stage] = {
+    use Stage::*;
+    &[Command, Load, Out, Cells, Sensed, Loaded, Stopping, Resting]
+};
+
+#[derive(Clone, Debug)]
+struct State {
+    stage: Stage,
+    in_register: bool,
+    /// Order of arrival at its die, or at its bus.
+    arrival: u64,
+    bus: Option<usize>,
+    on_bus: bool,
+    cells_from: u64,
+    left: u64,
+    suspended: u32,
+    done: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum End {
+    Cells,
+    Stop,
+    Bus,
+    Timer,
+}
+
+/// What the resources did: cells of each die, each channel and then each way of the link; sum over time of the dies at
+/// work, time in which any was, suspensions.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Totals {
+    pub die_busy: Vec<u64>,
+    pub bus_busy: Vec<u64>,
+    pub die_time: u128,
+    pub active: u64,
+    pub suspends: u64,
+}
+
+/// The simulator.
+pub struct Naive<'a> {
+    steps: &'a [Step],
+    t: &'a Times,
+    channels: usize,
+    dies_per_channel: u32,
+    now: u64,
+    arrivals: u64,
+    ops: Vec<State>,
+    released: Vec<usize>,
+    /// What ends when, in the order in which it was begun.
+    pending: Vec<(u64, End, usize)>,
+    pub totals: Totals,
+}
+
+/// Die, block and page; a block is erased whole.
+fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
+    match kind {
+        OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
+            Some((die, block, Some(page)))
+        }
+        OpKind::Erase { die, block } => Some((die, block, None)),
+        _ => None,
+    }
+}
+
+impl Naive<'_> {
+    /// Play `steps` on `channels` with `dies` each.
+    pub fn run<'a>(steps: &'a [Step], t: &'a Times, (channels, dies): (u32, u32)) -> Naive<'a> {
+        let new = State {
+            stage: Stage::Unissued,
+            in_register: false,
+            arrival: 0,
+            bus: None,
+            on_bus: false,
+            cells_from: 0,
+            left: 0,
+            suspended: 0,
+            done: u64::MAX,
+        };
+        let totals = Totals {
+            die_busy: vec![0; (channels * dies) as usize],
+            bus_busy: vec![0; channels as usize + 2],
+            ..Totals::default()
+        };
+        let mut naive = Naive {
+            steps,
+            t,
+            channels: channels as usize,
+            dies_per_channel: dies,
+            now: 0,
+            arrivals: 0,
+            ops: vec![new; steps.len()],
+            released: Vec::new(),
+            pending: Vec::new(),
+            totals,
+        };
+        for (i, step) in steps.iter().enumerate() {
+            if i == 0 || steps[i - 1].at < step.at {
+                naive.pass(step.at);
+            }
+            naive.ops[i].stage = Stage::Held;
+            naive.release();
+            naive.arrive();
+        }
+        naive.pass(u64::MAX);
+        naive
+    }
+
+    /// When each operation was complete.
+    pub fn done(&self) -> Vec<u64> {
+        self.ops.iter().map(|op| op.done).collect()
+    }
+
+    /// Let everything up to `until` happen.
+    fn pass(&mut self, until: u64) {
+        while let Some(first) = (0..self.pending.len()).min_by_key(|&i| self.pending[i].0) {
+            if self.pending[first].0 > until {
+                break;
+            }
+            let (at, end, op) = self.pending.remove(first);
+            self.clock(at);
+            match end {
+                End::Timer => self.complete(op),
+                End::Cells => self.cells_end(op),
+                End::Stop => {
+                    self.ops[op].stage = Stage::Resting;
+                    self.hand_over(self.die(op));
+                }
+                End::Bus => {
+                    let bus = self.bus_of(op);
+                    (self.ops[op].on_bus, self.ops[op].bus) = (false, None);
+                    self.off_bus(op);
+                    self.grant(bus);
+                }
+            }
+            self.arrive();
+        }
+        if until != u64::MAX {
+            self.clock(until);
+        }
+    }
+
+    fn clock(&mut self, to: u64) {
+        let dies = self.totals.die_busy.len() as u32;
+        let busy = (0..dies).filter(|&die| !self.on_die(die, AT_WORK).is_empty()).count();
+        self.totals.die_time += u128::from(to - self.now) * busy as u128;
+        self.totals.active += if busy > 0 { to - self.now } else { 0 };
+        self.now = to;
+    }
+
+    fn die(&self, op: usize) -> u32 {
+        place(self.steps[op].kind).unwrap().0
+    }
+
+    /// The operations of a die whose stage is one of `stages`.
+    fn on_die(&self, die: u32, stages: &[Stage]) -> Vec<usize> {
+        let here = |&i: &usize| place(self.steps[i].kind).is_some_and(|p| p.0 == die);
+        (0..self.steps.len()).filter(|i| stages.contains(&self.ops[*i].stage)).filter(here).collect()
+    }
+
+    fn is_read(&self, op: usize) -> bool {
+        matches!(self.steps[op].kind, OpKind::Read { .. })
+    }
+
+    fn is_program(&self, op: usize) -> bool {
+        matches!(self.steps[op].kind, OpKind::Program { .. })
+    }
+
+    fn is_host_read(&self, op: usize) -> bool {
+        self.is_read(op) && self.steps[op].class == Class::HostRead
+    }
+
+    // ---- release and arrival
+
+    fn free_to_go(&self, op: usize) -> bool {
+        let done = |i: usize| self.ops[i].stage == Stage::Done;
+        let had_die = |i: usize| done(i) || AT_WORK.contains(&self.ops[i].stage);
+        let step = &self.steps[op];
+        let Some((_, block, page)) = place(step.kind) else { return step.after.iter().all(|&i| done(i)) };
+        let mut earlier = (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
+        step.after.iter().all(|&i| done(i))
+            && earlier.all(|i| match step.kind {
+                OpKind::Read { .. } => !self.is_program(i) || place(self.steps[i].kind).unwrap().2 != page || done(i),
+                OpKind::Program { .. } => self.is_read(i) || had_die(i),
+                _ => done(i),
+            })
+    }
+
+    fn release(&mut self) {
+        for op in 0..self.steps.len() {
+            if self.ops[op].stage == Stage::Held && self.free_to_go(op) {
+                self.ops[op].stage = Stage::Released;
+                self.released.push(op);
+            }
+        }
+    }
+
+    fn arrive(&mut self) {
+        while !self.released.is_empty() {
+            let op = self.released.remove(0);
+            self.ops[op].stage = Stage::Elsewhere;
+            match self.steps[op].kind {
+                OpKind::Delay(time) => self.timer(op, time.0),
+                OpKind::Memory { kind, accesses, bytes, write } => {
+                    let m = self.t.memory[kind as usize];
+                    let latency = if write { m.write } else { m.read };
+                    self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
+                }
+                OpKind::Link { .. } => self.ask_bus(op),
+                OpKind::Join | OpKind::Complete(_) => self.complete(op),
+                _ => self.arrive_at_die(op),
+            }
+        }
+    }
+
+    fn timer(&mut self, op: usize, time: u64) {
+        if time == 0 { self.complete(op) } else { self.pending.push((self.now + time, End::Timer, op)) }
+    }
+
+    fn complete(&mut self, op: usize) {
+        (self.ops[op].stage, self.ops[op].in_register, self.ops[op].done) = (Stage::Done, false, self.now);
+        self.release();
+    }
+
+    // ---- buses: channels, then the two ways of the link
+
+    fn bus_of(&self, op: usize) -> usize {
+        match self.steps[op].kind {
+            OpKind::Link { inbound, .. } => self.channels + usize::from(self.t.full_duplex && !inbound),
+            _ => (self.die(op) / self.dies_per_channel) as usize,
+        }
+    }
+
+    fn bus_time(&self, op: usize) -> u64 {
+        match (self.steps[op].kind, self.ops[op].stage) {
+            (OpKind::Link { bytes, .. }, _) => ps(bytes, self.t.link_rate),
+            (_, Stage::Command) => self.t.command.0,
+            (OpKind::Read { bytes, .. }, _) => ps(bytes, self.t.channel_rate),
+            (OpKind::Program { bytes, .. }, _) => self.t.command.0 + ps(bytes, self.t.channel_rate),
+            other => unreachable!("{other:?} uses no bus"),
+        }
+    }
+
+    fn ask_bus(&mut self, op: usize) {
+        if self.bus_time(op) == 0 {
+            return self.off_bus(op);
+        }
+        self.arrivals += 1;
+        let bus = self.bus_of(op);
+        (self.ops[op].arrival, self.ops[op].bus) = (self.arrivals, Some(bus));
+        self.grant(bus);
+    }
+
+    fn grant(&mut self, bus: usize) {
+        let here: Vec<usize> = (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
+        if here.iter().any(|&i| self.ops[i].on_bus) {
+            return;
+        }
+        let Some(op) = self.first(here) else { return };
+        let time = self.bus_time(op);
+        self.ops[op].on_bus = true;
+        self.totals.bus_busy[match self.steps[op].kind {
+            OpKind::Link { inbound, .. } => self.channels + usize::from(!inbound),
+            _ => bus,
+        }] += time;
+        self.pending.push((self.now + time, End::Bus, op));
+    }
+
+    /// By class, then by arrival.
+    fn first(&self, among: Vec<usize>) -> Option<usize> {
+        among.into_iter().min_by_key(|&i| (self.t.rank[self.steps[i].class as usize], self.ops[i].arrival))
+    }
+
+    fn off_bus(&mut self, op: usize) {
+        let stage = self.ops[op].stage;
+        match stage {
+            Stage::Elsewhere => self.complete(op),
+            Stage::Command => self.begin_cells(op),
+            Stage::Load if !self.ops[op].in_register => self.begin_cells(op),
+            Stage::Load => {
+                self.ops[op].stage = Stage::Loaded;
+                if self.in_cells(self.die(op)).is_none() {
+                    self.begin_cells(op);
+                }
+            }
+            _ => {
+                let die = self.die(op);
+                self.ops[op].in_register = false;
+                self.ops[op].stage = Stage::Elsewhere;
+                self.on_die(die, &[Stage::Sensed]).into_iter().for_each(|next| self.leave(next));
+                self.complete(op);
+                self.hand_over(die);
+            }
+        }
+    }
+
+    // ---- dies
+
+    /// The operation that has the cells, from its command on and, without the register, until its data has left.
+    fn in_cells(&self, die: u32) -> Option<usize> {
+        use Stage::{Cells, Command, Load, Out, Sensed};
+        self.on_die(die, &[Command, Load, Cells, Sensed, Out]).into_iter().find(|&i| !self.ops[i].in_register)
+    }
+
+    fn in_register(&self, die: u32) -> Option<usize> {
+        self.on_die(die, AT_WORK).into_iter().find(|&i| self.ops[i].in_register)
+    }
+
+    fn suspended(&self, die: u32) -> Option<usize> {
+        self.on_die(die, &[Stage::Stopping, Stage::Resting]).pop()
+    }
+
+    fn queued(&self, die: u32) -> Vec<usize> {
+        self.on_die(die, &[Stage::Queued])
+    }
+
+    fn host_reads(&self, die: u32) -> Vec<usize> {
+        self.queued(die).into_iter().filter(|&i| self.is_host_read(i)).collect()
+    }
+
+    fn arrive_at_die(&mut self, op: usize) {
+        self.arrivals += 1;
+        (self.ops[op].stage, self.ops[op].arrival) = (Stage::Queued, self.arrivals);
+        let die = self.die(op);
+        match self.in_cells(die) {
+            None => self.hand_over(die),
+            Some(other) if self.is_host_read(op) => self.suspend(other),
+            Some(other) => self.load_ahead(other),
+        }
+    }
+
+    /// The die takes its next operation, if it is free for one.
+    fn hand_over(&mut self, die: u32) {
+        if self.in_cells(die).is_some() {
+            return;
+        }
+        let next = match (self.suspended(die), self.in_register(die)) {
+            (Some(op), _) if self.ops[op].stage == Stage::Stopping => None,
+            (Some(op), register) => match self.first(self.host_reads(die)) {
+                None if register.is_none() => {
+                    self.ops[op].left += self.t.suspend.resume.0;
+                    return self.run_cells(op);
+                }
+                read => read,
+            },
+            (None, Some(held)) => self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held)),
+            (None, None) => self.first(self.queued(die)),
+        };
+        let Some(op) = next else { return };
+        self.ops[op].stage = if self.is_program(op) { Stage::Load } else { Stage::Command };
+        self.release();
+        self.ask_bus(op);
+    }
+
+    fn begin_cells(&mut self, op: usize) {
+        self.ops[op].in_register = false;
+        self.ops[op].left = match self.steps[op].kind {
+            OpKind::Read { level, .. } => self.t.read[level as usize].0,
+            OpKind::Program { level, .. } => self.t.program[level as usize].0,
+            _ => self.t.erase.0,
+        };
+        self.run_cells(op);
+    }
+
+    fn run_cells(&mut self, op: usize) {
+        (self.ops[op].stage, self.ops[op].cells_from) = (Stage::Cells, self.now);
+        self.pending.push((self.now + self.ops[op].left, End::Cells, op));
+        self.load_ahead(op);
+        if !self.host_reads(self.die(op)).is_empty() {
+            self.suspend(op);
+        }
+    }
+
+    fn cells_end(&mut self, op: usize) {
+        let die = self.die(op);
+        self.totals.die_busy[die as usize] += self.now - self.ops[op].cells_from;
+        if !self.is_read(op) {
+            self.complete(op);
+            match self.on_die(die, &[Stage::Loaded])[..] {
+                [loaded] => self.begin_cells(loaded),
+                _ => self.hand_over(die),
+            }
+        } else if !self.t.cache_read {
+            self.ops[op].stage = Stage::Out;
+            self.ask_bus(op);
+        } else if self.in_register(die).is_some() {
+            self.ops[op].stage = Stage::Sensed;
+        } else {
+            self.leave(op);
+        }
+    }
+
+    /// A sensed page moves to the register; the die takes its next operation, and the page asks for the channel.
+    fn leave(&mut self, op: usize) {
+        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
+        self.hand_over(self.die(op));
+        self.ask_bus(op);
+    }
+
+    /// Cache program: while `current` is programmed, the next page comes to the register.
+    fn load_ahead(&mut self, current: usize) {
+        let die = self.die(current);
+        let programming = self.is_program(current) && self.ops[current].stage == Stage::Cells;
+        let free = self.in_register(die).is_none() && self.suspended(die).is_none();
+        if !self.t.cache_program || !programming || !free {
+            return;
+        }
+        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else { return };
+        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Load, true);
+        self.release();
+        self.ask_bus(op);
+    }
+
+    fn suspend(&mut self, op: usize) {
+        let (die, s) = (self.die(op), self.t.suspend);
+        let may = if self.is_program(op) { s.program } else { s.erase && !self.is_read(op) };
+        let elapsed = self.now - self.ops[op].cells_from;
+        if !may
+            || self.ops[op].stage != Stage::Cells
+            || self.ops[op].suspended >= s.max.into()
+            || self.in_register(die).is_some()
+            || self.suspended(die).is_some()
+            || self.ops[op].left - elapsed <= s.latency.0
+        {
+            return;
+        }
+        self.pending.retain(|&(_, end, i)| (end, i) != (End::Cells, op));
+        self.totals.die_busy[die as usize] += elapsed;
+        self.totals.suspends += 1;
+        self.ops[op].suspended += 1;
+        self.ops[op].left -= elapsed;
+        self.ops[op].stage = Stage::Stopping;
+        self.pending.push((self.now + s.latency.0, End::Stop, op));
+    }
+}
+
+/// The time of `bytes` at a rate in whole bytes a picosecond, rounded up.
+fn ps(bytes: u32, bytes_per_s: u64) -> u64 {
+    if bytes_per_s == 0 { 0 } else { u64::from(bytes).div_ceil(bytes_per_s / 1_000_000_000_000) }
+}

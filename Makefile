@@ -34,12 +34,12 @@ $(TRACE): | $(STAMP)
 	$(VENV)/bin/flashatlas trace fetch cloudphysics --to $(dir $@)
 
 demo: $(STAMP) $(TRACE) ## the main job on a real trace, with a report in out/demo/report.html
-	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill \
+	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
 	  --case "cost-benefit:ftl.victim=cost-benefit" \
-	  --case "hot-cold:ftl.victim=cost-benefit ftl.classifier=dac ftl.streams=2" \
-	  --case "no cache:cache.mode=write-through" \
+	  --case "4 streams:ftl.classifier=dac ftl.streams=4 ftl.low_water=4" \
+	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
 	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
 
 test: test-rust test-python ## all tests, and the README's commands with their output

@@ -107,6 +107,7 @@ def run(
         InputError: Bad input of any kind; nothing was run.
         DriveError: The drive could not go on, for example for lack of space.
         InternalError: A broken invariant.
+
     """
     name, toml = _drive(drive)
     spec = {
@@ -145,6 +146,7 @@ def compare(
         jobs: Runs at once; one for each core by default.
         progress: Called with the number of the case, phase, requests and share done.
         common: Arguments of :func:`run` that all share. A case's ``set`` is added to the common one.
+
     """
     cases = list(cases)
     for case in cases:  # a mistake in the last case should not cost the time of the first

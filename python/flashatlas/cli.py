@@ -38,16 +38,22 @@ out = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
 err = Console(stderr=True)
 
 Drive = Annotated[str, typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file.")]
-Set = Annotated[list[str], typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")]
+Set = Annotated[
+    list[str], typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+]
 Trace = Annotated[Path | None, typer.Option("--trace", "-t", help="Trace to replay, plain or gz, bz2, xz, zst.")]
 Workload = Annotated[
     str | None,
     typer.Option("--workload", "-w", help="Generated workload instead: `uniform:requests=100000,size=4KiB,read=0.5`."),
 ]
-Format = Annotated[str | None, typer.Option("--format", help="Format of the trace; recognised by content if not given.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Format of the trace; recognised by content if not given.")
+]
 Mode = Annotated[
     str | None,
-    typer.Option("--mode", help="`asap` (as many in flight as the drive takes), `closed`, `open` (trace times), `untimed`."),
+    typer.Option(
+        "--mode", help="`asap` (as many in flight as the drive takes), `closed`, `open` (trace times), `untimed`."
+    ),
 ]
 Depth = Annotated[int | None, typer.Option("--depth", min=1, help="Commands in flight; selects closed mode.")]
 Speed = Annotated[float, typer.Option("--speed", help="Divide the times of the trace by this, in open mode.")]
@@ -57,16 +63,20 @@ Precondition = Annotated[
 Fit = Annotated[
     str,
     typer.Option(
-        "--fit", help="Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched 1 MiB extents)."
+        "--fit",
+        help="Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched 1 MiB extents).",
     ),
 ]
 Warmup = Annotated[int, typer.Option("--warmup", min=0, help="Requests at the start that are not measured.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="End after this many requests.")]
-SkipBad = Annotated[int, typer.Option("--skip-bad", min=0, help="Bad records to skip and count before one is an error.")]
+SkipBad = Annotated[
+    int, typer.Option("--skip-bad", min=0, help="Bad records to skip and count before one is an error.")
+]
 Shift = Annotated[int, typer.Option("--shift", help="Sectors added to every address (CloudPhysics traces: -7).")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write the record as JSON; `-`: to standard output, nothing else.")
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write the record as JSON; `-`: to standard output, nothing else."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
@@ -162,7 +172,9 @@ def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str
         for text in case:
             label, colon, settings = text.partition(":")
             if not colon:
-                raise InputError(f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the colon is fine)")
+                raise InputError(
+                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the colon is fine)"
+                )
             cases.append({"label": label.strip(), "set": shlex.split(settings)})
         combined = [{**c, "drive": d} for d in drives for c in cases]
         for one in combined if len(drives) > 1 else []:
@@ -187,10 +199,12 @@ def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str
 def compare(
     drive: Annotated[list[str], typer.Option("--drive", "-d", help="Preset or TOML file; may be repeated.")] = ["tiny"],  # noqa: B006
     vary: Annotated[
-        list[str], typer.Option("--vary", metavar="KEY=A,B,…", help="Run every value of a key; repeated: every combination.")
+        list[str],
+        typer.Option("--vary", metavar="KEY=A,B,…", help="Run every value of a key; repeated: every combination."),
     ] = [],  # noqa: B006
     case: Annotated[
-        list[str], typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated.")
+        list[str],
+        typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated."),
     ] = [],  # noqa: B006
     set: Set = [],  # noqa: B006
     trace: Trace = None,
@@ -206,9 +220,13 @@ def compare(
     skip_bad: SkipBad = 0,
     shift: Shift = 0,
     seed: Seed = 1,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one for each core by default.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one for each core by default.")
+    ] = None,
     json_: Json = None,
-    out_: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for compare.json and report.html.")] = None,
+    out_: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for compare.json and report.html.")
+    ] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the report.")] = "FlashAtlas comparison",
     quiet: Quiet = False,
 ) -> None:
@@ -237,7 +255,9 @@ def compare(
             shift=shift,
             seed=seed,
         )
-    text = json.dumps({"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2)
+    text = json.dumps(
+        {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
+    )
     if out_:
         write_whole(out_ / "compare.json", text + "\n")
         write_report(out_ / "report.html", title, results, shlex.join(["flashatlas", *sys.argv[1:]]))
@@ -261,19 +281,27 @@ def trace_info(
 ) -> None:
     """Read a whole trace and sum it up."""
     with Bars([path.name], enabled=not quiet) as bars:
-        info = api.trace_info(path, format=format, skip_bad=skip_bad, shift=shift, progress=lambda *at: bars.update(0, *at))
+        info = api.trace_info(
+            path, format=format, skip_bad=skip_bad, shift=shift, progress=lambda *at: bars.update(0, *at)
+        )
     _write_json(json_, json.dumps(info, indent=2))
     if json_ == "-":
         return
     missing = "" if info["timed"] else "  (carries no times: open loop is not possible)"
     lines = [
         ("format", info["format"] + missing),
-        ("requests", f"{info['requests']:,} in {info['duration_s']:,.1f} s" if info["timed"] else f"{info['requests']:,}"),
+        (
+            "requests",
+            f"{info['requests']:,} in {info['duration_s']:,.1f} s" if info["timed"] else f"{info['requests']:,}",
+        ),
         ("reads", f"{info['reads']:,} ({tables.percent(info['read_share'])}), {tables.size(info['read_bytes'])}"),
         ("writes", f"{info['writes']:,}, {tables.size(info['written_bytes'])}"),
         ("trims, flushes", f"{info['trims']:,}, {info['flushes']:,}"),
         ("mean size", tables.size(info["mean_bytes"])),
-        ("footprint", f"{tables.size(info['footprint_bytes'])} of 4 KiB pages, up to {tables.size(info['highest_bytes'])}"),
+        (
+            "footprint",
+            f"{tables.size(info['footprint_bytes'])} of 4 KiB pages, up to {tables.size(info['highest_bytes'])}",
+        ),
         ("overwrites", f"{info['overwrite_ratio']:.2f} page writes for each distinct page written"),
         ("sequential", tables.percent(info["sequential_share"])),
         ("unaligned to 4 KiB", tables.percent(info["unaligned_share"])),
@@ -304,7 +332,14 @@ def drives(
     known = api.registries()["drives"]
     if name is None:
         rows = [
-            (d["name"], tables.size(d["capacity_bytes"]), tables.size(d["unit_bytes"]), str(d["dies"]), tables.percent(d["over_provisioning"]), d["summary"])
+            (
+                d["name"],
+                tables.size(d["capacity_bytes"]),
+                tables.size(d["unit_bytes"]),
+                str(d["dies"]),
+                tables.percent(d["over_provisioning"]),
+                d["summary"],
+            )
             for d in known
         ]
         out.print(tables.listing(["drive", "capacity", "unit", "dies", "spare", ""], rows))
@@ -317,11 +352,18 @@ def drives(
 
 @app.command()
 def schemes(
-    parameters: Annotated[bool, typer.Option("--parameters", "-p", help="Show every parameter, with range and default.")] = False,
+    parameters: Annotated[
+        bool, typer.Option("--parameters", "-p", help="Show every parameter, with range and default.")
+    ] = False,
 ) -> None:
     """List mapping schemes, map stores, victim policies and classifiers."""
     known = api.registries()
-    kinds = (("schemes", "ftl.scheme"), ("maps", "map.store"), ("victims", "ftl.victim"), ("classifiers", "ftl.classifier"))
+    kinds = (
+        ("schemes", "ftl.scheme"),
+        ("maps", "map.store"),
+        ("victims", "ftl.victim"),
+        ("classifiers", "ftl.classifier"),
+    )
     for kind, key in kinds:
         out.print(tables.listing([key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]))
         out.print()
@@ -339,7 +381,12 @@ def schemes(
 def formats() -> None:
     """List trace formats and workload generators."""
     known = api.registries()
-    out.print(tables.listing(["format", "times", "", "what the reader does"], [(f["name"], f["times"], f["summary"], f["quirks"]) for f in known["formats"]]))
+    out.print(
+        tables.listing(
+            ["format", "times", "", "what the reader does"],
+            [(f["name"], f["times"], f["summary"], f["quirks"]) for f in known["formats"]],
+        )
+    )
     out.print()
     for generator in known["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
@@ -350,7 +397,9 @@ def formats() -> None:
 @reproduce_app.command("theory")
 def reproduce_theory(
     blocks: Annotated[int, typer.Option("--blocks", min=16, help="Blocks of the simulated drives.")] = 2000,
-    drive_writes: Annotated[int, typer.Option("--drive-writes", min=2, help="Writes of the whole drive; the second half is measured.")] = 20,
+    drive_writes: Annotated[
+        int, typer.Option("--drive-writes", min=2, help="Writes of the whole drive; the second half is measured.")
+    ] = 20,
     rho: Annotated[list[float], typer.Option("--rho", help="Utilisations.")] = [0.7, 0.8, 0.9],  # noqa: B006
     b: Annotated[list[int], typer.Option("--b", help="Pages of a block.")] = [32, 64, 128],  # noqa: B006
     policy: Annotated[list[str], typer.Option("--policy", help="Policies; all by default.")] = [],  # noqa: B006
@@ -368,13 +417,18 @@ def reproduce_theory(
         raise InputError("--rho: a utilisation lies between 0 and 1")
     labels = [f"{p} ρ={r} b={n}" for p in chosen for r in rho for n in b]
     with Bars(labels, enabled=not quiet) as bars:
-        points = reproduce.theory(rho, b, chosen, blocks=blocks, drive_writes=drive_writes, jobs=jobs, progress=bars.update)
+        points = reproduce.theory(
+            rho, b, chosen, blocks=blocks, drive_writes=drive_writes, jobs=jobs, progress=bars.update
+        )
     rows = [
-        (p.policy, f"{p.rho:g}", str(p.b), f"{p.theory:.4f}", f"{p.simulated:.4f}", f"{100 * p.error:+.2f} %") for p in points
+        (p.policy, f"{p.rho:g}", str(p.b), f"{p.theory:.4f}", f"{p.simulated:.4f}", f"{100 * p.error:+.2f} %")
+        for p in points
     ]
     out.print(tables.listing(["policy", "ρ", "b", "theory", "simulated", "error"], rows))
     worst = max(points, key=lambda p: abs(p.error))
-    out.print(f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = {worst.b})", highlight=False)
+    out.print(
+        f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = {worst.b})", highlight=False
+    )
 
 
 def main() -> None:
@@ -388,7 +442,10 @@ def main() -> None:
     except DriveError as error:
         _die(str(error), EXIT_DRIVE)
     except FlashAtlasError as error:
-        _die(f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with the command above.", EXIT_INTERNAL)
+        _die(
+            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with the command above.",
+            EXIT_INTERNAL,
+        )
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_INTERNAL)

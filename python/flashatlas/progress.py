@@ -37,7 +37,9 @@ class Bars:
         self._shares[run] = share if phase == "run" and share is not None else self._shares[run]
         if self._together:
             done = sum(self._shares)
-            self._progress.update(self._tasks[0], completed=done / len(self._shares), note=f"{done:.1f} of {len(self._shares)}")
+            self._progress.update(
+                self._tasks[0], completed=done / len(self._shares), note=f"{done:.1f} of {len(self._shares)}"
+            )
             return
         task = self._progress.tasks[run]
         rate = f", {requests / task.elapsed:,.0f}/s" if task.elapsed and phase == "run" else ""

@@ -77,7 +77,9 @@ def _name(result: Result) -> str:
 
 def _introduction(results: Sequence[Result], command: str) -> str:
     traces = sorted({result.record["trace"]["path"] for result in results})
-    checked = sum(result.record["oracle"]["units_checked"] + result.record["oracle"]["units_swept"] for result in results)
+    checked = sum(
+        result.record["oracle"]["units_checked"] + result.record["oracle"]["units_swept"] for result in results
+    )
     wrong = sum(result.violations for result in results)
     verdict = "none was wrong" if wrong == 0 else f"<strong>{wrong:,} were wrong</strong>"
     return (
@@ -133,7 +135,9 @@ def _latencies(results: Sequence[Result]) -> str:
             continue
         rows = []
         for result in timed:
-            cells = "".join(f"<td>{duration(result.latency[op][key])}</td>" for key in ("mean", *(k for k, _ in PERCENTILES)))
+            cells = "".join(
+                f"<td>{duration(result.latency[op][key])}</td>" for key in ("mean", *(k for k, _ in PERCENTILES))
+            )
             rows.append(f"<tr><th scope='row'>{_e(_name(result))}</th>{cells}</tr>")
         tables.append(f"<h3>{op.capitalize()}</h3>" + _table(["", "mean", *(p for _, p in PERCENTILES)], rows))
     return "".join(tables) or "<p>The runs were untimed.</p>"
@@ -146,7 +150,9 @@ def _configurations(results: Sequence[Result]) -> str:
     for result in results:
         record = result.record
         own = {k: v for k, v in record["config"]["params"].items() if k not in same}
-        listed = "".join(f"<li><code>{_e(k)} = {_e(v)}</code></li>" for k, v in own.items()) or "<li>nothing differs</li>"
+        listed = (
+            "".join(f"<li><code>{_e(k)} = {_e(v)}</code></li>" for k, v in own.items()) or "<li>nothing differs</li>"
+        )
         notes = "".join(f"<li>{_e(note)}</li>" for note in record["approximations"])
         blocks.append(
             f"<h3>{_e(_name(result))}</h3><p>Drive {_e(record['config']['drive'])}, configuration "
@@ -154,4 +160,7 @@ def _configurations(results: Sequence[Result]) -> str:
             f"<p>Approximations:</p><ul>{notes}</ul>"
         )
     common = "".join(f"<li><code>{_e(k)} = {_e(v)}</code></li>" for k, v in same.items())
-    return "".join(blocks) + f"<details><summary>Parameters that all share ({len(same)})</summary><ul>{common}</ul></details>"
+    return (
+        "".join(blocks)
+        + f"<details><summary>Parameters that all share ({len(same)})</summary><ul>{common}</ul></details>"
+    )

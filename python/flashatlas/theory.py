@@ -87,13 +87,18 @@ MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
 """For each victim policy its model, and the settings that simulate it."""
 
 
-def simulation(rho: float, b: int, settings: list[str], *, blocks: int = 2000, drive_writes: int = 20) -> dict[str, object]:
+def simulation(
+    rho: float, b: int, settings: list[str], *, blocks: int = 2000, drive_writes: int = 20
+) -> dict[str, object]:
     """Arguments of :func:`flashatlas.run` that simulate what the models describe; the second half is measured.
 
     One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no time.
     """
     pages = int(rho * blocks * b)
-    shape = [f"drive.{key}" for key in (f"blocks={blocks + 1}", f"pages={b}", "channels=1", "ways=1", f"logical_pages={pages}")]
+    shape = [
+        f"drive.{key}"
+        for key in (f"blocks={blocks + 1}", f"pages={b}", "channels=1", "ways=1", f"logical_pages={pages}")
+    ]
     return {
         "drive": "tiny",
         "set": [*shape, "ftl.gc_mode=single", "cache.mode=write-through", *settings],

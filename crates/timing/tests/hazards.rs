@@ -248,6 +248,21 @@ fn commands_complete_in_order_each_with_its_tag_and_time() {
 }
 
 #[test]
+fn a_command_that_is_complete_at_once_is_an_event() {
+    let mut engine = Engine::new(&board(1, 1), times());
+    let mut plan = Plan::default();
+    plan.push(OpKind::Delay(Dur(100)), Class::Idle, &[]);
+    plan.push(OpKind::Complete(Tag(1)), Class::HostRead, &[]);
+    engine.issue(Ps(5), &plan);
+    // whoever waits for the command goes from event to event: it must not pass the command for the delay, until 105
+    assert_eq!(engine.next_event(), Some(Ps(5)));
+    let mut out = Vec::new();
+    engine.advance(Ps(5), &mut out);
+    assert_eq!(out.iter().map(|f| (f.tag, f.at)).collect::<Vec<_>>(), [(Tag(1), Ps(5))]);
+    assert_eq!(engine.next_event(), Some(Ps(105)));
+}
+
+#[test]
 fn operations_that_were_never_issued_hold_nothing_back() {
     let mut player = Player::new(&board(1, 1), times());
     let first = player.op(read(0, 0, 100), Class::HostRead, &[]);
@@ -306,6 +321,15 @@ fn nothing_is_issued_in_the_past() {
     let mut player = Player::new(&board(1, 1), times());
     player.advance(Ps(100));
     player.engine.issue(Ps(99), &player.plan);
+}
+
+#[test]
+#[should_panic(expected = "not handled")]
+fn nothing_is_issued_over_events_that_were_not_handled() {
+    let mut player = Player::new(&board(1, 1), times());
+    player.op(OpKind::Delay(Dur(10)), Class::Gc, &[]);
+    player.issue(0);
+    player.engine.issue(Ps(11), &player.plan);
 }
 
 #[test]

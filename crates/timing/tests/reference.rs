@@ -79,7 +79,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
             // programs and erases that call themselves host reads are not a thing that a drive issues
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
             let class = Class::ALL[(lowest + rng.below(5 - lowest)) as usize];
-            let after = (0..rng.below(3)).filter_map(|_| (i > 0).then(|| rng.below(i) as usize)).collect();
+            let after = if i == 0 { Vec::new() } else { (0..rng.below(3)).map(|_| rng.below(i) as usize).collect() };
             Step { at, kind, class, after }
         })
         .collect()

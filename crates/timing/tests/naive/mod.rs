@@ -18,6 +18,8 @@
 //! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not while the register is
 //!    taken, and only if more time is left than the latency. Host reads, and nothing else, go before the operation resumes.
 
+mod dies;
+
 use flashatlas_timing::Times;
 use flashatlas_types::{Class, OpKind};
 
@@ -348,145 +350,6 @@ impl Naive<'_> {
                 self.hand_over(die);
             }
         }
-    }
-
-    // ---- dies
-
-    /// The operation that has the cells, from its command on and, without the register, until its data has left.
-    fn in_cells(&self, die: u32) -> Option<usize> {
-        use Stage::{Cells, Command, Load, Out, Sensed};
-        self.on_die(die, &[Command, Load, Cells, Sensed, Out]).into_iter().find(|&i| !self.ops[i].in_register)
-    }
-
-    fn in_register(&self, die: u32) -> Option<usize> {
-        self.on_die(die, AT_WORK).into_iter().find(|&i| self.ops[i].in_register)
-    }
-
-    fn suspended(&self, die: u32) -> Option<usize> {
-        self.on_die(die, &[Stage::Stopping, Stage::Resting]).pop()
-    }
-
-    fn queued(&self, die: u32) -> Vec<usize> {
-        self.on_die(die, &[Stage::Queued])
-    }
-
-    fn host_reads(&self, die: u32) -> Vec<usize> {
-        self.queued(die).into_iter().filter(|&i| self.is_host_read(i)).collect()
-    }
-
-    fn arrive_at_die(&mut self, op: usize) {
-        self.arrivals += 1;
-        (self.ops[op].stage, self.ops[op].arrival) = (Stage::Queued, self.arrivals);
-        let die = self.die(op);
-        match self.in_cells(die) {
-            None => self.hand_over(die),
-            Some(other) if self.is_host_read(op) => self.suspend(other),
-            Some(other) => self.load_ahead(other),
-        }
-    }
-
-    /// The die takes its next operation, if it is free for one.
-    fn hand_over(&mut self, die: u32) {
-        if self.in_cells(die).is_some() {
-            return;
-        }
-        let next = match (self.suspended(die), self.in_register(die)) {
-            (Some(op), _) if self.ops[op].stage == Stage::Stopping => None,
-            (Some(op), register) => match self.first(self.host_reads(die)) {
-                None if register.is_none() => {
-                    self.ops[op].left += self.t.suspend.resume.0;
-                    return self.run_cells(op);
-                }
-                read => read,
-            },
-            (None, Some(held)) => self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held)),
-            (None, None) => self.first(self.queued(die)),
-        };
-        let Some(op) = next else { return };
-        self.ops[op].stage = if self.is_program(op) { Stage::Load } else { Stage::Command };
-        self.release();
-        self.ask_bus(op);
-    }
-
-    fn begin_cells(&mut self, op: usize) {
-        self.ops[op].in_register = false;
-        self.ops[op].left = match self.steps[op].kind {
-            OpKind::Read { level, .. } => self.t.read[level as usize].0,
-            OpKind::Program { level, .. } => self.t.program[level as usize].0,
-            _ => self.t.erase.0,
-        };
-        self.run_cells(op);
-    }
-
-    fn run_cells(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].cells_from) = (Stage::Cells, self.now);
-        self.pending.push((self.now + self.ops[op].left, End::Cells, op));
-        self.load_ahead(op);
-        if !self.host_reads(self.die(op)).is_empty() {
-            self.suspend(op);
-        }
-    }
-
-    fn cells_end(&mut self, op: usize) {
-        let die = self.die(op);
-        self.totals.die_busy[die as usize] += self.now - self.ops[op].cells_from;
-        if !self.is_read(op) {
-            self.complete(op);
-            match self.on_die(die, &[Stage::Loaded])[..] {
-                [loaded] => self.begin_cells(loaded),
-                _ => self.hand_over(die),
-            }
-        } else if !self.t.cache_read {
-            self.ops[op].stage = Stage::Out;
-            self.ask_bus(op);
-        } else if self.in_register(die).is_some() {
-            self.ops[op].stage = Stage::Sensed;
-        } else {
-            self.leave(op);
-        }
-    }
-
-    /// A sensed page moves to the register; the die takes its next operation, and the page asks for the channel.
-    fn leave(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
-        self.hand_over(self.die(op));
-        self.ask_bus(op);
-    }
-
-    /// Cache program: while `current` is programmed, the next page comes to the register.
-    fn load_ahead(&mut self, current: usize) {
-        let die = self.die(current);
-        let programming = self.is_program(current) && self.ops[current].stage == Stage::Cells;
-        let free = self.in_register(die).is_none() && self.suspended(die).is_none();
-        if !self.t.cache_program || !programming || !free {
-            return;
-        }
-        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else { return };
-        (self.ops[op].stage, self.ops[op].in_register) = (Stage::Load, true);
-        self.release();
-        self.ask_bus(op);
-    }
-
-    fn suspend(&mut self, op: usize) {
-        let (die, s) = (self.die(op), self.t.suspend);
-        let may = if self.is_program(op) { s.program } else { s.erase && !self.is_read(op) };
-        let elapsed = self.now - self.ops[op].cells_from;
-        if !may
-            || self.ops[op].stage != Stage::Cells
-            || self.ops[op].suspended >= s.max.into()
-            || self.in_register(die).is_some()
-            || self.suspended(die).is_some()
-            || self.ops[op].left - elapsed <= s.latency.0
-        {
-            return;
-        }
-        self.pending.retain(|&(_, end, i)| (end, i) != (End::Cells, op));
-        self.totals.die_busy[die as usize] += elapsed;
-        self.totals.suspends += 1;
-        self.ops[op].suspended += 1;
-        self.ops[op].left -= elapsed;
-        self.ops[op].stage = Stage::Stopping;
-        self.pending.push((self.now + s.latency.0, End::Stop, op));
     }
 }
 

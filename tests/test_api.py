@@ -1,0 +1,82 @@
+"""The Python interface."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import flashatlas
+import pytest
+
+WORKLOAD = "hotcold:requests=3000,size=2KiB,read=0.3"
+
+
+def test_a_result_has_its_most_wanted_parts():
+    result = flashatlas.run(
+        "tiny", workload=WORKLOAD, precondition="fill", set={"ftl.victim": "cost-benefit"}, label="x"
+    )
+    assert result.violations == 0
+    assert result.waf == result.record["waf"] > 0
+    assert result.waf == pytest.approx(sum(result.record["waf_parts"].values()))
+    assert result.latency["read"]["p50"] <= result.latency["read"]["p99"] <= result.latency["read"]["max"]
+    assert result.iops == result.record["iops"]
+    assert json.loads(result.to_json()) == result.record
+    assert repr(result).startswith("<Result x: WAF ")
+
+
+def test_settings_may_be_a_mapping_or_a_list():
+    as_list = flashatlas.run(workload=WORKLOAD, set=["ftl.wear_static=true", "ftl.low_water=3"])
+    as_mapping = flashatlas.run(workload=WORKLOAD, set={"ftl.wear_static": True, "ftl.low_water": 3})
+    assert as_list.record["config_hash"] == as_mapping.record["config_hash"]
+
+
+def test_compare_keeps_the_order_and_checks_every_case_first():
+    cases = [{"label": v, "set": {"ftl.victim": v}} for v in ("random", "greedy", "fifo")]
+    results = flashatlas.compare(cases, workload=WORKLOAD, precondition="fill", jobs=3)
+    assert [r.record["config"]["params"]["ftl.victim"] for r in results] == ["random", "greedy", "fifo"]
+    begin = time.monotonic()
+    with pytest.raises(flashatlas.InputError, match="gredy"):
+        flashatlas.compare([*cases, {"set": {"ftl.victim": "gredy"}}], workload="uniform:requests=100000000")
+    assert time.monotonic() - begin < 5, "the mistake was found before the long runs began"
+
+
+def test_errors_are_of_their_kind():
+    with pytest.raises(flashatlas.InputError):
+        flashatlas.run("nodrive", workload=WORKLOAD)
+    with pytest.raises(flashatlas.DriveError):
+        flashatlas.run(workload="uniform:requests=100000,size=2KiB", precondition="fill", set={"nand.endurance": 1})
+    assert issubclass(flashatlas.InputError, flashatlas.FlashAtlasError)
+
+
+def test_progress_is_reported_and_can_stop_a_run():
+    seen = []
+
+    def progress(phase, requests, share):
+        seen.append((phase, requests, share))
+        if phase == "run" and requests > 10_000:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        flashatlas.run(workload="uniform:requests=1000000000,size=2KiB", progress=progress)
+    assert any(share is not None and 0 < share < 1 for phase, _, share in seen if phase == "run")
+
+
+def test_other_threads_run_meanwhile():
+    ticks = 0
+    running = threading.Event()
+
+    def tick():
+        nonlocal ticks
+        while not running.is_set():
+            ticks += 1
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begin = time.monotonic()
+    flashatlas.run(workload="uniform:requests=300000,size=2KiB", precondition="fill")
+    elapsed = time.monotonic() - begin
+    running.set()
+    thread.join()
+    assert ticks > elapsed / 0.005 / 10, f"{ticks} ticks in {elapsed:.2f} s"

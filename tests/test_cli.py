@@ -1,0 +1,186 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondition", "fill")
+
+
+def test_json_to_standard_output_is_the_record_and_nothing_else(cli):
+    done = cli("run", *WORKLOAD, "--json", "-")
+    record = json.loads(done.stdout)
+    assert done.returncode == 0 and done.stderr == ""
+    assert record["schema"] == "flashatlas.run/1"
+    assert record["oracle"]["violations"] == 0 and record["oracle"]["units_checked"] > 0
+    assert record["host"]["reads"] + record["host"]["writes"] == 500
+
+
+def test_two_runs_differ_in_wall_clock_keys_only(cli):
+    records = [json.loads(cli("run", *WORKLOAD, "--seed", "5", "--json", "-").stdout) for _ in range(2)]
+    for record in records:
+        assert record.pop("wall_s") > 0 and record.pop("requests_per_wall_s") > 0
+    assert json.dumps(records[0]) == json.dumps(records[1])
+
+
+def test_out_holds_the_record(cli, tmp_path):
+    done = cli("run", *WORKLOAD, "--out", "results")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "results/run.json").read_text())["trace"]["requests"] == 500
+    assert [p.name for p in (tmp_path / "results").iterdir()] == ["run.json"]
+
+
+def test_compare_writes_a_report_that_names_every_run(cli, tmp_path):
+    done = cli("compare", "--vary", "ftl.victim=greedy,fifo", "--vary", "drive.ways=1,2", *WORKLOAD, "--out", "r")
+    assert done.returncode == 0, done.stderr
+    labels = ["greedy 1", "greedy 2", "fifo 1", "fifo 2"]
+    report = (tmp_path / "r/report.html").read_text()
+    runs = json.loads((tmp_path / "r/compare.json").read_text())["runs"]
+    assert [run["label"] for run in runs] == labels
+    assert [run["config"]["params"]["drive.ways"] for run in runs] == [1, 2, 1, 2]
+    assert all(label in report and label in done.stdout for label in labels)
+    assert "<script" not in report and "http" not in report.replace("http-equiv", ""), "offline and without script"
+    assert f"{runs[0]['waf']:.3f}" in report
+
+
+def test_compare_takes_several_drives_and_cases(cli):
+    done = cli(
+        "compare",
+        "-d",
+        "tiny",
+        "-d",
+        "tlc-small",
+        "--case",
+        "plain:",
+        "--case",
+        "fifo:ftl.victim=fifo",
+        *WORKLOAD,
+        "--json",
+        "-",
+    )
+    runs = json.loads(done.stdout)["runs"]
+    assert [run["label"] for run in runs] == ["tiny plain", "tiny fifo", "tlc-small plain", "tlc-small fifo"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--drive", "tniy"], "drive `tniy` is not known; did you mean `tiny`?"),
+        (["--set", "ftl.scheme=pgae"], "did you mean `page`?"),
+        (["--set", "ftl.victm=greedy"], "ftl.victm: no such key; did you mean `ftl.victim`?"),
+        (["--set", "ftl.victim"], "expected key=value"),
+        (["--set", "drive.over_provisioning=0.00001"], "do not fit"),
+        (["--set", "drive.planes=0"], "drive.planes: 0 is out of range"),
+        (["--set", "drive.spare_bytes=16"], "its OOB record needs"),
+        (["--set", "drive.frame_planes=3"], "does not divide"),
+        (["--set", "timing.t_read=25"], "has no unit"),
+        (["--set", "timing.priority=gc"], "does not name each class once"),
+        (["--set", "ftl.scheme=block", "--set", "map.unit=512"], "the unit must be the whole frame"),
+        (["--workload", "unifrom:requests=10"], "did you mean `uniform`?"),
+        (["--workload", "uniform:size=3"], "size"),
+        (["--fit", "squeeze"], "fit `squeeze` is not known (allowed: error, wrap, compact)"),
+        (["--mode", "close"], "mode `close` is not known"),
+        (["--precondition", "full"], "allowed: none, fill, trace:FILE"),
+        (["--precondition", "trace:none.csv"], "none.csv: No such file"),
+        (["--drive", "missing.toml"], "missing.toml: No such file"),
+    ],
+)
+def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
+    base = [] if "--workload" in arguments else ["--workload", "uniform:requests=10,size=2KiB"]
+    done = cli("run", *base, *arguments, "--out", "results")
+    assert done.returncode == 2
+    assert expected in " ".join(done.stderr.split())
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr and "panicked" not in done.stderr
+    assert len(done.stderr) < 2000 and done.stdout == ""
+    assert not (tmp_path / "results").exists(), "no half-written output"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"1,host,0,Write,4096,4096,0\n1,host,0,Wriet,4096,4096,0\n", "bad:2:10: "),
+        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,-4096,4096,0\n", "bad:2:16: "),
+        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,99999999999999999999,4096,0\n", "bad:2:16: "),
+        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,4096,0,0\n", "bad:2:21: "),
+        (b"", "empty"),
+        (b"what is this\n", "no trace format recognises"),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x01", "bad:"),
+    ],
+)
+def test_a_bad_trace_names_the_place(cli, tmp_path, content, expected):
+    (tmp_path / "bad").write_bytes(content)
+    done = cli("run", "--trace", "bad", "--out", "results")
+    assert done.returncode == 2 and expected in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "results").exists()
+
+
+def test_bad_records_can_be_skipped_and_are_counted(cli, tmp_path, trace):
+    lines = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join([*lines[:2], "garbage\n", *lines[2:], "more garbage\n"]))
+    assert cli("run", "--trace", str(trace), "--skip-bad", "1").returncode == 2
+    record = json.loads(cli("run", "--trace", str(trace), "--skip-bad", "2", "--json", "-").stdout)
+    assert (record["trace"]["requests"], record["trace"]["skipped_bad"]) == (4, 2)
+
+
+def test_a_trace_without_writes_has_no_write_amplification(cli, tmp_path):
+    (tmp_path / "reads.csv").write_text("1,host,0,Read,4096,4096,0\n" * 3)
+    record = json.loads(cli("run", "--trace", "reads.csv", "--json", "-").stdout)
+    assert "waf" not in record and "write" not in record["latency_ns"]
+    assert record["host"]["unmapped_reads"] == 6
+    assert cli("run", "--trace", "reads.csv").returncode == 0
+
+
+def test_a_worn_out_drive_ends_with_its_own_exit_code(cli):
+    done = cli(
+        "run", "--set", "nand.endurance=2", "--workload", "uniform:requests=100000,size=2KiB", "--precondition", "fill"
+    )
+    assert done.returncode == 3 and "no space" in done.stderr
+
+
+def test_an_output_folder_that_cannot_be_written(cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = cli("run", *WORKLOAD, "--out", "file/below")
+    assert done.returncode == 2 and "cannot write" in done.stderr
+
+
+def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
+    command = [sys.executable, "-c", "from flashatlas.cli import main; main()", "run", "--out", "results"]
+    command += ["--workload", "uniform:requests=500000000,size=2KiB", "--precondition", "fill"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    assert process.poll() is None, process.communicate()
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 130 and "interrupted" in errors and "Traceback" not in errors
+    assert output == "" and not (tmp_path / "results").exists()
+
+
+def test_trace_info(cli, trace):
+    done = cli("trace", "info", str(trace), "--json", "-")
+    info = json.loads(done.stdout)
+    assert (info["format"], info["requests"], info["writes"], info["written_bytes"]) == ("msr", 4, 4, 16384)
+    assert (info["footprint_bytes"], info["overwrite_ratio"], info["sequential_share"]) == (16384, 1.0, 0.75)
+    assert "4 in" in cli("trace", "info", str(trace)).stdout
+
+
+def test_fetch_knows_what_it_has(cli):
+    done = cli("trace", "fetch", "cloudphysic")
+    assert done.returncode == 2 and "allowed: cloudphysics" in done.stderr
+
+
+def test_listings_show_every_registered_name(cli):
+    registries = json.loads(__import__("flashatlas")._core.registries())
+    drives, schemes, formats = (cli(name).stdout for name in ("drives", "schemes", "formats"))
+    assert all(entry["name"] in drives for entry in registries["drives"])
+    for kind in ("schemes", "maps", "victims", "classifiers"):
+        assert all(entry["name"] in schemes for entry in registries[kind])
+    for kind in ("formats", "generators"):
+        assert all(entry["name"] in formats for entry in registries[kind])
+    assert "source =" in cli("drives", "mast-4gb").stdout

@@ -1,0 +1,84 @@
+"""The README's commands run as written, and print what it shows. A line of dots stands for any lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+TRACE = ROOT / "out/traces/cloudPhysicsIO.vscsi"
+
+
+def sessions() -> list[tuple[str, list[str]]]:
+    """Each command of a console block, with the lines shown after it."""
+    found = []
+    for block in re.findall(r"^```console\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line.rstrip())
+    return found
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether the printed lines are the shown ones, dots standing for any."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(matches(shown[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and shown[0] == printed[0] and matches(shown[1:], printed[1:])
+
+
+def environment() -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "NO_COLOR": "1"}
+
+
+@pytest.mark.parametrize(("command", "shown"), sessions(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_command_prints_what_the_readme_shows(command, shown):
+    if command == "make test":
+        pytest.skip("this is it")
+    if command == "make demo" and not TRACE.exists():
+        pytest.skip("the demo's trace is not here: run `make demo` once")
+    done = subprocess.run(command, shell=True, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    printed = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    assert matches(shown, printed), f"shown:\n{chr(10).join(shown)}\nprinted:\n{done.stdout}"
+
+
+def test_the_python_example_runs():
+    (example,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["CWDP", "WCDP"] and all(float(line[1]) > 0 for line in lines)
+
+
+def test_every_link_leads_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_demo_names_what_is_missing(tmp_path):
+    """Without Rust or Python on the path, make says which, before it starts."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("make", "sh", "bash", "find", "awk", "cc", "python3"):
+        if real := shutil.which(name):
+            (tools / name).symlink_to(real)
+    env = {"PATH": str(tools)}
+    run = {"cwd": ROOT, "env": env, "capture_output": True, "text": True, "check": False}
+    without_rust = subprocess.run(["make", "tools"], **run)
+    assert without_rust.returncode != 0 and "Rust is missing" in without_rust.stdout
+    (tools / "cargo").symlink_to("/bin/true")
+    (tools / "python3").unlink()
+    without_python = subprocess.run(["make", "tools"], **run)
+    assert without_python.returncode != 0 and "Python is missing" in without_python.stdout

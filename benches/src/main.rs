@@ -88,7 +88,8 @@ fn steady_writes(gib: u64, measured: u64) -> (f64, f64) {
     for _ in 0..units {
         let lpn = host.rng.below(units) as u32;
         host.content += 1;
-        let cmd = Cmd::Write { lba: Lba(u64::from(lpn) * 8), sectors: 8, fua: false, content: host.content, data: None };
+        let cmd =
+            Cmd::Write { lba: Lba(u64::from(lpn) * 8), sectors: 8, fua: false, content: host.content, data: None };
         host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut host.reply).unwrap();
         host.expected[lpn as usize] = Stamp::whole(host.content, 0);
     }
@@ -111,7 +112,11 @@ fn writes_and_reads() {
     let (floor, floor_waf) = floor::rate(16 * 1024 * 107 / 100 / 4 + 8, 1024, logical, 6_000_000);
     println!("floor, 16 GiB of 4 KiB units, 7 %     {:>9.0} k writes/s   WAF {floor_waf:.2}", floor / 1e3);
     let (rate, waf) = steady_writes(16, 2_000_000);
-    println!("event engine, the same, steady state  {:>9.0} k writes/s   WAF {waf:.2}   {:.3} of the floor (goal 0.10)", rate / 1e3, rate / floor);
+    println!(
+        "event engine, the same, steady state  {:>9.0} k writes/s   WAF {waf:.2}   {:.3} of the floor (goal 0.10)",
+        rate / 1e3,
+        rate / floor
+    );
     let mut host = Host::filled(drive(16, &[]));
     host.rate(500_000, false, 32);
     let rate = host.rate(4_000_000, false, 32);
@@ -124,7 +129,10 @@ fn linear() {
         let (rate, waf) = steady_writes(gib, 1_000_000);
         let ns = 1e9 / rate;
         first = if first == 0.0 { ns } else { first };
-        println!("steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF {waf:.2}   {:.2} of 1 GiB", ns / first);
+        println!(
+            "steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF {waf:.2}   {:.2} of 1 GiB",
+            ns / first
+        );
     }
 }
 

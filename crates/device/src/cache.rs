@@ -115,14 +115,22 @@ impl WriteCache {
         Some(&mut self.entries[e as usize])
     }
 
-    /// The entry of a page, left in its place.
+    /// The entry of a page, left in its place, to change.
     pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut Entry> {
         let &e = self.index.get(&lpn)?;
         Some(&mut self.entries[e as usize])
     }
 
     /// Add a page that has no entry, in a slot that was taken.
-    pub fn insert(&mut self, lpn: Lpn, stamp: Stamp, base: Stamp, present: u128, bytes: Option<Box<[u8]>>, ready: OpId) {
+    pub fn insert(
+        &mut self,
+        lpn: Lpn,
+        stamp: Stamp,
+        base: Stamp,
+        present: u128,
+        bytes: Option<Box<[u8]>>,
+        ready: OpId,
+    ) {
         let entry = Entry { lpn, stamp, base, present, bytes, ready, newer: NIL, older: NIL };
         let e = match self.vacant.pop() {
             Some(e) => {

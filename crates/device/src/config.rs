@@ -16,15 +16,35 @@ pub const PARAMS: &[ParamDef] = &[
     int("drive.planes", 1, 16, None, "planes in a die"),
     int("drive.blocks", 1, 1 << 20, None, "erase blocks in a plane"),
     int("drive.pages", 1, 1 << 16, None, "pages in an erase block"),
-    ParamDef { key: "drive.page_bytes", kind: ParamKind::Bytes(512, 1 << 20), default: None, doc: "data bytes of a page" },
-    ParamDef { key: "drive.spare_bytes", kind: ParamKind::Bytes(16, 1 << 16), default: None, doc: "spare bytes of a page" },
+    ParamDef {
+        key: "drive.page_bytes",
+        kind: ParamKind::Bytes(512, 1 << 20),
+        default: None,
+        doc: "data bytes of a page",
+    },
+    ParamDef {
+        key: "drive.spare_bytes",
+        kind: ParamKind::Bytes(16, 1 << 16),
+        default: None,
+        doc: "spare bytes of a page",
+    },
     ParamDef { key: "drive.cell", kind: ParamKind::Choice(&["slc", "mlc", "tlc"]), default: None, doc: "bits a cell" },
     int("drive.frame_channels", 1, 64, Some("1"), "channels under one program unit (superpage)"),
     int("drive.frame_ways", 1, 64, Some("1"), "ways under one program unit (superpage)"),
     int("drive.frame_dies", 1, 16, Some("1"), "dies of a package under one program unit (superpage)"),
     int("drive.frame_planes", 1, 16, Some("1"), "planes under one program unit (multi-plane operations)"),
-    text("drive.allocation", "CWDP", "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter changes fastest; 24 orders"),
-    int("drive.logical_pages", 0, u32::MAX as u64 - 64, Some("0"), "mapping units that the drive exports; 0: from drive.over_provisioning"),
+    text(
+        "drive.allocation",
+        "CWDP",
+        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter changes fastest; 24 orders",
+    ),
+    int(
+        "drive.logical_pages",
+        0,
+        u32::MAX as u64 - 64,
+        Some("0"),
+        "mapping units that the drive exports; 0: from drive.over_provisioning",
+    ),
     ParamDef {
         key: "drive.over_provisioning",
         kind: ParamKind::Ratio(0.0, 1000.0),
@@ -38,14 +58,24 @@ pub const PARAMS: &[ParamDef] = &[
         doc: "`write-back`: a write completes when it is in the cache; `write-through`: when it is on flash, and a frame that \
               it does not fill is padded",
     },
-    ParamDef { key: "cache.bytes", kind: ParamKind::Bytes(0, 1 << 40), default: Some("1MiB"), doc: "size of the write cache" },
+    ParamDef {
+        key: "cache.bytes",
+        kind: ParamKind::Bytes(0, 1 << 40),
+        default: Some("1MiB"),
+        doc: "size of the write cache",
+    },
     ParamDef {
         key: "cache.high",
         kind: ParamKind::Ratio(0.0, 1.0),
         default: Some("0.75"),
         doc: "share of the cache above which the least recently written units leave",
     },
-    ParamDef { key: "cache.low", kind: ParamKind::Ratio(0.0, 1.0), default: Some("0.5"), doc: "share at which they stop leaving" },
+    ParamDef {
+        key: "cache.low",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.5"),
+        doc: "share at which they stop leaving",
+    },
     ParamDef {
         key: "host.command_time",
         kind: ParamKind::Time,
@@ -194,7 +224,9 @@ impl DriveConfig {
         if p.int("cache.bytes") < least {
             return Err(ConfigError::new(
                 "cache.bytes",
-                format!("a write-back cache needs at least two frames, {least} bytes; or use cache.mode = write-through"),
+                format!(
+                    "a write-back cache needs at least two frames, {least} bytes; or use cache.mode = write-through"
+                ),
             ));
         }
         if p.ratio("cache.low") > p.ratio("cache.high") {
@@ -239,9 +271,10 @@ fn owner(key: &str, scheme: &str) -> Option<String> {
     if let Some(c) = flashatlas_ftl::classifiers::CLASSIFIERS.iter().find(|c| has(c.params)) {
         return Some(format!("belongs to ftl.classifier = {}, which is not in use", c.name));
     }
-    let other = SCHEMES.iter().filter(|s| s.name != scheme).find(|s| {
-        (s.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == key))
-    })?;
+    let other = SCHEMES
+        .iter()
+        .filter(|s| s.name != scheme)
+        .find(|s| (s.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == key)))?;
     Some(format!("belongs to ftl.scheme = {}; the scheme here is {scheme}", other.name))
 }
 
@@ -258,7 +291,10 @@ mod tests {
     fn mistakes_are_named() {
         assert!(error("tinny", &[]).contains("did you mean `tiny`?"));
         assert!(error("tiny", &["ftl.scheme=pgae"]).contains("did you mean `page`?"));
-        assert!(error("tiny", &["ftl.victm=greedy"]).starts_with("--set: ftl.victm: no such key; did you mean `ftl.victim`?"));
+        assert!(
+            error("tiny", &["ftl.victm=greedy"])
+                .starts_with("--set: ftl.victm: no such key; did you mean `ftl.victim`?")
+        );
         assert!(error("tiny", &["ftl.d=3"]).contains("belongs to ftl.victim = d-choices"));
         assert!(error("tiny", &["ftl.spare_pages=3"]).contains("belongs to ftl.scheme = block"));
         assert!(error("tiny", &["drive.over_provisioning=0.0001"]).contains("do not fit"));

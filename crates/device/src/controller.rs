@@ -7,8 +7,8 @@ use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Part, Rules, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    Cause, Class, ConfigError, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SECTOR_BYTES, Seed, Stamp, Tag,
-    Violation,
+    BlockId, Cause, Class, ConfigError, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ppn, Ps, SECTOR_BYTES,
+    Seed, Stamp, Tag, Violation,
 };
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct Ssd {
     pub(crate) settings: Settings,
     pub(crate) counters: DeviceCounters,
     programmed: Vec<Programmed>,
+    /// The first operation of the current command.
+    command: OpId,
     /// Units on their way from the cache to the FTL, and what brings them; empty between calls.
     run: Vec<Unit>,
     ready: Vec<OpId>,
@@ -93,6 +95,20 @@ impl Piece {
     }
 }
 
+/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the lanes.
+fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> Result<(), ConfigError> {
+    let good = (0..layout.blocks()).filter(|&b| !medium.is_bad(BlockId(b))).count() as u32;
+    if good == layout.blocks() {
+        return Ok(());
+    }
+    let mut left = layout.clone();
+    left.blocks_per_lane = good / layout.lanes;
+    (scheme_by_name(config.params.text("ftl.scheme"))?.fits)(&config.params, &left).map_err(|e| ConfigError {
+        why: format!("{} of {} blocks are factory-bad: {}", layout.blocks() - good, layout.blocks(), e.why),
+        ..e
+    })
+}
+
 /// The pieces of a range of sectors.
 pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
     let (unit, start, end) = (u64::from(unit_sectors), lba.0, lba.0 + u64::from(sectors));
@@ -113,6 +129,7 @@ impl Ssd {
         let layout = Arc::new(config.layout()?);
         let rules = Rules::from_params(p);
         let mut medium = Medium::new(layout.clone(), rules, p.u32("nand.factory_bad"), seed)?;
+        fits_good_blocks(config, &layout, &medium)?;
         let engine = Engine::new(&layout, Times::from_params(p)?);
         let mut plan = Plan::default();
         plan.set_recording(false);
@@ -120,11 +137,13 @@ impl Ssd {
         let mut cx = Cx {
             flash: Flash { medium: &mut medium, plan: &mut plan },
             now: Ps::ZERO,
+            command: OpId::NONE,
             oldest_unfinished: OpId(u64::MAX),
             programmed: &mut programmed,
         };
         let scheme = scheme_by_name(p.text("ftl.scheme"))?;
-        let ftl = (scheme.mount)(p, &mut cx, seed).map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
+        let ftl = (scheme.mount)(p, &mut cx, seed)
+            .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
         let cache = (p.text("cache.mode") == "write-back").then(|| {
             let capacity = (p.int("cache.bytes") / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
@@ -144,6 +163,7 @@ impl Ssd {
             },
             counters: DeviceCounters::default(),
             programmed,
+            command: OpId::NONE,
             run: Vec::new(),
             ready: Vec::new(),
             unflushed: Vec::new(),
@@ -185,6 +205,30 @@ impl Ssd {
         self.engine.statistics()
     }
 
+    /// The operations of the last command, for tests of what waits for what.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether an operation that was issued is complete.
+    pub fn is_complete(&self, op: OpId) -> bool {
+        self.engine.is_complete(op)
+    }
+
+    /// Units in the write cache that are not on flash.
+    pub fn dirty_units(&self) -> u64 {
+        self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
+    }
+
+    /// Let everything that is under way come to its end; no command may be in flight. Returns when that was.
+    pub fn settle_down(&mut self) -> Ps {
+        assert!(self.outstanding == 0, "{} commands are in flight", self.outstanding);
+        while let Some(at) = self.engine.next_event() {
+            self.engine.advance(at, &mut self.finished);
+        }
+        self.engine.now()
+    }
+
     /// What the oldest unfinished operations wait for.
     pub fn explain(&self) -> String {
         self.engine.explain()
@@ -216,7 +260,8 @@ impl Ssd {
     /// When the drive cannot hold them.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
         let units = self.layout.logical_units;
-        let zeros: Option<Arc<[u8]>> = self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
+        let zeros: Option<Arc<[u8]>> =
+            self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
         self.set_instant(true);
         let mut run = Vec::with_capacity(64);
         for start in (0..units).step_by(64) {
@@ -247,15 +292,24 @@ impl Ssd {
     ///
     /// # Errors
     /// When the map points to something that cannot be read, or to another page.
-    pub fn peek(&mut self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
+    pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         if let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
         }
-        let recording = !self.instant;
-        self.plan.set_recording(false);
-        let unit = self.flash_unit(lpn);
-        self.plan.set_recording(recording);
-        unit.map(|(unit, _)| unit)
+        match self.ftl.peek(lpn) {
+            Place::Nowhere => Ok(None),
+            Place::Buffer(unit) => Ok(Some(unit)),
+            Place::Flash(ppn) => self.flash_unit(ppn, lpn).map(Some),
+        }
+    }
+
+    /// What a slot holds, which must be this page.
+    pub(crate) fn flash_unit(&self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
+        let unit = self.medium.unit(ppn)?;
+        if unit.lpn != lpn {
+            return Err(FtlError::WrongPage { at: ppn, expected: lpn, found: unit.lpn });
+        }
+        Ok(unit)
     }
 
     /// Run `work` of the FTL against the medium and the plan.
@@ -264,38 +318,25 @@ impl Ssd {
         now: Ps,
         work: impl FnOnce(&mut dyn Ftl, &mut Cx<'_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
+        // operations of this very plan are not in the engine yet
+        let oldest_unfinished = self.engine.oldest_unfinished().min(self.plan.first_id());
         let mut cx = Cx {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now,
-            oldest_unfinished: self.engine.oldest_unfinished(),
+            command: self.command,
+            oldest_unfinished,
             programmed: &mut self.programmed,
         };
         work(self.ftl.as_mut(), &mut cx)
     }
 
-    /// The unit of a page on flash or in the FTL's buffer, and what its map access was.
-    fn flash_unit(&mut self, lpn: Lpn) -> Result<(Option<Unit>, OpId), FtlError> {
-        let located = self.with_ftl(Ps::ZERO, |ftl, cx| ftl.locate(cx, lpn))?;
-        let unit = match located.place {
-            Place::Nowhere => None,
-            Place::Buffer(unit) => Some(unit),
-            Place::Flash(ppn) => {
-                let unit = self.medium.unit(ppn)?;
-                if unit.lpn != lpn {
-                    return Err(FtlError::WrongPage { at: ppn, expected: lpn, found: unit.lpn });
-                }
-                Some(unit)
-            }
-        };
-        Ok((unit, located.ready))
-    }
-
     /// The first operation of a command: the controller's work on it.
     pub(crate) fn begin(&mut self) -> OpId {
-        match self.settings.command_time {
+        self.command = match self.settings.command_time {
             Dur::ZERO => OpId::NONE,
             time => self.plan.push(OpKind::Delay(time), Class::HostRead, &[]),
-        }
+        };
+        self.command
     }
 
     pub(crate) fn complete(&mut self, tag: Tag, class: Class, after: &[OpId]) {
@@ -337,7 +378,7 @@ impl Ssd {
             }
             self.with_ftl(now, |ftl, cx| ftl.flush(cx, Cause::CacheEvict))?;
             self.settle();
-            arrived.extend(self.unflushed.iter().copied());
+            arrived.extend(self.pending_programs());
         }
         self.complete(tag, Class::HostWrite, &arrived);
         Ok(())
@@ -368,17 +409,24 @@ impl Ssd {
     }
 
     /// Put pieces into the cache: one transfer from the host, which waits for the slots.
-    fn write_cached(&mut self, pieces: &[Piece], content: u64, data: Option<&[u8]>, command: OpId) -> Result<OpId, FtlError> {
+    fn write_cached(
+        &mut self,
+        pieces: &[Piece],
+        content: u64,
+        data: Option<&[u8]>,
+        command: OpId,
+    ) -> Result<OpId, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
         let mut after: SmallVec<[OpId; 8]> = smallvec![command];
         for piece in pieces {
-            if cache.get(piece.lpn).is_none() {
-                after.push(cache.take_slot());
-            }
+            after.push(match cache.get(piece.lpn) {
+                None => cache.take_slot(),
+                // the slot may still wait for its last program, or for data that this write leaves in place
+                Some(entry) => entry.ready,
+            });
         }
-        let sectors: u32 = pieces.iter().map(|p| p.sectors).sum();
-        let link = OpKind::Link { inbound: true, bytes: sectors * SECTOR_BYTES };
+        let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
         let arrived = self.plan.push(link, Class::HostWrite, &after);
         for piece in pieces {
             let hit = self.cache.as_mut().expect("write-back").touch(piece.lpn).map(|e| e.stamp);
@@ -422,8 +470,7 @@ impl Ssd {
         command: OpId,
     ) -> Result<(), FtlError> {
         let unit_sectors = self.layout.unit_sectors();
-        let sectors: u32 = pieces.iter().map(|p| p.sectors).sum();
-        let link = OpKind::Link { inbound: true, bytes: sectors * SECTOR_BYTES };
+        let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
         let mut after = vec![self.plan.push(link, Class::HostWrite, &[command])];
         let mut run = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -465,12 +512,9 @@ impl Ssd {
                 let op = self.with_ftl(now, |_, cx| {
                     Ok(cx.flash.read(frame, 1 << slot, part, Cause::Rmw, &[located.ready])?)
                 })?;
-                (self.medium.unit(ppn)?, op)
+                (self.flash_unit(ppn, lpn)?, op)
             }
         };
-        if unit.0.lpn != lpn {
-            return Err(FtlError::WrongPage { at: flashatlas_types::Ppn::NONE, expected: lpn, found: unit.0.lpn });
-        }
         Ok(Some(unit))
     }
 
@@ -547,6 +591,13 @@ impl Ssd {
         }
     }
 
+    /// Programs of host data that are not complete: of earlier plans, and of this one.
+    fn pending_programs(&mut self) -> Vec<OpId> {
+        let first = self.plan.first_id();
+        self.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));
+        self.unflushed.clone()
+    }
+
     /// Forget programs that are complete; the list stays in proportion to what is in flight.
     fn prune_unflushed(&mut self) {
         if self.unflushed.len() > self.unflushed_limit {
@@ -567,8 +618,8 @@ impl Ssd {
         let command = self.begin();
         self.flush_all(now)?;
         self.settle();
-        self.unflushed.push(command);
-        let after = std::mem::take(&mut self.unflushed);
+        let mut after = self.pending_programs();
+        after.push(command);
         self.complete(tag, Class::HostWrite, &after);
         Ok(())
     }
@@ -593,6 +644,11 @@ impl Ssd {
         self.complete(tag, Class::HostWrite, &[command]);
         Ok(())
     }
+}
+
+/// Bytes of some pieces.
+fn bytes_of(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
 }
 
 /// The bits of all sectors of a unit.
@@ -645,7 +701,9 @@ impl Device for Ssd {
         self.plan.clear();
         match cmd {
             Cmd::Read { lba, sectors } => self.read(now, tag, lba, sectors, reply)?,
-            Cmd::Write { lba, sectors, fua, content, data } => self.write(now, tag, (lba, sectors), fua, content, data)?,
+            Cmd::Write { lba, sectors, fua, content, data } => {
+                self.write(now, tag, (lba, sectors), fua, content, data)?
+            }
             Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors)?,
             Cmd::Flush => self.flush(now, tag)?,
         }
@@ -683,6 +741,7 @@ impl Device for Ssd {
                 break;
             }
             self.plan.clear();
+            self.command = OpId::NONE;
             if !self.with_ftl(at, |ftl, cx| ftl.idle(cx))? {
                 break;
             }

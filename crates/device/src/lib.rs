@@ -88,7 +88,9 @@ impl From<FtlError> for SubmitError {
 impl std::fmt::Display for SubmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            SubmitError::OutOfRange { sectors } => write!(f, "the range is empty or ends beyond the drive's {sectors} sectors"),
+            SubmitError::OutOfRange { sectors } => {
+                write!(f, "the range is empty or ends beyond the drive's {sectors} sectors")
+            }
             SubmitError::Ftl(error) => error.fmt(f),
         }
     }

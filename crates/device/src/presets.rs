@@ -55,7 +55,11 @@ mod tests {
 
     #[test]
     fn a_number_without_a_source_does_not_load() {
-        let error = DriveConfig::from_preset_text("[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n", "x.toml");
-        assert_eq!(error.unwrap_err().to_string(), "x.toml:3:1: drive.ways: a preset's number needs a source: { value = …, source = \"…\" }");
+        let error =
+            DriveConfig::from_preset_text("[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n", "x.toml");
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "x.toml:3:1: drive.ways: a preset's number needs a source: { value = …, source = \"…\" }"
+        );
     }
 }

@@ -1,12 +1,10 @@
 //! The read path: find each unit, read every frame once, send the data to the host as it arrives.
 
 use crate::Reply;
-use crate::controller::{Piece, Ssd, all_sectors, merge_under, pieces};
+use crate::controller::{Piece, Ssd, merge_under, pieces};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Part, Unit};
-use flashatlas_types::{
-    Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
-};
+use flashatlas_types::{Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag};
 
 use smallvec::SmallVec;
 
@@ -28,7 +26,14 @@ type Groups = SmallVec<[Group; 2]>;
 const GROUPS_BACK: usize = 8;
 
 impl Ssd {
-    pub(crate) fn read(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32, reply: &mut Reply) -> Result<(), FtlError> {
+    pub(crate) fn read(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        lba: Lba,
+        sectors: u32,
+        reply: &mut Reply,
+    ) -> Result<(), FtlError> {
         let command = self.begin();
         let mut groups = Groups::new();
         let mut waits = Waits::from_slice(&[command]);
@@ -40,7 +45,11 @@ impl Ssd {
                     sectors_at_hand += piece.sectors;
                     continue;
                 }
-                false => self.read_flash(now, &piece, command, &mut groups)?,
+                false => {
+                    // the cache may hold a part of it that is still on its way
+                    waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));
+                    self.read_flash(now, &piece, command, &mut groups)?
+                }
             };
             match unit {
                 Found::Nowhere(ready) => {
@@ -60,18 +69,21 @@ impl Ssd {
         let mut sent = Waits::new();
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
-            let sensed = self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?))?;
+            let sensed =
+                self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?))?;
             sent.push(self.send(group.sectors, &[sensed]));
         }
         if sectors_at_hand > 0 {
             sent.push(self.send(sectors_at_hand, &waits));
+        } else {
+            sent.extend(waits);
         }
         self.complete(tag, Class::HostRead, &sent);
         Ok(())
     }
 
     fn send(&mut self, sectors: u32, after: &[OpId]) -> OpId {
-        let link = OpKind::Link { inbound: false, bytes: sectors * SECTOR_BYTES };
+        let link = OpKind::Link { inbound: false, bytes: u64::from(sectors) * u64::from(SECTOR_BYTES) };
         self.plan.push(link, Class::HostRead, after)
     }
 
@@ -89,7 +101,7 @@ impl Ssd {
         true
     }
 
-    /// Find a unit on flash or in the FTL's page buffer. Where the cache holds a part of it, the cached unit is made whole.
+    /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what is found.
     fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Groups) -> Result<Found, FtlError> {
         let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))?;
         let unit = match located.place {
@@ -97,30 +109,25 @@ impl Ssd {
             Place::Buffer(unit) => Some(unit),
             Place::Flash(ppn) => {
                 self.join_group(groups, ppn, piece, [command, located.ready]);
-                let unit = self.medium.unit(ppn)?;
-                if unit.lpn != piece.lpn {
-                    return Err(FtlError::WrongPage { at: ppn, expected: piece.lpn, found: unit.lpn });
-                }
-                let unit = self.complete_cached(piece.lpn, Some(unit))?.expect("a unit was given");
+                let unit = self.flash_unit(ppn, piece.lpn)?;
+                let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
                 return Ok(Found::Flash(unit));
             }
         };
-        Ok(match self.complete_cached(piece.lpn, unit)? {
+        Ok(match self.under_cached(piece.lpn, unit) {
             None => Found::Nowhere(located.ready),
             Some(unit) => Found::Buffered(unit, located.ready),
         })
     }
 
-    /// The cached unit of a page, made whole with what was found under it; without one, what was found.
-    fn complete_cached(&mut self, lpn: Lpn, found: Option<Unit>) -> Result<Option<Unit>, FtlError> {
-        let all = all_sectors(self.layout.unit_sectors());
-        let Some(mut entry) = self.cache.as_ref().and_then(|c| c.get(lpn)).cloned() else { return Ok(found) };
-        self.assert_base(&entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
+    /// The sectors that the cache holds of a page over what was found beneath; without any, what was found. The cached
+    /// unit itself stays as it is: only the pages of this read were sensed.
+    fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
+        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
+        self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
+        let mut entry = entry.clone();
         merge_under(&mut entry, found.as_ref().and_then(|u| u.bytes.as_deref()));
-        let held = self.cache.as_mut().and_then(|c| c.get_mut(lpn)).expect("just seen");
-        held.present = all;
-        held.bytes.clone_from(&entry.bytes);
-        Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) }))
+        Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) })
     }
 
     fn join_group(&self, groups: &mut Groups, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {

@@ -15,7 +15,19 @@ const DRIVES: &[&[&str]] = &[
     &["map.unit=512", "cache.mode=write-through"],
     &["map.unit=512", "cache.bytes=4KiB", "ftl.victim=cost-benefit"],
     &["map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "ftl.low_water=3", "ftl.victim=fifo"],
-    &["map.unit=1KiB", "ftl.streams=3", "ftl.classifier=two-lru", "ftl.low_water=3", "ftl.hot_pages=8"],
+    &[
+        "map.unit=1KiB",
+        "ftl.streams=3",
+        "ftl.classifier=two-lru",
+        "ftl.low_water=3",
+        "ftl.hot_pages=8",
+        "drive.blocks=24",
+        "drive.over_provisioning=2.8",
+    ],
+    // hardly any room: collection all the time once the drive is filled
+    &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.2", "ftl.low_water=1"],
+    &["drive.blocks=32", "drive.over_provisioning=0.15", "cache.mode=write-through"],
+    &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.12", "ftl.gc_mode=single"],
     // two planes programmed together
     &["drive.planes=2", "drive.frame_planes=2", "map.unit=1KiB", "ftl.victim=d-choices", "ftl.d=3"],
     // a superpage over both channels and both ways
@@ -71,10 +83,8 @@ struct Model {
 
 impl Model {
     fn new(settings: &[&str], seed: u64) -> Model {
-        let mut settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
-        settings.push("nand.data=ram".into());
-        settings.push("host.idle_after=1us".into());
-        settings.extend(["drive.blocks=16", "drive.over_provisioning=1.5"].map(str::to_owned));
+        let common = ["nand.data=ram", "host.idle_after=1us", "drive.blocks=16", "drive.over_provisioning=1.5"];
+        let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
         let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
         let drive = config.build(Seed(seed)).unwrap();
         let unit = u64::from(drive.unit_sectors());
@@ -107,7 +117,8 @@ impl Model {
             }
             Step::Write { lba, sectors, fua } => {
                 self.content += 1;
-                let data: Vec<u8> = (0..sectors * 512).map(|i| (self.content * 31 + u64::from(i / 512)) as u8).collect();
+                let data: Vec<u8> =
+                    (0..sectors * 512).map(|i| (self.content * 31 + u64::from(i / 512)) as u8).collect();
                 self.submit(Cmd::Write { lba: Lba(lba), sectors, fua, content: self.content, data: Some(&data) });
                 for u in self.units(lba, sectors) {
                     let (from, to) = (lba.max(u * self.unit), (lba + u64::from(sectors)).min((u + 1) * self.unit));

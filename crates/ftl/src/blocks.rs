@@ -37,7 +37,9 @@ impl Blocks {
             slots_per_block: layout.slots_per_block,
             bits: vec![0; (layout.slots() as usize).div_ceil(64) + 1],
             valid: vec![0; layout.blocks() as usize],
-            role: (0..layout.blocks()).map(|b| if medium.is_bad(BlockId(b)) { Role::Bad } else { Role::Free }).collect(),
+            role: (0..layout.blocks())
+                .map(|b| if medium.is_bad(BlockId(b)) { Role::Bad } else { Role::Free })
+                .collect(),
             total: 0,
         }
     }

@@ -45,6 +45,8 @@ pub struct Cx<'a> {
     pub flash: Flash<'a>,
     /// Simulated time at which the request was submitted.
     pub now: Ps,
+    /// The controller's work on the command: map accesses wait for it.
+    pub command: OpId,
     /// Every operation with a smaller number is complete.
     pub oldest_unfinished: OpId,
     /// Programs that took host data to flash, in order.
@@ -87,6 +89,9 @@ pub trait Ftl: Send {
     /// # Errors
     /// When the map itself cannot be read.
     fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError>;
+
+    /// Where the newest version of a page is, at no cost: how the simulator looks behind the drive's back.
+    fn peek(&self, lpn: Lpn) -> Place;
 
     /// Write consecutive logical pages of one request. Units may stay in the page buffer until a frame is full;
     /// programs that take them out are appended to [`Cx::programmed`]. Programs wait for `after`.

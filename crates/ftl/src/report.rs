@@ -46,7 +46,7 @@ pub struct FtlReport {
     pub collected: [u64; 3],
     /// Valid units found in collected blocks.
     pub collected_valid_units: u64,
-    /// Host reads answered from the page buffer.
+    /// Lookups answered from the page buffer.
     pub buffer_hits: u64,
     /// Blocks that went bad during the run.
     pub retired_blocks: u64,

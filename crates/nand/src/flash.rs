@@ -254,7 +254,8 @@ mod tests {
     fn endurance_ends_in_a_fault_and_a_bad_block() {
         let mut m = medium(Span::ONE, 4096, 2);
         let mut plan = Plan::default();
-        let mut erase = |m: &mut Medium| Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ());
+        let mut erase =
+            |m: &mut Medium| Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ());
         assert_eq!((erase(&mut m), erase(&mut m)), (Ok(()), Ok(())));
         assert_eq!(erase(&mut m), Err(MediumError::EraseFailed(BlockId(1))));
         assert!(m.is_bad(BlockId(1)));
@@ -265,7 +266,8 @@ mod tests {
     fn an_erased_or_torn_page_cannot_be_read() {
         let mut m = medium(Span::ONE, 4096, 9);
         let mut plan = Plan::default();
-        let mut read = |m: &mut Medium| Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[]);
+        let mut read =
+            |m: &mut Medium| Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[]);
         assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));
         m.tear(FrameId(0));
         assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));

@@ -230,7 +230,10 @@ impl Medium {
         let state = &mut self.blocks[block.0 as usize];
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
         assert!(!state.bad, "program of a bad block: {block}");
-        assert!(self.state[frame.0 as usize] == FrameState::Erased as u8, "program of a page that is not erased: {frame}");
+        assert!(
+            self.state[frame.0 as usize] == FrameState::Erased as u8,
+            "program of a page that is not erased: {frame}"
+        );
         assert!(
             self.rules.order == ProgramOrder::Any || index >= state.next,
             "program out of order: frame {index} of block {block}, expected {} or later",
@@ -314,9 +317,11 @@ impl Medium {
             for index in 0..self.layout.frames_per_block {
                 let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
                 let legal = if index + 1 == block.next { !erased } else { index < block.next || erased };
-                Violation::unless(legal, "the last frame that is not erased stands just below the write pointer", || {
-                    format!("block {id}, frame {index}, write pointer {}, erased {erased}", block.next)
-                })?;
+                Violation::unless(
+                    legal,
+                    "the last frame that is not erased stands just below the write pointer",
+                    || format!("block {id}, frame {index}, write pointer {}, erased {erased}", block.next),
+                )?;
             }
         }
         Ok(())

@@ -17,8 +17,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 create_exception!(flashatlas, FlashAtlasError, PyException, "Anything that FlashAtlas reports.");
-create_exception!(flashatlas, InputError, FlashAtlasError, "Bad input: a file, a key, a value or a combination of them.");
-create_exception!(flashatlas, DriveError, FlashAtlasError, "The simulated drive could not go on, for example for lack of space.");
+create_exception!(
+    flashatlas,
+    InputError,
+    FlashAtlasError,
+    "Bad input: a file, a key, a value or a combination of them."
+);
+create_exception!(
+    flashatlas,
+    DriveError,
+    FlashAtlasError,
+    "The simulated drive could not go on, for example for lack of space."
+);
 create_exception!(flashatlas, InternalError, FlashAtlasError, "A broken invariant: a bug of FlashAtlas.");
 
 /// Shortest time between two calls of the progress function.
@@ -97,7 +107,8 @@ fn guarded<T: Send>(
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 fn run(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let spec: RunSpec = serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+    let spec: RunSpec =
+        serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
     let begin = Instant::now();
     let mut record = guarded(py, progress, |reporter| {
         flashatlas_sim::run(&spec, &open_file, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))

@@ -66,7 +66,11 @@ impl RunError {
     /// `interrupted`.
     pub fn kind(&self) -> &'static str {
         match self {
-            RunError::Config(_) | RunError::Io { .. } | RunError::Open { .. } | RunError::Trace { .. } | RunError::Fit(_) => "input",
+            RunError::Config(_)
+            | RunError::Io { .. }
+            | RunError::Open { .. }
+            | RunError::Trace { .. }
+            | RunError::Fit(_) => "input",
             RunError::Drive { .. } => "drive",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
             RunError::Interrupted => "interrupted",

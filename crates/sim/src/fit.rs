@@ -23,7 +23,8 @@ pub(crate) struct Mapper {
 pub(crate) struct Extents(BTreeSet<(u32, u64)>);
 
 impl Extents {
-    pub fn add(&mut self, record: &Record) {
+    /// Add what a record touches. `false` once that is more than `capacity` sectors hold: there is no use in going on.
+    pub fn add(&mut self, record: &Record, capacity: u64) -> bool {
         let r = &record.request;
         // trims of what nothing else touches need no place
         if matches!(r.op, HostOp::Read | HostOp::Write) {
@@ -32,6 +33,7 @@ impl Extents {
                 self.0.insert((record.device, e));
             });
         }
+        self.0.len() as u64 * EXTENT <= capacity
     }
 }
 
@@ -41,7 +43,7 @@ impl Mapper {
         let needed = extents.len() as u64 * EXTENT;
         if needed > capacity {
             return Err(RunError::Fit(format!(
-                "compacted, the workload touches {} MiB; the drive has {} MiB: use a larger drive, or --fit wrap",
+                "compacted, the workload touches {} MiB or more; the drive has {} MiB: use a larger drive, or --fit wrap",
                 needed / 2048,
                 capacity / 2048
             )));
@@ -118,7 +120,9 @@ impl Mapper {
                 next
             }
         };
-        let run = (0..).take_while(|i| lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some()).count() as u64;
+        let run = (0..)
+            .take_while(|i| lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some())
+            .count() as u64;
         let end = end.min((lba / EXTENT + run) * EXTENT);
         Some(Request { lba: Lba(first as u64 * EXTENT + lba % EXTENT), sectors: (end - lba) as u32, ..r })
     }
@@ -143,7 +147,7 @@ mod tests {
         let across = record(HostOp::Read, 0, 5 * EXTENT - 8, 16);
         let other = record(HostOp::Write, 1, 3, 1);
         let mut extents = Extents::default();
-        [far, across, other].iter().for_each(|r| extents.add(r));
+        assert!([far, across, other].iter().all(|r| extents.add(r, 4 * EXTENT)));
         let mut m = Mapper::new(Fit::Compact, 4 * EXTENT, extents).unwrap();
         // extents 4, 5 and 10 of device 0, then extent 0 of device 1
         assert_eq!(place(&mut m, across), Some((EXTENT - 8, 16)));
@@ -159,11 +163,14 @@ mod tests {
         let mut m = Mapper::new(Fit::Error, 100, Extents::default()).unwrap();
         assert_eq!(place(&mut m, record(HostOp::Write, 0, 90, 10)), Some((90, 10)));
         let error = |m: &mut Mapper, r| m.map(&r, 7).unwrap_err().to_string();
-        assert!(error(&mut m, record(HostOp::Write, 0, 91, 10)).starts_with("request 7 ends at sector 101, the drive has 100: use --fit compact"));
+        assert!(
+            error(&mut m, record(HostOp::Write, 0, 91, 10))
+                .starts_with("request 7 ends at sector 101, the drive has 100: use --fit compact")
+        );
         assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("--fit wrap"));
         assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
         let mut extents = Extents::default();
-        extents.add(&record(HostOp::Write, 0, 0, 1));
+        assert!(!extents.add(&record(HostOp::Write, 0, 0, 1), 100), "an extent is larger");
         assert!(Mapper::new(Fit::Compact, 100, extents).is_err());
     }
 

@@ -71,8 +71,7 @@ impl Inputs<'_> {
     /// # Errors
     /// When it cannot be opened or recognised.
     pub fn trace(&self, path: &str, format: Option<&str>, hashed: bool) -> Result<Input, RunError> {
-        let (reader, length) =
-            self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let (reader, length) = self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
         let mut digest = None;
         let reader: Box<dyn Read + Send> = if hashed {
             let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
@@ -81,8 +80,8 @@ impl Inputs<'_> {
         } else {
             reader
         };
-        let (def, _, source) = open(reader, format, &self.options)
-            .map_err(|error| RunError::Open { path: path.to_owned(), error })?;
+        let (def, _, source) =
+            open(reader, format, &self.options).map_err(|error| RunError::Open { path: path.to_owned(), error })?;
         Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
     }
 
@@ -133,10 +132,7 @@ impl Input {
 ///
 /// # Errors
 /// As reading it, and [`RunError::Interrupted`].
-pub fn summarize(
-    input: &mut Input,
-    mut progress: impl FnMut(u64, u64) -> bool,
-) -> Result<TraceSummary, RunError> {
+pub fn summarize(input: &mut Input, mut progress: impl FnMut(u64, u64) -> bool) -> Result<TraceSummary, RunError> {
     let mut summary = TraceSummary::new();
     while let Some(record) = input.next()? {
         summary.add(&record);

@@ -62,22 +62,31 @@ pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, version: &str) -> Map<St
 pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     let mut list: Vec<String> = Vec::new();
     match spec.mode {
-        Mode::Untimed => list.push("untimed: no time passes, so there are no latencies and no work in idle time".into()),
-        Mode::Open => list.push("open loop: the host does not slow down when the drive does; it waits for a place in the queue".into()),
+        Mode::Untimed => {
+            list.push("untimed: no time passes, so there are no latencies and no work in idle time".into())
+        }
+        Mode::Open => list.push(
+            "open loop: the host does not slow down when the drive does; it waits for a place in the queue".into(),
+        ),
         Mode::Closed | Mode::Asap => list.push("closed loop: times of the trace are ignored".into()),
     }
     if spec.mode != Mode::Untimed {
         list.push("the spare area's transfer, ECC decoding and read retries take no time".into());
-        list.push("collection updates the map at no cost in time; lookups for the host are charged".into());
+        list.push("changes of the map take no time; lookups for the host are charged".into());
     }
     match spec.fit {
         Fit::Error => {}
-        Fit::Wrap => list.push("addresses were taken modulo the capacity: distinct pages of the trace may share a page here".into()),
-        Fit::Compact => list.push("the 1 MiB extents that the trace touches were packed: distances between them are lost".into()),
+        Fit::Wrap => list
+            .push("addresses were taken modulo the capacity: distinct pages of the trace may share a page here".into()),
+        Fit::Compact => {
+            list.push("the 1 MiB extents that the trace touches were packed: distances between them are lost".into())
+        }
     }
     match &spec.precondition {
         Precondition::Fill => list.push("the drive was filled in address order in no time: it starts unaged".into()),
-        Precondition::Trace(path) => list.push(format!("the writes and trims of {path} were applied in no time before the run")),
+        Precondition::Trace(path) => {
+            list.push(format!("the writes and trims of {path} were applied in no time before the run"))
+        }
         Precondition::None => {}
     }
     list.extend(extra);

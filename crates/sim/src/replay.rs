@@ -28,6 +28,9 @@ const PROGRESS_EVERY: u64 = 8192;
 /// Drives with more mapping units are not swept after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 26;
 
+/// The latest arrival: 200 of the 213 days that fit simulated time.
+const LATEST_PS: f64 = 200.0 * 86_400e12;
+
 /// A command in flight.
 #[derive(Clone, Copy)]
 struct Flight {
@@ -137,7 +140,12 @@ pub fn run(
         extra.push(format!("{n} requests carried an earlier time than the one before; they arrive together with it"));
     }
     if mapper.crossed_end > 0 {
-        extra.push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
+        extra
+            .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
+    }
+    if replay.drive.dirty_units() > 0 {
+        let n = replay.drive.dirty_units();
+        extra.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
     }
     extra.extend(sweep);
     record.insert("approximations".into(), record::approximations(spec, extra));
@@ -181,7 +189,9 @@ fn mapper(
             while requests < limit
                 && let Some(record) = input.next()?
             {
-                extents.add(&record);
+                if !extents.add(&record, capacity) {
+                    break;
+                }
                 requests += 1;
                 let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
                 if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
@@ -259,7 +269,7 @@ impl Replay<'_> {
         self.wait_for(self.depth - 1)?;
         let mut arrived = self.now;
         if self.spec.mode == Mode::Open {
-            arrived = Ps((at.0 as f64 / self.spec.speed) as u64);
+            arrived = self.scaled(at, number)?;
             if arrived > self.now {
                 while self.in_flight > 0
                     && let Some(at) = self.drive.next_event().filter(|&at| at <= arrived)
@@ -274,6 +284,19 @@ impl Replay<'_> {
             }
         }
         self.submit(request, arrived, number)
+    }
+
+    /// A time of the trace at the speed of the run; at speed 1 to the picosecond.
+    fn scaled(&self, at: Ps, number: u64) -> Result<Ps, RunError> {
+        let scaled = at.0 as f64 / self.spec.speed;
+        match self.spec.speed == 1.0 {
+            true => Ok(at),
+            false if scaled < LATEST_PS => Ok(Ps(scaled as u64)),
+            false => Err(RunError::Fit(format!(
+                "request {number} would arrive {:.0} days after the first: simulated time ends after 200 days; use a larger --speed",
+                scaled / 86_400e12
+            ))),
+        }
     }
 
     fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<(), RunError> {
@@ -352,6 +375,7 @@ impl Replay<'_> {
     fn measure(&mut self, record: &mut Map<String, Value>) {
         let ftl = self.drive.ftl_report();
         let timed = self.spec.mode != Mode::Untimed;
+        let active = if timed { self.drive.settle_down().since(self.measured_from) } else { Dur::ZERO };
         let statistics = timed.then(|| self.drive.statistics().clone());
         let snapshot = Snapshot {
             medium: self.drive.medium(),
@@ -359,7 +383,9 @@ impl Replay<'_> {
             device: self.drive.counters(),
             statistics: statistics.as_ref(),
             elapsed: if timed { self.last_done.since(self.measured_from) } else { Dur::ZERO },
+            active,
             cache_bytes: self.drive.cache_bytes(),
+            dirty_units: self.drive.dirty_units(),
         };
         self.metrics.iter_mut().for_each(|m| m.finish(&snapshot, record));
     }
@@ -368,10 +394,13 @@ impl Replay<'_> {
     fn sweep(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Option<String>, RunError> {
         let units = self.oracle.units();
         if units > SWEEP_UNITS_MAX {
-            return Ok(Some(format!("the drive has {units} pages: they were not all looked at again after the run; reads were checked")));
+            return Ok(Some(format!(
+                "the drive has {units} pages: they were not all looked at again after the run; reads were checked"
+            )));
         }
         for lpn in 0..units {
-            let found = self.drive.peek(Lpn(lpn)).map_err(|error| RunError::Drive { request: self.submitted, error })?;
+            let found =
+                self.drive.peek(Lpn(lpn)).map_err(|error| RunError::Drive { request: self.submitted, error })?;
             self.oracle.sweep(lpn, found.map_or(Stamp::ZERO, |u| u.stamp));
             let share = Some(f64::from(lpn) / f64::from(units));
             if lpn % (1 << 20) == 0 && !progress(Progress { phase: "check", requests: self.submitted, share }) {

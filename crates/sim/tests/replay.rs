@@ -37,7 +37,9 @@ fn error(spec: Value) -> String {
 /// Consecutive frames go to channel 0 and channel 1, so both pages of a request are written side by side: 251.2 us.
 #[test]
 fn a_record_worked_out_by_hand() {
-    let r = record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "mode": "closed", "depth": 1 }));
+    let r = record(
+        json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "mode": "closed", "depth": 1 }),
+    );
     assert_eq!(r["schema"], "flashatlas.run/1");
     assert_eq!(r["trace"]["requests"], 4);
     assert_eq!((&r["host"]["writes"], &r["host"]["write_bytes"]), (&json!(4), &json!(16384)));
@@ -78,7 +80,9 @@ fn open_loop_counts_waiting_at_the_host() {
 
 #[test]
 fn warm_up_is_not_measured() {
-    let r = record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "depth": 1, "mode": "closed", "warmup": 3 }));
+    let r = record(
+        json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "depth": 1, "mode": "closed", "warmup": 3 }),
+    );
     assert_eq!((&r["host"]["writes"], &r["nand"]["programs"]["host"]), (&json!(1), &json!(2)));
     assert_eq!(r["latency_ns"]["write"]["count"], 1);
     assert_eq!(r["simulated_ns"], 251_200);
@@ -87,7 +91,8 @@ fn warm_up_is_not_measured() {
 
 #[test]
 fn preconditioning_costs_nothing_and_is_there() {
-    let r = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1", "precondition": "fill" }));
+    let r =
+        record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1", "precondition": "fill" }));
     assert_eq!(r["host"]["unmapped_reads"], 0);
     assert!(r["nand"]["programs"].as_object().unwrap().is_empty());
     let blank = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1" }));
@@ -113,7 +118,10 @@ fn a_trace_larger_than_the_drive() {
 fn what_a_format_lacks_is_refused_where_it_matters() {
     record(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open" }));
     assert!(error(json!({ "drive": "tiny", "trace": "no-such-file" })).starts_with("no-such-file: "));
-    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "closed", "depth": 1000 })).contains("host.queue_depth"));
+    assert!(
+        error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "closed", "depth": 1000 }))
+            .contains("host.queue_depth")
+    );
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
     assert!(error(json!({ "drive": "tiny" })).contains("either a trace or a generated workload"));
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 })).contains("speed 0"));
@@ -166,7 +174,8 @@ fn the_same_configuration_gives_the_same_bytes() {
 fn every_preset_runs() {
     for preset in flashatlas_device::PRESETS {
         // the largest would take gigabytes here: a slice of it has the same shape
-        let set = if preset.name == "tlc-nvme-1tb" { vec!["drive.blocks=8", "drive.logical_pages=1000000"] } else { vec![] };
+        let set =
+            if preset.name == "tlc-nvme-1tb" { vec!["drive.blocks=8", "drive.logical_pages=1000000"] } else { vec![] };
         for extra in [None, Some("nand.program_order=any")] {
             let set: Vec<&str> = set.iter().copied().chain(extra).collect();
             let r = record(json!({

@@ -4,6 +4,12 @@
 //! erase command cycles, then tBERS. A die serves one operation at a time (two where cache operations are on: one in the
 //! cells, one in the cache register), a channel one transfer, the host link one transfer each way. Who goes next is
 //! decided by class, then by order of arrival.
+//!
+//! At one instant: events happen in the order in which they began; what an event frees goes to those that wait already,
+//! then what it releases arrives, in the order of numbers. Operations issued together take effect one by one. A die is
+//! taken before its channel, so an operation that waits for the bus holds its die; only cells at work are suspended, and
+//! only while the cache register is empty. Busy time is booked when a resource is taken: let the drive settle before you
+//! divide by elapsed time.
 
 use crate::nodes::{NIL, Node, Nodes, Work};
 use crate::resources::{Bus, Die, Phase};
@@ -121,7 +127,10 @@ impl Engine {
     /// When `now` lies before an event that was handled already.
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
         assert!(now >= self.now, "operations issued in the past");
-        debug_assert!(self.next_event().is_none_or(|at| at >= now), "events before the issue were not handled");
+        assert!(
+            self.events.peek().map(|e| e.0.0).is_none_or(|at| at >= now),
+            "events before the issue were not handled"
+        );
         self.now = now;
         for (id, op, after) in plan.iter() {
             let node = self.node(id, op);
@@ -172,7 +181,12 @@ impl Engine {
             .nodes
             .unfinished()
             .take(8)
-            .map(|n| format!("operation {} ({:?}, die {}, block {}) waits for {} others", n.id, n.work, n.die, n.block, n.waiting))
+            .map(|n| {
+                format!(
+                    "operation {} ({:?}, die {}, block {}) waits for {} others",
+                    n.id, n.work, n.die, n.block, n.waiting
+                )
+            })
             .collect();
         list.join("; ")
     }
@@ -202,7 +216,7 @@ impl Engine {
             }
             OpKind::Link { inbound, bytes } => {
                 node.work = if inbound { Work::LinkIn } else { Work::LinkOut };
-                node.time = Dur::transfer(u64::from(bytes), t.link_rate);
+                node.time = Dur::transfer(bytes, t.link_rate);
             }
             OpKind::Delay(time) => (node.work, node.time) = (Work::Timer, time),
             OpKind::Join => {}
@@ -367,7 +381,9 @@ impl Engine {
             }
         } else if die.cached != NIL {
             // the cache register still holds a page on its way out: only another read can go beside it
-            die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read)
+            die.queue
+                .first()
+                .filter(|&n| self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read)
         } else {
             die.queue.first()
         };
@@ -445,7 +461,6 @@ impl Engine {
             }
             if self.dies[d as usize].cached == NIL {
                 self.read_to_cache(d);
-                self.next_on_die(d);
             } else {
                 self.dies[d as usize].phase = Phase::WaitCache;
             }
@@ -467,6 +482,8 @@ impl Engine {
         let n = std::mem::replace(&mut die.current, NIL);
         die.cached = n;
         die.phase = Phase::Idle;
+        // the command of the next read goes before the data, or the cells would stand still until the data has left
+        self.next_on_die(d);
         self.use_channel(n);
     }
 

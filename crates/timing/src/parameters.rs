@@ -167,7 +167,7 @@ impl Times {
     pub fn memory_time(&self, kind: MemoryKind, accesses: u32, bytes: u32, write: bool) -> Dur {
         let m = self.memory[kind as usize];
         let one = (if write { m.write } else { m.read }) + Dur::transfer(u64::from(bytes), m.rate);
-        Dur(one.0 * u64::from(accesses))
+        Dur(one.0.checked_mul(u64::from(accesses)).expect("memory accesses longer than 2^64 ps"))
     }
 }
 

@@ -236,6 +236,7 @@ fn a_reset_forgets_what_was_and_keeps_what_is_under_way() {
     player.issue(0);
     player.advance(Ps(216 * US));
     player.engine.reset_statistics();
+    assert_eq!(player.statistics().dies_max, 1, "die 0 is at work");
     player.op(read(1, 0, PAGE), Class::HostRead, &[]);
     player.issue(300 * US);
     player.finish();

@@ -316,6 +316,46 @@ fn thousands_of_operations_may_be_unfinished() {
 }
 
 #[test]
+fn dependencies_reach_back_over_thousands_of_operations() {
+    let mut player = Player::new(&board(1, 1), times());
+    // numbers that do not start at a power of two
+    for _ in 0..700 {
+        player.plan.push(OpKind::Join, Class::Gc, &[]);
+    }
+    player.issue(0);
+    let mut steps: Vec<OpId> = Vec::new();
+    for i in 0..6_000_usize {
+        let before = i.checked_sub(900).map_or(OpId::NONE, |j| steps[j]);
+        steps.push(player.op(OpKind::Delay(Dur(10)), Class::Gc, &[before]));
+    }
+    player.issue(0);
+    assert_eq!(player.engine.oldest_unfinished(), steps[0]);
+    player.finish();
+    // 900 chains side by side
+    for (i, &op) in steps.iter().enumerate() {
+        assert_eq!(player.done(op), 10 * (i as u64 / 900 + 1), "delay {i}");
+    }
+}
+
+#[test]
+fn the_oldest_unfinished_operation_is_known_after_a_leap() {
+    let mut player = Player::new(&board(1, 1), times());
+    player.op(OpKind::Delay(Dur(1)), Class::Gc, &[]);
+    player.issue(0);
+    player.finish();
+    for _ in 0..100 {
+        player.plan.push(OpKind::Join, Class::Gc, &[]);
+    }
+    player.plan.clear();
+    let a = player.op(OpKind::Delay(Dur(10)), Class::Gc, &[]);
+    let b = player.op(OpKind::Delay(Dur(20)), Class::Gc, &[]);
+    player.issue(10);
+    assert_eq!(player.engine.oldest_unfinished(), a);
+    player.advance(Ps(20));
+    assert_eq!((player.engine.oldest_unfinished(), player.engine.is_complete(a)), (b, true));
+}
+
+#[test]
 #[should_panic(expected = "in the past")]
 fn nothing_is_issued_in_the_past() {
     let mut player = Player::new(&board(1, 1), times());

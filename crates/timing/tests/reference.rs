@@ -63,7 +63,7 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
             let kind = [MemoryKind::Sram, MemoryKind::Dram, MemoryKind::Nvm][rng.below(3) as usize];
             OpKind::Memory { kind, accesses: below(rng, 4), bytes, write: level == 0 }
         }
-        94..98 => OpKind::Link { inbound: level == 0, bytes },
+        94..98 => OpKind::Link { inbound: level == 0, bytes: u64::from(bytes) },
         _ => OpKind::Join,
     }
 }

@@ -154,6 +154,12 @@ impl Layout {
             }
         }
         let dies_per_frame = span.channels * span.ways * span.dies;
+        if dies_per_frame > 64 {
+            return Err(ConfigError::new(
+                "drive.frame_channels",
+                format!("{dies_per_frame} dies under one frame; at most 64"),
+            ));
+        }
         let pages_per_frame = dies_per_frame * span.planes;
         let frame_bytes = u64::from(pages_per_frame) * u64::from(g.page_bytes);
         let unit = u64::from(unit_bytes);

@@ -98,8 +98,7 @@ impl RawConfig {
             for (key, item) in table.iter() {
                 let full = format!("{section}.{key}");
                 let at = place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
-                let (text, source) =
-                    entry(item).map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
+                let (text, source) = entry(item).map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
                 raw.entries.insert(full, Entry { text, place: at, source });
             }
         }
@@ -142,7 +141,9 @@ impl RawConfig {
         self.entries
             .iter()
             .find(|(key, e)| {
-                e.source.is_none() && !except.contains(&key.as_str()) && e.text.starts_with(|c: char| c.is_ascii_digit())
+                e.source.is_none()
+                    && !except.contains(&key.as_str())
+                    && e.text.starts_with(|c: char| c.is_ascii_digit())
             })
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
@@ -170,9 +171,11 @@ impl RawConfig {
                     ..ConfigError::new(key.as_str(), "no such key")
                 },
             };
-            error.allowed = names.iter().filter(|n| n.split('.').next() == Some(section)).map(|&n| n.to_owned()).collect();
+            error.allowed =
+                names.iter().filter(|n| n.split('.').next() == Some(section)).map(|&n| n.to_owned()).collect();
             if error.allowed.is_empty() {
-                let mut sections: Vec<String> = names.iter().filter_map(|n| Some(format!("{}.*", n.split('.').next()?))).collect();
+                let mut sections: Vec<String> =
+                    names.iter().filter_map(|n| Some(format!("{}.*", n.split('.').next()?))).collect();
                 sections.dedup();
                 error.allowed = sections;
             }
@@ -222,6 +225,9 @@ fn scalar(value: &Toml) -> Result<String, String> {
     })
 }
 
+/// The longest time that a parameter takes: an hour. Simulated time ends after 213 days.
+const LONGEST_PS: u64 = 3_600_000_000_000_000;
+
 /// Unit suffixes: name, factor, and whether it is a time (in picoseconds) rather than bytes.
 const UNITS: &[(&str, u64, bool)] = &[
     ("ps", 1, true),
@@ -255,17 +261,24 @@ pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
         Some(&(_, factor, _)) => factor,
         None if unit.is_empty() && (!time || number == "0") => 1,
         None if unit.is_empty() => return Err(format!("`{text}` has no unit (ps, ns, us, ms, s)")),
-        None => return Err(format!("`{unit}` is not a unit of {}", if time { "time (ps, ns, us, ms, s)" } else { "size (KiB, MiB, GiB, KB …)" })),
+        None => {
+            return Err(format!(
+                "`{unit}` is not a unit of {}",
+                if time { "time (ps, ns, us, ms, s)" } else { "size (KiB, MiB, GiB, KB …)" }
+            ));
+        }
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let bad = || format!("`{text}` is not a number with a unit");
-    if fraction.len() > 15 || !fraction.bytes().all(|b| b.is_ascii_digit()) || (whole.is_empty() && fraction.is_empty()) {
+    if fraction.len() > 15 || !fraction.bytes().all(|b| b.is_ascii_digit()) || (whole.is_empty() && fraction.is_empty())
+    {
         return Err(bad());
     }
     let scale = 10u128.pow(fraction.len() as u32);
     let whole: u64 = if whole.is_empty() { 0 } else { whole.replace('_', "").parse().map_err(|_| bad())? };
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| bad())? };
-    let total = (u128::from(whole) * scale + fraction) * u128::from(factor);
+    let total = u128::from(whole).checked_mul(scale).and_then(|n| (n + fraction).checked_mul(u128::from(factor)));
+    let total = total.ok_or_else(|| format!("`{text}` is too large"))?;
     if total % scale != 0 {
         return Err(format!("`{text}` is not a whole number of {}", if time { "picoseconds" } else { "bytes" }));
     }
@@ -288,7 +301,10 @@ impl ParamDef {
                 within(n, low, high)
             }
             ParamKind::Bytes(low, high) => within(quantity(text, false).map_err(bad)?, low, high),
-            ParamKind::Time => Ok(Value::Time(Dur(quantity(text, true).map_err(bad)?))),
+            ParamKind::Time => match quantity(text, true).map_err(bad)? {
+                ps if ps <= LONGEST_PS => Ok(Value::Time(Dur(ps))),
+                _ => Err(bad(format!("`{text}` is out of range"))),
+            },
             ParamKind::Ratio(low, high) => {
                 let x: f64 = text.parse().map_err(|_| bad(format!("`{text}` is not a number")))?;
                 if x >= low && x <= high { Ok(Value::Ratio(x)) } else { Err(bad(format!("{x} is out of range"))) }
@@ -315,7 +331,7 @@ impl ParamDef {
         match self.kind {
             ParamKind::Int(low, high) => format!("{low} to {}", bound(high)),
             ParamKind::Bytes(low, high) => format!("{low} to {} bytes", bound(high)),
-            ParamKind::Time => "a time such as 25us or 1.5ms".into(),
+            ParamKind::Time => "a time such as 25us or 1.5ms, at most an hour".into(),
             ParamKind::Ratio(low, high) => format!("{low} to {high}"),
             ParamKind::Bool => "true, false".into(),
             ParamKind::Choice(names) => names.join(", "),
@@ -408,13 +424,21 @@ mod tests {
     #[test]
     fn errors_name_place_key_and_choices() {
         let text = |t| resolve(t).unwrap_err().to_string();
-        assert_eq!(text("[a]\ncount = 3\nwiat = \"1us\"\n"), "x.toml:3:1: a.wiat: no such key; did you mean `a.wait`? (allowed: a.size, a.wait, a.count, a.mode)");
+        assert_eq!(
+            text("[a]\ncount = 3\nwiat = \"1us\"\n"),
+            "x.toml:3:1: a.wiat: no such key; did you mean `a.wait`? (allowed: a.size, a.wait, a.count, a.mode)"
+        );
         assert_eq!(text("[a]\ncount = 9\n"), "x.toml:2:1: a.count: 9 is out of range (allowed: 1 to 8)");
         assert_eq!(text("[a]\n"), "a.count: is not given: a count");
-        assert_eq!(text("[a]\ncount=1\nmode=\"fats\"\n"), "x.toml:3:1: a.mode: mode `fats` is not known; did you mean `fast`? (allowed: fast, slow)");
+        assert_eq!(
+            text("[a]\ncount=1\nmode=\"fats\"\n"),
+            "x.toml:3:1: a.mode: mode `fats` is not known; did you mean `fast`? (allowed: fast, slow)"
+        );
         assert!(text("[a]\ncount = \n").starts_with("x.toml:2:"));
         assert!(text("[a]\ncount=1\nwait = \"25\"\n").contains("has no unit"));
         assert!(quantity("99999999999999TiB", false).is_err());
+        assert!(quantity("99999999999999.000000000000001TiB", false).is_err());
+        assert!(text("[a]\ncount=1\nwait = \"2000000s\"\n").contains("at most an hour"));
         assert!(quantity("0.00000001us", true).is_err());
         assert!(quantity("-5us", true).is_err());
     }

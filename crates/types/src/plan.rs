@@ -148,7 +148,7 @@ pub enum OpKind {
         /// Towards the drive.
         inbound: bool,
         /// Bytes.
-        bytes: u32,
+        bytes: u64,
     },
     /// A fixed time, such as the controller's work on a command.
     Delay(Dur),
@@ -212,9 +212,10 @@ impl Plan {
 
     /// The operations, each with its number and what it waits for.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
-        self.ops.iter().enumerate().map(|(i, op)| {
-            (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize])
-        })
+        self.ops
+            .iter()
+            .enumerate()
+            .map(|(i, op)| (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize]))
     }
 
     /// Forget the operations; numbers go on.
@@ -227,6 +228,11 @@ impl Plan {
     /// The number that the next operation gets.
     pub fn next_id(&self) -> OpId {
         OpId(self.base + self.ops.len() as u64)
+    }
+
+    /// The number of the first operation, or of the next where there is none.
+    pub fn first_id(&self) -> OpId {
+        OpId(self.base)
     }
 
     /// No operations.

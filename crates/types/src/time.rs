@@ -51,7 +51,8 @@ impl Dur {
         if bytes_per_s == 0 {
             return Dur::ZERO;
         }
-        Dur((u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(bytes_per_s)) as u64)
+        let ps = (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(bytes_per_s));
+        Dur(u64::try_from(ps).expect("a transfer longer than 2^64 ps"))
     }
 
     /// Whole nanoseconds, rounded down.

@@ -35,7 +35,7 @@ impl MapStore for Dram {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         let access = OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: self.entry_bytes, write: false };
-        let op = cx.flash.plan.push(access, Class::Map, &[]);
+        let op = cx.flash.plan.push(access, Class::Map, &[cx.command]);
         Ok((self.entries[lpn.0 as usize], op))
     }
 

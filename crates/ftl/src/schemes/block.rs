@@ -64,7 +64,10 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     }
     let main = main_pages(params, layout);
     if main == 0 {
-        return Err(ConfigError::new("ftl.spare_pages", format!("must be below the {} pages of a block", layout.frames_per_block)));
+        return Err(ConfigError::new(
+            "ftl.spare_pages",
+            format!("must be below the {} pages of a block", layout.frames_per_block),
+        ));
     }
     let room = u64::from(layout.blocks_per_lane.saturating_sub(RESERVE)) * u64::from(main) * u64::from(layout.lanes);
     if u64::from(layout.logical_units.div_ceil(main)) * u64::from(main) > room {
@@ -154,9 +157,9 @@ impl BlockMapped {
         }
         for lbn in 0..self.map.len() as u32 {
             let home = self.map[lbn as usize];
-            let elsewhere = self.pages(lbn).any(|l| {
-                self.newest[l as usize].mapped().is_some_and(|p| Some(self.layout.block_of(p)) != home)
-            });
+            let elsewhere = self
+                .pages(lbn)
+                .any(|l| self.newest[l as usize].mapped().is_some_and(|p| Some(self.layout.block_of(p)) != home));
             if elsewhere {
                 self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
             }
@@ -230,7 +233,14 @@ impl BlockMapped {
     }
 
     /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what it replaces.
-    fn rewrite(&mut self, cx: &mut Cx<'_>, lbn: u32, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    fn rewrite(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError> {
         let new = self.take_free(lbn)?;
         let mut old: Vec<BlockId> = self.map[lbn as usize].into_iter().collect();
         let mut done = Vec::new();
@@ -292,9 +302,12 @@ impl Ftl for BlockMapped {
         self.report.map.lookups += 1;
         self.report.map.hits += 1;
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes: 4, write: false };
-        let ready = cx.flash.plan.push(access, Class::Map, &[]);
-        let place = self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash);
-        Ok(Located { place, ready })
+        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command]);
+        Ok(Located { place: self.peek(lpn), ready })
+    }
+
+    fn peek(&self, lpn: Lpn) -> Place {
+        self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
     fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
@@ -349,13 +362,17 @@ impl Ftl for BlockMapped {
         Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
         let open = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == Role::Open).count();
         let homes = self.map.iter().flatten().count();
-        Violation::unless(open == homes, "every block in use is some logical block's", || format!("{open} in use, {homes} mapped"))?;
+        Violation::unless(open == homes, "every block in use is some logical block's", || {
+            format!("{open} in use, {homes} mapped")
+        })?;
         let listed: u32 = self.free.iter().map(FreeBlocks::len).sum();
         let free = (0..self.layout.lanes)
             .flat_map(|l| self.layout.lane_blocks(LaneId(l)))
             .filter(|&b| self.blocks.role(b) == Role::Free)
             .count();
-        Violation::unless(free == listed as usize, "every free block is listed", || format!("{free} free, {listed} listed"))
+        Violation::unless(free == listed as usize, "every free block is listed", || {
+            format!("{free} free, {listed} listed")
+        })
     }
 
     fn report(&self) -> FtlReport {

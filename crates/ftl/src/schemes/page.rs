@@ -17,8 +17,8 @@ use crate::victims::{self, LaneShape, VictimPolicy, victim_by_name};
 use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, Place, Programmed};
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Rng,
-    Seed, Violation,
+    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Rng, Seed,
+    Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
@@ -142,26 +142,34 @@ struct PageMapped {
     report: FtlReport,
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs.
-fn reserve(params: &Params) -> u64 {
+/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
+/// share a frame, also the blocks whose last survivors wait for the rest of theirs.
+fn reserve(params: &Params, layout: &Layout) -> u64 {
     let streams = params.int("ftl.streams");
+    let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
     match params.text("ftl.gc_mode") {
-        "single" => streams + 1,
-        _ => 2 * streams + params.int("ftl.low_water"),
+        "single" => streams + 1 + shared_frames,
+        _ => 2 * streams + params.int("ftl.low_water") + shared_frames,
     }
 }
 
 fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
-        return Err(ConfigError::new("ftl.streams", "single mode has one frontier; several streams need ftl.gc_mode = dual"));
+        return Err(ConfigError::new(
+            "ftl.streams",
+            "single mode has one frontier; several streams need ftl.gc_mode = dual",
+        ));
     }
     if params.text("ftl.gc_mode") == "dual" && params.int("ftl.low_water") < params.int("ftl.streams") {
-        return Err(ConfigError::new("ftl.low_water", "must be at least ftl.streams: collection may open that many blocks"));
+        return Err(ConfigError::new(
+            "ftl.low_water",
+            "must be at least ftl.streams: collection may open that many blocks",
+        ));
     }
     if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params));
+    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params, layout));
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     if u64::from(layout.logical_units) > usable {
         return Err(ConfigError::new(
@@ -173,7 +181,7 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
                 layout.logical_units,
                 layout.blocks_per_lane,
                 layout.lanes,
-                reserve(params)
+                reserve(params, layout)
             ),
         ));
     }
@@ -346,7 +354,7 @@ impl PageMapped {
             self.drop_overtaken(lane, &mut buffer);
             if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded) {
                 self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
-                return Ok(());
+                return self.erase_left(cx, lane);
             }
         }
         if self.lanes[lane as usize].frontiers[f as usize].block.is_none() {
@@ -404,6 +412,14 @@ impl PageMapped {
         self.erase_left(cx, lane)
     }
 
+    /// A host unit that waits for the rest of its frame.
+    #[inline]
+    fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
+        let &(lane, f) = self.buffered.get(&lpn)?;
+        let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
+        Some(buffer.iter().find(|p| p.is_host() && p.unit.lpn == lpn).expect("indexed pages are buffered"))
+    }
+
     fn remember_in_flight(&mut self, cx: &Cx<'_>, op: OpId) {
         while self.in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
             self.in_flight.pop_front();
@@ -459,14 +475,20 @@ impl PageMapped {
 impl Ftl for PageMapped {
     #[inline]
     fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
-        if let Some(&(lane, f)) = self.buffered.get(&lpn) {
-            let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
-            let pending = buffer.iter().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered");
+        if let Some(pending) = self.in_buffer(lpn) {
+            let located = Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready };
             self.report.buffer_hits += 1;
-            return Ok(Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready });
+            return Ok(located);
         }
         let (ppn, ready) = self.map.get(cx, lpn)?;
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
+    }
+
+    fn peek(&self, lpn: Lpn) -> Place {
+        match self.in_buffer(lpn) {
+            Some(pending) => Place::Buffer(pending.unit.clone()),
+            None => self.map.peek(lpn).mapped().map_or(Place::Nowhere, Place::Flash),
+        }
     }
 
     fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
@@ -499,12 +521,12 @@ impl Ftl for PageMapped {
     }
 
     fn flush(&mut self, cx: &mut Cx<'_>, _: Cause) -> Result<(), FtlError> {
-        for lane in 0..self.layout.lanes {
-            for f in 0..self.settings.streams {
-                let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
-                if buffer.iter().any(Pending::is_host) {
-                    self.program(cx, lane, f, true)?;
-                }
+        for stream in 0..self.settings.streams {
+            // host units wait nowhere but in the lane in which their stream gathers
+            if let Some(lane) = self.gathering[stream as usize]
+                && self.lanes[lane as usize].frontiers[stream as usize].buffer.iter().any(Pending::is_host)
+            {
+                self.program(cx, lane, stream, true)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! d-choices: the fewest valid pages among `d` blocks drawn at random.
 
-use super::random::Choices;
 use super::VictimDef;
+use super::random::Choices;
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub const DEF: VictimDef = VictimDef {

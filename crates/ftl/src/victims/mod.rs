@@ -202,7 +202,12 @@ mod tests {
             for block in 0..5 {
                 let mut valid = [8; 5];
                 valid[block] = 7;
-                assert_eq!(pick(def.name, &[], valid), Some(block as u32), "{}: the only one that frees anything", def.name);
+                assert_eq!(
+                    pick(def.name, &[], valid),
+                    Some(block as u32),
+                    "{}: the only one that frees anything",
+                    def.name
+                );
             }
         }
     }

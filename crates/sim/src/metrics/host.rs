@@ -39,6 +39,7 @@ impl Metric for Host {
             ("read_hits", d.cache_read_hits),
             ("write_hits", d.cache_write_hits),
             ("evictions", d.cache_evictions),
+            ("dirty_units", end.dirty_units),
             ("page_buffer_hits", end.ftl.buffer_hits),
             ("rmw_units", d.rmw_units),
             ("trimmed_units", d.trimmed_units),

@@ -3,7 +3,8 @@
 use super::{Metric, MetricDef, Snapshot};
 use serde_json::{Map, Value, json};
 
-pub const DEF: MetricDef = MetricDef { name: "merges", summary: "merges by class, and their copies", build: || Box::new(Merges) };
+pub const DEF: MetricDef =
+    MetricDef { name: "merges", summary: "merges by class, and their copies", build: || Box::new(Merges) };
 
 struct Merges;
 

@@ -54,8 +54,12 @@ pub struct Snapshot<'a> {
     pub statistics: Option<&'a Statistics>,
     /// Simulated time that was measured.
     pub elapsed: Dur,
+    /// Simulated time until the drive had also finished what it does behind the host's back.
+    pub active: Dur,
     /// Bytes of the write cache.
     pub cache_bytes: u64,
+    /// Units left in the write cache.
+    pub dirty_units: u64,
 }
 
 /// Sees the events of a run and reports at its end.

@@ -15,10 +15,10 @@ struct Utilisation;
 impl Metric for Utilisation {
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
         let Some(s) = end.statistics else { return };
-        if end.elapsed == Dur::ZERO {
+        if end.active == Dur::ZERO {
             return;
         }
-        let share = |busy: Dur| busy.0 as f64 / end.elapsed.0 as f64;
+        let share = |busy: Dur| busy.0 as f64 / end.active.0 as f64;
         let spread = |busy: &[Dur]| {
             let shares = busy.iter().map(|&b| share(b));
             json!({

@@ -15,7 +15,8 @@ struct Wear;
 impl Metric for Wear {
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
         let medium = end.medium;
-        let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)).map(|b| medium.erases(b));
+        let good =
+            || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)).map(|b| medium.erases(b));
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
         for erases in good() {
             count += 1;

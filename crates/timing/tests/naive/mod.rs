@@ -354,6 +354,6 @@ impl Naive<'_> {
 }
 
 /// The time of `bytes` at a rate in whole bytes a picosecond, rounded up.
-fn ps(bytes: u32, bytes_per_s: u64) -> u64 {
-    if bytes_per_s == 0 { 0 } else { u64::from(bytes).div_ceil(bytes_per_s / 1_000_000_000_000) }
+fn ps(bytes: impl Into<u64>, bytes_per_s: u64) -> u64 {
+    if bytes_per_s == 0 { 0 } else { bytes.into().div_ceil(bytes_per_s / 1_000_000_000_000) }
 }

@@ -13,7 +13,9 @@ impl PageMapped {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
             mapped += 1;
-            Violation::unless(self.blocks.is_valid(ppn), "a mapped slot is valid", || format!("page {lpn}, slot {ppn}"))?;
+            Violation::unless(self.blocks.is_valid(ppn), "a mapped slot is valid", || {
+                format!("page {lpn}, slot {ppn}")
+            })?;
             let found = medium.lpn(ppn);
             Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
                 format!("page {lpn}, slot {ppn}: {found:?}")
@@ -31,7 +33,9 @@ impl PageMapped {
         for lane in &self.lanes {
             for block in lane.free.iter() {
                 free += 1;
-                Violation::unless(self.blocks.role(block) == Role::Free, "listed free blocks are free", || format!("{block}"))?;
+                Violation::unless(self.blocks.role(block) == Role::Free, "listed free blocks are free", || {
+                    format!("{block}")
+                })?;
             }
             for frontier in &lane.frontiers {
                 let open = frontier.block.is_none_or(|b| self.blocks.role(b) == Role::Open);
@@ -69,9 +73,11 @@ impl PageMapped {
             for leaving in &l.leaving {
                 let from = |p: Ppn| p != Ppn::NONE && self.layout.block_of(p) == leaving.block;
                 let found = l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
-                Violation::unless(found == leaving.buffered as usize, "a leaving block counts its buffered copies", || {
-                    format!("block {}: {} counted, {found} buffered", leaving.block, leaving.buffered)
-                })?;
+                Violation::unless(
+                    found == leaving.buffered as usize,
+                    "a leaving block counts its buffered copies",
+                    || format!("block {}: {} counted, {found} buffered", leaving.block, leaving.buffered),
+                )?;
             }
         }
         Violation::unless(host == self.buffered.len(), "the index names no other page", || {

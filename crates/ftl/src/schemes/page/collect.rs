@@ -13,7 +13,12 @@ impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full of valid data.
     pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
         if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
-            return Ok(true);
+            if self.settings.mode == GcMode::Single && self.lanes[lane as usize].free.is_empty() {
+                self.restore_reserve(cx, lane, f)?;
+            }
+            if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+                return Ok(true);
+            }
         }
         match self.settings.mode {
             GcMode::Single => self.make_room_single(cx, lane, f),
@@ -55,19 +60,50 @@ impl PageMapped {
         Ok(false)
     }
 
+    /// Single mode lost its reserved block to a failed erase: collect a victim whose survivors fit what is left of the
+    /// frontier, if there is one.
+    fn restore_reserve(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
+        let frontier = &self.lanes[lane as usize].frontiers[f as usize];
+        let frames = self.layout.frames_per_block - frontier.next;
+        let room = (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
+        if let Some(victim) = self.pick(lane, room) {
+            self.collect(cx, lane, victim, Cause::Gc)?;
+        }
+        Ok(())
+    }
+
     /// Collect until the lane has `target` free blocks, or nothing more can be freed.
     fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
         // one of FRUITLESS_MAX + 1 collections frees at least one slot: this many of them free every slot there is
         let slots = u64::from(self.layout.blocks_per_lane) * u64::from(self.layout.slots_per_block);
         let most = slots * u64::from(FRUITLESS_MAX + 1);
         for _ in 0..most {
-            if self.lanes[lane as usize].free.len() >= target || !self.collection_has_room(lane) {
+            if self.lanes[lane as usize].free.len() >= target {
+                return self.level_wear(cx, lane);
+            }
+            if !self.collection_has_room(lane) {
+                self.pad_copies(cx, lane)?;
+            }
+            if !self.collection_has_room(lane) {
                 break;
             }
             let Some(victim) = self.pick(lane, u32::MAX) else { break };
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
-        self.level_wear(cx, lane)
+        self.pad_copies(cx, lane)
+    }
+
+    /// Copies that wait for the rest of their frame keep their old blocks from being erased: when blocks run out, they go
+    /// out as they are.
+    fn pad_copies(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+        for f in self.settings.streams..2 * self.settings.streams {
+            let l = &self.lanes[lane as usize];
+            let frontier = &l.frontiers[f as usize];
+            if !frontier.buffer.is_empty() && (frontier.block.is_some() || !l.free.is_empty()) {
+                self.program(cx, lane, f, true)?;
+            }
+        }
+        Ok(())
     }
 
     /// Survivors of any victim fit: each frontier of collection may need a block.
@@ -119,7 +155,13 @@ impl PageMapped {
     }
 
     /// Move what is valid in `victim` away and erase it, at once or when the last copy is programmed.
-    pub(super) fn collect(&mut self, cx: &mut Cx<'_>, lane: u32, victim: BlockId, cause: Cause) -> Result<(), FtlError> {
+    pub(super) fn collect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        victim: BlockId,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
         self.blocks.set_role(victim, Role::Leaving);

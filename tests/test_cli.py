@@ -102,13 +102,17 @@ def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
     assert not (tmp_path / "results").exists(), "no half-written output"
 
 
+GOOD = b"1,host,0,Write,4096,4096,0\n" * 3
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"1,host,0,Write,4096,4096,0\n1,host,0,Wriet,4096,4096,0\n", "bad:2:10: "),
-        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,-4096,4096,0\n", "bad:2:16: "),
-        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,99999999999999999999,4096,0\n", "bad:2:16: "),
-        (b"1,host,0,Write,4096,4096,0\n2,host,0,Write,4096,0,0\n", "bad:2:21: "),
+        (GOOD + b"1,host,0,Wriet,4096,4096,0\n", "bad:4:10: "),
+        (GOOD + b"2,host,0,Write,-4096,4096,0\n", "bad:4:16: "),
+        (GOOD + b"2,host,0,Write,99999999999999999999,4096,0\n", "bad:4:16: "),
+        (GOOD + b"2,host,0,Write,4096,0,0\n", "bad:4:21: "),
+        (GOOD + b"0.5 0 W 4096 8\n", "bad:4:"),
         (b"", "empty"),
         (b"what is this\n", "no trace format recognises"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x01", "bad:"),
@@ -116,7 +120,7 @@ def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
 )
 def test_a_bad_trace_names_the_place(cli, tmp_path, content, expected):
     (tmp_path / "bad").write_bytes(content)
-    done = cli("run", "--trace", "bad", "--out", "results")
+    done = cli("run", "--trace", "bad", "--set", "drive.blocks=64", "--out", "results")
     assert done.returncode == 2 and expected in done.stderr, done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "results").exists()
 

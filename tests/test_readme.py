@@ -67,6 +67,10 @@ def test_every_link_leads_somewhere():
         assert (ROOT / target).exists(), target
 
 
+def tools_check(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "tools"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
 def test_the_demo_names_what_is_missing(tmp_path):
     """Without Rust or Python on the path, make says which, before it starts."""
     tools = tmp_path / "bin"
@@ -75,10 +79,9 @@ def test_the_demo_names_what_is_missing(tmp_path):
         if real := shutil.which(name):
             (tools / name).symlink_to(real)
     env = {"PATH": str(tools)}
-    run = {"cwd": ROOT, "env": env, "capture_output": True, "text": True, "check": False}
-    without_rust = subprocess.run(["make", "tools"], **run)
+    without_rust = tools_check(env)
     assert without_rust.returncode != 0 and "Rust is missing" in without_rust.stdout
     (tools / "cargo").symlink_to("/bin/true")
     (tools / "python3").unlink()
-    without_python = subprocess.run(["make", "tools"], **run)
+    without_python = tools_check(env)
     assert without_python.returncode != 0 and "Python is missing" in without_python.stdout

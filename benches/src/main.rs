@@ -107,7 +107,7 @@ fn peak_mib() -> f64 {
     line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
 
-fn writes_and_reads() {
+fn writes() {
     let logical = 16u32 << 18;
     let (floor, floor_waf) = floor::rate(16 * 1024 * 107 / 100 / 4 + 8, 1024, logical, 6_000_000);
     println!("floor, 16 GiB of 4 KiB units, 7 %     {:>9.0} k writes/s   WAF {floor_waf:.2}", floor / 1e3);
@@ -117,6 +117,9 @@ fn writes_and_reads() {
         rate / 1e3,
         rate / floor
     );
+}
+
+fn reads() {
     let mut host = Host::filled(drive(16, &[]));
     host.rate(500_000, false, 32);
     let rate = host.rate(4_000_000, false, 32);
@@ -154,8 +157,8 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 4] =
-        [("large", large_drive), ("rates", writes_and_reads), ("linear", linear), ("traces", traces::print)];
+    let parts: [(&str, fn()); 5] =
+        [("large", large_drive), ("writes", writes), ("reads", reads), ("linear", linear), ("traces", traces::print)];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
             part();
@@ -200,7 +203,7 @@ mod traces {
         let inputs = Inputs { opener: &open, options: ReadOptions::default() };
         let mut input = inputs.trace(&name, None, true).unwrap_or_else(|e| panic!("{e}"));
         let mut count = 0u64;
-        while input.next().unwrap_or_else(|e| panic!("{e}")).is_some() {
+        while input.next_record().unwrap_or_else(|e| panic!("{e}")).is_some() {
             count += 1;
         }
         let reading = begin.elapsed().as_secs_f64();

@@ -16,7 +16,7 @@ import flashatlas
 from flashatlas import DriveError, FlashAtlasError, InputError, api, tables
 from flashatlas.fetch import SOURCES, fetch
 from flashatlas.files import write_whole
-from flashatlas.progress import Bars
+from flashatlas.progress import Bars, Interrupted
 from flashatlas.report import write_report
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
@@ -26,8 +26,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="The atlas of a flash drive's address maps: simulate, compare and check flash translation layers on real traces.",
-    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data was read, 70 a bug, 130 interrupted.",
+    help="The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces.",
+    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data, 70 a bug, 130 interrupted.",
 )
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces, and get one.")
 reproduce_app = typer.Typer(no_args_is_help=True, help="Compute published results again, and show the deviation.")
@@ -232,7 +232,7 @@ def compare(
 ) -> None:
     """Run several drives or configurations on one workload, side by side.
 
-    For example: `flashatlas compare --vary ftl.victim=greedy,fifo,cost-benefit -w hotcold:requests=50000,size=2KiB --precondition fill`
+    For example: `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
     """
     cases = _cases(drive, vary, case)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
@@ -435,7 +435,7 @@ def main() -> None:
     """Run the command line; every error is one message and an exit code."""
     try:
         app(standalone_mode=True)
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         _die("interrupted; nothing was written", EXIT_INTERRUPTED)
     except InputError as error:
         _die(str(error), EXIT_INPUT)

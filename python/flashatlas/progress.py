@@ -12,6 +12,10 @@ SHOWN_MAX = 12
 """More runs than this share one bar."""
 
 
+class Interrupted(Exception):
+    """The user stopped a run. Not a ``KeyboardInterrupt``, of which every command-line library has its own opinion."""
+
+
 class Bars:
     """A bar for each run, or one for all when they are many; nothing where standard error is no terminal."""
 
@@ -54,3 +58,5 @@ class Bars:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted from error

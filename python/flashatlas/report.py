@@ -83,8 +83,8 @@ def _introduction(results: Sequence[Result], command: str) -> str:
     wrong = sum(result.violations for result in results)
     verdict = "none was wrong" if wrong == 0 else f"<strong>{wrong:,} were wrong</strong>"
     return (
-        f"<p>{len(results)} runs of {_e(', '.join(traces))}. {checked:,} mapping units were compared with what was last "
-        f"written to them; {verdict}.</p><p>To run it again:</p><pre>{_e(command)}</pre>"
+        f"<p>{len(results)} runs of {_e(', '.join(traces))}. {checked:,} mapping units were compared with what was "
+        f"last written to them; {verdict}.</p><p>To run it again:</p><pre>{_e(command)}</pre>"
     )
 
 
@@ -97,9 +97,9 @@ def _summary(results: Sequence[Result]) -> str:
     rows = []
     for row, values in filled_rows(results):
         winners = best(row, values)
+        texts = ["–" if value is None else _e(row.text(value)) for value in values]
         cells = "".join(
-            f"<td{' class=best' if i in winners else ''}>{'–' if v is None else _e(row.text(v))}{' ★' if i in winners else ''}</td>"
-            for i, v in enumerate(values)
+            f"<td class=best>{text} ★</td>" if i in winners else f"<td>{text}</td>" for i, text in enumerate(texts)
         )
         rows.append(f"<tr><th scope='row'>{_e(row.name)}</th>{cells}</tr>")
     return _table(["", *map(_name, results)], rows) + "<p>★ the best of its row, where one direction is better.</p>"
@@ -156,8 +156,8 @@ def _configurations(results: Sequence[Result]) -> str:
         notes = "".join(f"<li>{_e(note)}</li>" for note in record["approximations"])
         blocks.append(
             f"<h3>{_e(_name(result))}</h3><p>Drive {_e(record['config']['drive'])}, configuration "
-            f"<code>{record['config_hash'][:12]}</code>, seed {record['seed']}. What sets it apart:</p><ul>{listed}</ul>"
-            f"<p>Approximations:</p><ul>{notes}</ul>"
+            f"<code>{record['config_hash'][:12]}</code>, seed {record['seed']}. What sets it apart:</p>"
+            f"<ul>{listed}</ul><p>Approximations:</p><ul>{notes}</ul>"
         )
     common = "".join(f"<li><code>{_e(k)} = {_e(v)}</code></li>" for k, v in same.items())
     return (

@@ -75,9 +75,14 @@ def _map_memory(record: dict[str, Any]) -> float | None:
     return sum(value for key, value in memory.items() if key.startswith("map_")) or None
 
 
+def _host_part(record: dict[str, Any]) -> float | None:
+    parts = record.get("waf_parts", {})
+    return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
+
+
 ROWS = (
     Row("write amplification", _path("waf"), lambda x: f"{x:.3f}", "low"),
-    Row("  host and cache", lambda r: _host_part(r), lambda x: f"{x:.3f}"),
+    Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
     Row("  collection", _path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
     Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
     Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
@@ -102,11 +107,6 @@ ROWS = (
     Row("units checked at the end", _path("oracle", "units_swept"), number),
     Row("violations", _path("oracle", "violations"), number, "low"),
 )
-
-
-def _host_part(record: dict[str, Any]) -> float | None:
-    parts = record.get("waf_parts", {})
-    return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
 
 
 def best(row: Row, values: Sequence[float | None]) -> set[int]:

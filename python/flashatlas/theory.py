@@ -52,9 +52,9 @@ def greedy(rho: float, b: int) -> float:
 def d_choices(rho: float, b: int, d: int) -> float:
     """Mean field of d-choices collection (Van Houdt, SIGMETRICS 2013).
 
-    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the chance that the victim
-    has at most ``i``. Balance across level ``i``: ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``, the mean
-    number of invalid pages of a victim, is such that the mean number of valid pages is ``rho b``.
+    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the chance that the
+    victim has at most ``i``. Balance across level ``i``: ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``,
+    the mean number of invalid pages of a victim, is such that the mean number of valid pages is ``rho b``.
     """
 
     def shares(e: float) -> list[float]:

@@ -209,7 +209,7 @@ impl World {
 
     fn write(&mut self, lba: u64, sectors: u64, content: u64, ops: &[Op]) -> Vec<(u32, usize)> {
         let links = ops.iter().filter_map(|(id, kind, _)| match *kind {
-            OpKind::Link { inbound: true, bytes } => Some((*id, u64::from(bytes / 512))),
+            OpKind::Link { inbound: true, bytes } => Some((*id, bytes / 512)),
             _ => None,
         });
         let order: Vec<u64> = links.flat_map(|(id, n)| std::iter::repeat_n(id, n as usize)).collect();

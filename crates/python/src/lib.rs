@@ -40,7 +40,7 @@ fn open_file(path: &str) -> io::Result<Stream> {
     if metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a trace"));
     }
-    let length = metadata.is_file().then(|| metadata.len());
+    let length = metadata.is_file().then_some(metadata.len());
     Ok((Box::new(file), length))
 }
 

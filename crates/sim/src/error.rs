@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug)]
 pub enum RunError {
     /// The configuration cannot be used.
-    Config(ConfigError),
+    Config(Box<ConfigError>),
     /// A file cannot be opened or read.
     Io {
         /// Which.
@@ -21,14 +21,14 @@ pub enum RunError {
         /// Which.
         path: String,
         /// Why.
-        error: OpenError,
+        error: Box<OpenError>,
     },
     /// A trace cannot be read.
     Trace {
         /// Which.
         path: String,
         /// Where and why.
-        error: TraceError,
+        error: Box<TraceError>,
     },
     /// The workload does not fit the drive.
     Fit(String),
@@ -80,7 +80,7 @@ impl RunError {
 
 impl From<ConfigError> for RunError {
     fn from(error: ConfigError) -> RunError {
-        RunError::Config(error)
+        RunError::Config(Box::new(error))
     }
 }
 

@@ -80,8 +80,8 @@ impl Inputs<'_> {
         } else {
             reader
         };
-        let (def, _, source) =
-            open(reader, format, &self.options).map_err(|error| RunError::Open { path: path.to_owned(), error })?;
+        let (def, _, source) = open(reader, format, &self.options)
+            .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
         Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
     }
 
@@ -111,8 +111,8 @@ impl Input {
     /// # Errors
     /// With the name of the file.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
-        self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error })
+    pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
+        self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
     }
 
     /// SHA-256 of the whole file; reads what is left of it.
@@ -134,7 +134,7 @@ impl Input {
 /// As reading it, and [`RunError::Interrupted`].
 pub fn summarize(input: &mut Input, mut progress: impl FnMut(u64, u64) -> bool) -> Result<TraceSummary, RunError> {
     let mut summary = TraceSummary::new();
-    while let Some(record) = input.next()? {
+    while let Some(record) = input.next_record()? {
         summary.add(&record);
         if summary.requests() % 65_536 == 0 && !progress(summary.requests(), input.source.bytes_read()) {
             return Err(RunError::Interrupted);

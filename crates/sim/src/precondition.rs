@@ -30,7 +30,7 @@ pub(crate) fn precondition(
             let mut reply = Reply::default();
             let mut number = 0;
             drive.set_instant(true);
-            while let Some(record) = input.next()? {
+            while let Some(record) = input.next_record()? {
                 number += 1;
                 let Some(r) = mapper.map(&record, number)? else { continue };
                 let content = CONTENT + number;

@@ -187,7 +187,7 @@ fn mapper(
         let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
             let mut requests = 0;
             while requests < limit
-                && let Some(record) = input.next()?
+                && let Some(record) = input.next_record()?
             {
                 if !extents.add(&record, capacity) {
                     break;
@@ -218,7 +218,7 @@ impl Replay<'_> {
         let limit = self.spec.limit.unwrap_or(u64::MAX);
         let (mut number, mut latest) = (0, Ps::ZERO);
         while number < limit
-            && let Some(record) = input.next()?
+            && let Some(record) = input.next_record()?
         {
             number += 1;
             let Some(request) = mapper.map(&record, number)? else { continue };

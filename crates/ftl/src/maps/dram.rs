@@ -45,10 +45,9 @@ impl MapStore for Dram {
     }
 
     #[inline]
-    fn set(&mut self, _: &mut Cx<'_>, lpn: Lpn, ppn: Ppn) -> Result<(), FtlError> {
+    fn set(&mut self, _: &mut Cx<'_>, lpn: Lpn, ppn: Ppn) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
-        self.entries[lpn.0 as usize] = ppn;
-        Ok(())
+        Ok(std::mem::replace(&mut self.entries[lpn.0 as usize], ppn))
     }
 
     fn counters(&self) -> MapCounters {

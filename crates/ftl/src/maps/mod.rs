@@ -16,11 +16,11 @@ pub trait MapStore: Send {
     /// The entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// Change an entry.
+    /// Change an entry; returns what it was.
     ///
     /// # Errors
     /// When the map cannot be written.
-    fn set(&mut self, cx: &mut Cx<'_>, lpn: Lpn, ppn: Ppn) -> Result<(), FtlError>;
+    fn set(&mut self, cx: &mut Cx<'_>, lpn: Lpn, ppn: Ppn) -> Result<Ppn, FtlError>;
 
     /// Accesses so far.
     fn counters(&self) -> MapCounters;

@@ -6,6 +6,12 @@ mod page;
 use crate::{Cx, Ftl};
 use flashatlas_types::{ConfigError, FtlError, Layout, ParamDef, Params, Seed};
 
+/// The parameters of a scheme and of the parts that the given texts select, by key.
+pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
+
+/// Rebuilds a scheme's tables from the medium.
+pub type Mount = fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
+
 /// One scheme of the registry.
 pub struct SchemeDef {
     /// Name in `ftl.scheme`.
@@ -15,11 +21,11 @@ pub struct SchemeDef {
     /// Where it is described.
     pub paper: &'static str,
     /// Its parameters under these parameter values (a scheme with parts has theirs, too).
-    pub params: fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>,
+    pub params: SchemeParams,
     /// Whether the layout can work, before anything is built; the logical capacity is part of the layout.
     pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
     /// Rebuild the scheme's tables from the medium. Formatting is mounting a blank medium.
-    pub mount: fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>,
+    pub mount: Mount,
 }
 
 /// All schemes.

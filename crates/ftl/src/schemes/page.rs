@@ -385,19 +385,20 @@ impl PageMapped {
         for (slot, p) in buffer.drain(..).enumerate() {
             let to = Ppn(first.0 + slot as u32);
             let lpn = p.unit.lpn;
-            if p.is_host() {
+            let old = self.map.set(cx, lpn, to)?;
+            if !p.is_host() {
+                assert!(old == p.from, "page {lpn} was copied from {}, the map has it at {old}", p.from);
+                self.invalidate(p.from);
+                self.left(lane, self.layout.block_of(p.from), Some(op));
+            } else {
                 if !self.buffered.is_empty() {
                     self.buffered.remove(&lpn);
                 }
-                if let Some(old) = self.map.peek(lpn).mapped() {
+                if let Some(old) = old.mapped() {
                     let block = self.invalidate(old);
                     self.superseded[block.0 as usize] = op;
                 }
-            } else {
-                self.invalidate(p.from);
-                self.left(lane, self.layout.block_of(p.from), Some(op));
             }
-            self.map.set(cx, lpn, to)?;
             self.blocks.set_valid(to);
         }
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
@@ -513,9 +514,9 @@ impl Ftl for PageMapped {
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
         }
-        if let Some(old) = self.map.peek(lpn).mapped() {
+        if self.map.peek(lpn) != Ppn::NONE {
+            let old = self.map.set(cx, lpn, Ppn::NONE)?;
             self.invalidate(old);
-            self.map.set(cx, lpn, Ppn::NONE)?;
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl PageMapped {
         let lane = &self.lanes[lane as usize];
         let without_block = |f: &&Frontier| f.block.is_none();
         let needed = lane.frontiers[self.settings.streams as usize..].iter().filter(without_block).count() as u32;
-        lane.free.len() > 0 && lane.free.len() >= needed
+        !lane.free.is_empty() && lane.free.len() >= needed
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.
@@ -215,7 +215,6 @@ impl PageMapped {
         let sensed = cx.flash.read(frame, valid, Part::Whole, cause, &[])?;
         let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
         leaving.buffered += valid.count_ones();
-        leaving.after.push(sensed);
         while valid != 0 {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;

@@ -446,9 +446,8 @@ def main() -> None:
             f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with the command above.",
             EXIT_INTERNAL,
         )
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(EXIT_INTERNAL)
+    except OSError as error:
+        _die(f"standard output: {error.strerror}", EXIT_INPUT)
 
 
 def _die(message: str, code: int) -> None:

@@ -256,9 +256,13 @@ impl DriveConfig {
 /// Check `raw` against everything that the drive's parts declare.
 fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
     let text = |key: &str| raw.text(key).map(str::to_owned);
-    let scheme = scheme_by_name(&text("ftl.scheme").unwrap_or("page".into())).map_err(|e| e.at("--set"))?;
+    let placed = |e: ConfigError| {
+        let place = raw.place(&e.key).to_owned();
+        e.at(place)
+    };
+    let scheme = scheme_by_name(&text("ftl.scheme").unwrap_or("page".into())).map_err(placed)?;
     let mut defs = common_params();
-    defs.extend((scheme.params)(&text)?);
+    defs.extend((scheme.params)(&text).map_err(placed)?);
     raw.resolve(&defs, |key| owner(key, scheme.name))
 }
 
@@ -309,5 +313,10 @@ mod tests {
         let config = DriveConfig::load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[]).unwrap();
         assert_eq!(config.params.int("drive.planes"), 2);
         assert_eq!(config.params.text("drive.cell"), "slc");
+        let wrong = |text: &str| DriveConfig::load("mine.toml", Some(text), &[]).unwrap_err().to_string();
+        let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nvictim = \"gredy\"\n");
+        assert!(error.starts_with("mine.toml:4:1: ftl.victim: victim policy `gredy` is not known"), "{error}");
+        let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nscheme = \"pgae\"\n");
+        assert!(error.starts_with("mine.toml:4:1: ftl.scheme: "), "{error}");
     }
 }

@@ -6,8 +6,10 @@
 pub mod cache;
 pub mod config;
 mod controller;
+mod pieces;
 pub mod presets;
 mod read;
+mod write;
 
 pub use config::{DriveConfig, PARAMS};
 pub use controller::{DeviceCounters, Ssd};

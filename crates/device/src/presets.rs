@@ -26,9 +26,7 @@ pub const PRESETS: &[Preset] = &[
 /// # Errors
 /// Unknown names, with those that exist.
 pub fn preset_by_name(name: &str) -> Result<&'static Preset, ConfigError> {
-    PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
-        ConfigError::unknown("drive", "drive", name, &PRESETS.iter().map(|p| p.name).collect::<Vec<_>>())
-    })
+    flashatlas_types::by_name(PRESETS, |p| p.name, "drive", "drive", name)
 }
 
 #[cfg(test)]

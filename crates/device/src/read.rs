@@ -1,7 +1,8 @@
 //! The read path: find each unit, read every frame once, send the data to the host as it arrives.
 
 use crate::Reply;
-use crate::controller::{Piece, Ssd, merge_under, pieces};
+use crate::controller::Ssd;
+use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Part, Unit};
 use flashatlas_types::{Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag};

@@ -71,7 +71,9 @@ impl RunError {
             | RunError::Open { .. }
             | RunError::Trace { .. }
             | RunError::Fit(_) => "input",
-            RunError::Drive { .. } => "drive",
+            RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => "drive",
+            // the spare area contradicts the map: without injected faults that is a bug
+            RunError::Drive { .. } => "internal",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
             RunError::Interrupted => "interrupted",
         }

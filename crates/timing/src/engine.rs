@@ -28,7 +28,7 @@ pub struct Finished {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum What {
+pub(crate) enum What {
     /// The cells of a die are done, unless its generation has moved on.
     Cells(u32, u32),
     /// The cells of a die have stopped for a read.
@@ -44,18 +44,18 @@ enum What {
 /// Resolves plans on the resources of a drive.
 #[derive(Debug)]
 pub struct Engine {
-    times: Times,
-    now: Ps,
+    pub(crate) times: Times,
+    pub(crate) now: Ps,
     events: BinaryHeap<Reverse<(Ps, u64, What)>>,
     event_count: u64,
-    nodes: Nodes,
-    dies: Vec<Die>,
+    pub(crate) nodes: Nodes,
+    pub(crate) dies: Vec<Die>,
     die_channel: Vec<u32>,
     channels: Vec<Bus>,
     links: [Bus; 2],
-    statistics: Statistics,
+    pub(crate) statistics: Statistics,
     /// Operations that nothing holds back, in order; empty between calls.
-    ready: Vec<u32>,
+    pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
 }
 
@@ -226,7 +226,7 @@ impl Engine {
     }
 
     #[inline]
-    fn at(&mut self, at: Ps, what: What) {
+    pub(crate) fn at(&mut self, at: Ps, what: What) {
         self.event_count += 1;
         self.events.push(Reverse((at, self.event_count, what)));
     }
@@ -248,7 +248,7 @@ impl Engine {
         self.ready.clear();
     }
 
-    fn complete(&mut self, n: u32) {
+    pub(crate) fn complete(&mut self, n: u32) {
         let node = self.nodes.at(n);
         if node.work == Work::Complete {
             self.finished.push(Finished { tag: node.tag, at: self.now });
@@ -290,7 +290,7 @@ impl Engine {
 
     // ---- channels
 
-    fn queue_on_channel(&mut self, n: u32) {
+    pub(crate) fn queue_on_channel(&mut self, n: u32) {
         let channel = self.die_channel[self.nodes.at(n).die as usize];
         self.channels[channel as usize].queue.push(&mut self.nodes, n);
         self.next_on_channel(channel);
@@ -311,7 +311,7 @@ impl Engine {
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their data.
-    fn channel_time(&self, n: u32) -> Dur {
+    pub(crate) fn channel_time(&self, n: u32) -> Dur {
         let node = self.nodes.at(n);
         let command = node.work == Work::Erase || (node.work == Work::Read && !node.sensed);
         if command { self.times.command } else { node.transfer }
@@ -323,7 +323,7 @@ impl Engine {
         self.next_on_channel(channel);
     }
 
-    fn on_channel_done(&mut self, n: u32) {
+    pub(crate) fn on_channel_done(&mut self, n: u32) {
         let Node { die: d, work, sensed, .. } = *self.nodes.at(n);
         let die = &mut self.dies[d as usize];
         match work {
@@ -349,197 +349,5 @@ impl Engine {
             _ => self.start_cells(d),
         }
         self.note_work(d);
-    }
-
-    // ---- dies
-
-    fn queue_on_die(&mut self, n: u32) {
-        let d = self.nodes.at(n).die;
-        let die = &mut self.dies[d as usize];
-        die.queue.push(&mut self.nodes, n);
-        if die.current == NIL && die.phase == Phase::Idle {
-            self.next_on_die(d);
-        } else if self.nodes.at(n).host_read {
-            self.try_suspend(d);
-        } else {
-            self.try_preload(d);
-        }
-        self.note_work(d);
-    }
-
-    /// Give an idle die its next operation.
-    fn next_on_die(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        if die.current != NIL || die.phase != Phase::Idle {
-            return;
-        }
-        let next = if die.suspended != NIL {
-            match die.queue.first_host_read(&self.nodes) {
-                Some(read) => Some(read),
-                None if die.cached == NIL => return self.resume(d),
-                None => None,
-            }
-        } else if die.cached != NIL {
-            // the cache register still holds a page on its way out: only another read can go beside it
-            die.queue
-                .first()
-                .filter(|&n| self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read)
-        } else {
-            die.queue.first()
-        };
-        if let Some(n) = next {
-            self.start(d, n);
-        }
-    }
-
-    /// Keep the count of dies at work.
-    fn note_work(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        let at_work = die.at_work();
-        if at_work != die.counted {
-            die.counted = at_work;
-            self.statistics.dies_change(self.now, if at_work { 1 } else { -1 });
-        }
-    }
-
-    fn start(&mut self, d: u32, n: u32) {
-        let die = &mut self.dies[d as usize];
-        die.queue.pop(&self.nodes, n);
-        die.current = n;
-        let work = self.nodes.at(n).work;
-        self.release_successor(n);
-        if work == Work::Program || self.times.command > Dur::ZERO {
-            self.dies[d as usize].phase = Phase::Channel;
-            self.use_channel(n);
-        } else {
-            self.start_cells(d);
-        }
-    }
-
-    /// A program or erase has its die: the next one of its block may queue behind it.
-    fn release_successor(&mut self, n: u32) {
-        if self.nodes.at(n).work != Work::Read
-            && let Some(next) = self.nodes.started(n)
-        {
-            self.ready.push(next);
-        }
-    }
-
-    /// Put `n` on its channel; a transfer that takes no time does not queue.
-    fn use_channel(&mut self, n: u32) {
-        if self.channel_time(n) == Dur::ZERO { self.on_channel_done(n) } else { self.queue_on_channel(n) }
-    }
-
-    fn start_cells(&mut self, d: u32) {
-        let n = self.dies[d as usize].current;
-        let time = self.nodes.at(n).time;
-        self.run_cells(d, time);
-    }
-
-    fn run_cells(&mut self, d: u32, time: Dur) {
-        let until = self.now.after(time);
-        let die = &mut self.dies[d as usize];
-        die.phase = Phase::Cells { until };
-        die.generation = die.generation.wrapping_add(1);
-        let generation = die.generation;
-        let busy = &mut self.statistics.die_busy[d as usize];
-        *busy = *busy + time;
-        self.at(until, What::Cells(d, generation));
-        self.try_preload(d);
-        if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
-            self.try_suspend(d);
-        }
-    }
-
-    fn cells_done(&mut self, d: u32) {
-        let n = self.dies[d as usize].current;
-        if self.nodes.at(n).work == Work::Read {
-            self.nodes.at_mut(n).sensed = true;
-            if !self.times.cache_read {
-                self.dies[d as usize].phase = Phase::Channel;
-                return self.use_channel(n);
-            }
-            if self.dies[d as usize].cached == NIL {
-                self.read_to_cache(d);
-            } else {
-                self.dies[d as usize].phase = Phase::WaitCache;
-            }
-            return;
-        }
-        self.dies[d as usize].current = NIL;
-        self.dies[d as usize].phase = Phase::Idle;
-        self.complete(n);
-        if self.dies[d as usize].loaded {
-            self.promote(d);
-        } else {
-            self.next_on_die(d);
-        }
-    }
-
-    /// The sensed page moves to the cache register and from there to the channel; the cells are free.
-    fn read_to_cache(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        let n = std::mem::replace(&mut die.current, NIL);
-        die.cached = n;
-        die.phase = Phase::Idle;
-        // the command of the next read goes before the data, or the cells would stand still until the data has left
-        self.next_on_die(d);
-        self.use_channel(n);
-    }
-
-    /// Cache program: while the cells program one page, the next one comes over the channel.
-    fn try_preload(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        let programming = matches!(die.phase, Phase::Cells { .. }) && self.nodes.at(die.current).work == Work::Program;
-        if !self.times.cache_program || !programming || die.cached != NIL || die.suspended != NIL {
-            return;
-        }
-        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Program) else { return };
-        die.queue.pop(&self.nodes, n);
-        die.cached = n;
-        self.release_successor(n);
-        self.use_channel(n);
-    }
-
-    /// The program in the cache register goes on to the cells.
-    fn promote(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        die.current = std::mem::replace(&mut die.cached, NIL);
-        die.loaded = false;
-        self.start_cells(d);
-    }
-
-    /// A host read waits: stop a program or an erase for it, where that is on and still worth it.
-    fn try_suspend(&mut self, d: u32) {
-        let s = self.times.suspend;
-        let die = &mut self.dies[d as usize];
-        let Phase::Cells { until } = die.phase else { return };
-        let node = self.nodes.at_mut(die.current);
-        let allowed = match node.work {
-            Work::Program => s.program,
-            Work::Erase => s.erase,
-            _ => false,
-        };
-        let remaining = until.since(self.now);
-        if !allowed || node.suspends >= s.max || die.cached != NIL || die.suspended != NIL || remaining <= s.latency {
-            return;
-        }
-        node.suspends += 1;
-        die.suspended = std::mem::replace(&mut die.current, NIL);
-        die.remaining = remaining;
-        die.phase = Phase::Suspending;
-        die.generation = die.generation.wrapping_add(1);
-        let generation = die.generation;
-        let busy = &mut self.statistics.die_busy[d as usize];
-        *busy = Dur(busy.0 - remaining.0.min(busy.0));
-        self.statistics.suspends += 1;
-        self.at(self.now.after(s.latency), What::Suspended(d, generation));
-    }
-
-    fn resume(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        die.current = std::mem::replace(&mut die.suspended, NIL);
-        let time = die.remaining + self.times.suspend.resume;
-        self.run_cells(d, time);
     }
 }

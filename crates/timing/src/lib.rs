@@ -1,5 +1,6 @@
 //! When the operations of a plan happen: dies, channels, memories and the host link as resources of an event engine.
 
+mod dies;
 pub mod engine;
 mod nodes;
 mod parameters;

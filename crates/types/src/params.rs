@@ -126,6 +126,11 @@ impl RawConfig {
         self.entries.get(key).map(|e| e.text.as_str())
     }
 
+    /// Where `key` was written, or nothing.
+    pub fn place(&self, key: &str) -> &str {
+        self.entries.get(key).map_or("", |e| e.place.as_str())
+    }
+
     /// The source beside `key`, where the file names one.
     pub fn source(&self, key: &str) -> Option<&str> {
         self.entries.get(key)?.source.as_deref()

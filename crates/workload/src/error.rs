@@ -131,12 +131,12 @@ impl fmt::Display for OpenError {
             OpenError::Unrecognised { compression, excerpt, formats } => write!(
                 f,
                 "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; name one with \
-                 trace.format to see where it stops",
+                 --format to see where it stops",
                 formats.join(", ")
             ),
             OpenError::Ambiguous { formats } => write!(
                 f,
-                "several trace formats recognise this content: {}; name one with trace.format",
+                "several trace formats recognise this content: {}; name one with --format",
                 formats.join(", ")
             ),
         }

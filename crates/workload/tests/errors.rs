@@ -244,7 +244,7 @@ fn nothing_recognised_and_nothing_there() {
     assert_eq!(
         read(b"\n\nonce upon a time\n").unwrap_err(),
         "no trace format recognises `once upon a time` (compression: none); \
-         formats: blkreplay, iolog, msr, spc, vscsi; name one with trace.format to see where it stops"
+         formats: blkreplay, iolog, msr, spc, vscsi; name one with --format to see where it stops"
     );
     assert_eq!(
         format_by_name("mrs").unwrap_err().to_string(),
@@ -253,5 +253,5 @@ fn nothing_recognised_and_nothing_there() {
     let unknown = open(Box::new(Cursor::new(vec![1])), Some("mrs"), &ReadOptions::default()).err();
     assert_eq!(unknown, Some(OpenError::Config(format_by_name("mrs").unwrap_err())));
     let two = OpenError::Ambiguous { formats: vec!["msr", "spc"] };
-    assert_eq!(two.to_string(), "several trace formats recognise this content: msr, spc; name one with trace.format");
+    assert_eq!(two.to_string(), "several trace formats recognise this content: msr, spc; name one with --format");
 }

@@ -57,7 +57,7 @@ pub const PARAMS: &[ParamDef] = &[
 /// # Errors
 /// Unknown names, with those that exist.
 pub fn classifier_by_name(name: &str) -> Result<&'static ClassifierDef, ConfigError> {
-    crate::schemes::by_name(CLASSIFIERS, |c| c.name, "ftl.classifier", "classifier", name)
+    flashatlas_types::by_name(CLASSIFIERS, |c| c.name, "ftl.classifier", "classifier", name)
 }
 
 #[cfg(test)]

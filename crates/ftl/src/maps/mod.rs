@@ -62,5 +62,5 @@ pub const PARAMS: &[ParamDef] = &[ParamDef {
 /// # Errors
 /// Unknown names, with those that exist.
 pub fn map_by_name(name: &str) -> Result<&'static MapStoreDef, ConfigError> {
-    crate::schemes::by_name(MAPS, |m| m.name, "map.store", "map store", name)
+    flashatlas_types::by_name(MAPS, |m| m.name, "map.store", "map store", name)
 }

@@ -36,20 +36,7 @@ pub const SCHEMES: &[SchemeDef] = &[page::DEF, block::DEF];
 /// # Errors
 /// Unknown names, with those that exist.
 pub fn scheme_by_name(name: &str) -> Result<&'static SchemeDef, ConfigError> {
-    by_name(SCHEMES, |s| s.name, "ftl.scheme", "scheme", name)
-}
-
-/// Look a name up in a registry.
-pub(crate) fn by_name<T>(
-    all: &'static [T],
-    name_of: fn(&T) -> &'static str,
-    key: &str,
-    what: &str,
-    name: &str,
-) -> Result<&'static T, ConfigError> {
-    all.iter()
-        .find(|entry| name_of(entry) == name)
-        .ok_or_else(|| ConfigError::unknown(key, what, name, &all.iter().map(name_of).collect::<Vec<_>>()))
+    flashatlas_types::by_name(SCHEMES, |s| s.name, "ftl.scheme", "scheme", name)
 }
 
 #[cfg(test)]

@@ -8,20 +8,20 @@
 mod check;
 mod collect;
 mod frontier;
+mod mount;
+mod settings;
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use crate::classifiers::{self, Classifier, classifier_by_name};
 use crate::maps::{self, MapStore, map_by_name};
-use crate::victims::{self, LaneShape, VictimPolicy, victim_by_name};
+use crate::victims::{self, VictimPolicy, victim_by_name};
 use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, Place, Programmed};
 use flashatlas_nand::{Medium, Unit};
-use flashatlas_types::{
-    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Rng, Seed,
-    Violation,
-};
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation};
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
+use settings::{GcMode, PARAMS, Settings, fits};
 use std::collections::VecDeque;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -39,77 +39,6 @@ pub const DEF: SchemeDef = SchemeDef {
     fits,
     mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
 };
-
-const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.gc_mode",
-        kind: ParamKind::Choice(&["dual", "single"]),
-        default: Some("dual"),
-        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one reserved block, which \
-              becomes the host's frontier (Jasmine, and the models of write amplification)",
-    },
-    ParamDef {
-        key: "ftl.low_water",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("2"),
-        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; at least ftl.streams",
-    },
-    ParamDef {
-        key: "ftl.gc_parallel",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on its own",
-    },
-    ParamDef {
-        key: "ftl.idle_free",
-        kind: ParamKind::Int(0, 1 << 20),
-        default: Some("4"),
-        doc: "free blocks of a lane that idle time restores; 0: no collection in idle time",
-    },
-    ParamDef {
-        key: "ftl.idle_valid",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.5"),
-        doc: "idle collection leaves victims alone that have a larger share of valid pages",
-    },
-    ParamDef {
-        key: "ftl.wear_dynamic",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
-    },
-    ParamDef {
-        key: "ftl.wear_static",
-        kind: ParamKind::Bool,
-        default: Some("false"),
-        doc: "move long-lived data out of blocks with few erases",
-    },
-    ParamDef {
-        key: "ftl.wear_threshold",
-        kind: ParamKind::Int(1, 1 << 30),
-        default: Some("32"),
-        doc: "static wear levelling acts when the erases of two blocks of a lane differ by more",
-    },
-];
-
-/// Where survivors of collection go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum GcMode {
-    Single,
-    Dual,
-}
-
-struct Settings {
-    mode: GcMode,
-    streams: u32,
-    low_water: u32,
-    gc_parallel: bool,
-    idle_free: u32,
-    /// Most valid slots of a victim in idle time.
-    idle_valid: u32,
-    wear_static: bool,
-    wear_threshold: u32,
-}
 
 struct Lane {
     free: FreeBlocks,
@@ -142,151 +71,7 @@ struct PageMapped {
     report: FtlReport,
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
-/// share a frame, also the blocks whose last survivors wait for the rest of theirs.
-fn reserve(params: &Params, layout: &Layout) -> u64 {
-    let streams = params.int("ftl.streams");
-    let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
-    match params.text("ftl.gc_mode") {
-        "single" => streams + 1 + shared_frames,
-        _ => 2 * streams + params.int("ftl.low_water") + shared_frames,
-    }
-}
-
-fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
-    if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
-        return Err(ConfigError::new(
-            "ftl.streams",
-            "single mode has one frontier; several streams need ftl.gc_mode = dual",
-        ));
-    }
-    if params.text("ftl.gc_mode") == "dual" && params.int("ftl.low_water") < params.int("ftl.streams") {
-        return Err(ConfigError::new(
-            "ftl.low_water",
-            "must be at least ftl.streams: collection may open that many blocks",
-        ));
-    }
-    if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
-        return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
-    }
-    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params, layout));
-    let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
-    if u64::from(layout.logical_units) > usable {
-        return Err(ConfigError::new(
-            "drive.over_provisioning",
-            format!(
-                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {} for frontiers and \
-                 collection, which leaves room for {usable} units; export less or lower the reserve \
-                 (ftl.low_water, ftl.streams, drive.frame_*)",
-                layout.logical_units,
-                layout.blocks_per_lane,
-                layout.lanes,
-                reserve(params, layout)
-            ),
-        ));
-    }
-    Ok(())
-}
-
 impl PageMapped {
-    /// Rebuild the tables from the spare areas: of several copies of a page the one programmed last is valid.
-    /// Blocks that are neither erased nor full are closed as they are.
-    fn mount(params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<PageMapped, FtlError> {
-        let layout = cx.flash.medium.layout().clone();
-        let streams = params.u32("ftl.streams");
-        let mode = if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual };
-        let frontiers = if mode == GcMode::Single { streams } else { 2 * streams };
-        let victim = victim_by_name(params.text("ftl.victim")).expect("resolved");
-        let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
-        let lane = |id: u32| Lane {
-            free: FreeBlocks::new(params.flag("ftl.wear_dynamic")),
-            policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
-            frontiers: vec![Frontier::default(); frontiers as usize],
-            leaving: Vec::new(),
-            erases_until_wear_check: layout.blocks_per_lane,
-        };
-        let mut ftl = PageMapped {
-            settings: Settings {
-                mode,
-                streams,
-                low_water: params.u32("ftl.low_water"),
-                gc_parallel: params.flag("ftl.gc_parallel"),
-                idle_free: params.u32("ftl.idle_free"),
-                idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
-                wear_static: params.flag("ftl.wear_static"),
-                wear_threshold: params.u32("ftl.wear_threshold"),
-            },
-            map: (map_by_name(params.text("map.store")).expect("resolved").build)(params, &layout),
-            blocks: Blocks::new(&layout, cx.flash.medium),
-            lanes: (0..layout.lanes).map(lane).collect(),
-            classifier: (classifier_by_name(params.text("ftl.classifier")).expect("resolved").build)(
-                params,
-                layout.logical_units,
-                streams,
-            ),
-            cursor: vec![0; streams as usize],
-            gathering: vec![None; streams as usize],
-            buffered: FxHashMap::default(),
-            superseded: vec![OpId::NONE; layout.blocks() as usize],
-            in_flight: VecDeque::new(),
-            clock: 0,
-            report: FtlReport::default(),
-            layout,
-        };
-        ftl.rebuild(cx)?;
-        Ok(ftl)
-    }
-
-    fn rebuild(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        for id in 0..self.layout.blocks() {
-            let block = BlockId(id);
-            if self.blocks.role(block) == Role::Bad {
-                continue;
-            }
-            if cx.flash.medium.write_pointer(block) == 0 {
-                let erases = cx.flash.medium.erases(block);
-                self.lanes[self.layout.lane_of(block).0 as usize].free.push(block, erases);
-                continue;
-            }
-            self.blocks.set_role(block, Role::Closed);
-            for frame in 0..cx.flash.medium.write_pointer(block) {
-                let frame = self.layout.frame_in(block, frame);
-                let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
-                let first = self.layout.first_slot(frame);
-                for slot in first.0..first.0 + self.layout.slots_per_frame {
-                    let lpn = cx.flash.medium.lpn(Ppn(slot))?;
-                    if lpn.0 >= self.layout.logical_units {
-                        continue;
-                    }
-                    if let Some(other) = self.map.peek(lpn).mapped() {
-                        let theirs = cx.flash.medium.frame_sequence(self.layout.frame_of(other))?;
-                        // within one frame the later slot is the newer version
-                        if theirs > sequence {
-                            continue;
-                        }
-                        self.blocks.invalidate(other);
-                    }
-                    self.map.set(cx, lpn, Ppn(slot))?;
-                    self.blocks.set_valid(Ppn(slot));
-                }
-            }
-        }
-        let mut closed: Vec<(u64, BlockId)> = (0..self.layout.blocks())
-            .map(BlockId)
-            .filter(|&b| self.blocks.role(b) == Role::Closed)
-            .map(|b| {
-                let last = self.layout.frame_in(b, cx.flash.medium.write_pointer(b) - 1);
-                (cx.flash.medium.frame_sequence(last).unwrap_or(0), b)
-            })
-            .collect();
-        closed.sort_unstable();
-        for (_, block) in closed {
-            self.close(block);
-        }
-        self.map.reset_counters();
-        Ok(())
-    }
-
     /// A block is a candidate for collection from now on.
     fn close(&mut self, block: BlockId) {
         self.blocks.set_role(block, Role::Closed);

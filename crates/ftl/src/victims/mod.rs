@@ -80,7 +80,7 @@ pub const PARAMS: &[ParamDef] = &[ParamDef {
 /// # Errors
 /// Unknown names, with those that exist.
 pub fn victim_by_name(name: &str) -> Result<&'static VictimDef, ConfigError> {
-    crate::schemes::by_name(VICTIMS, |v| v.name, "ftl.victim", "victim policy", name)
+    flashatlas_types::by_name(VICTIMS, |v| v.name, "ftl.victim", "victim policy", name)
 }
 
 /// Blocks without an invalid slot that a policy may pick in a row.

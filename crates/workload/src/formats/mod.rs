@@ -56,8 +56,5 @@ pub const FORMATS: &[FormatDef] = &[blkreplay::FORMAT, iolog::FORMAT, msr::FORMA
 /// # Errors
 /// Names the nearest and all others when there is none.
 pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
-    FORMATS.iter().find(|f| f.name == name).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|f| f.name).collect();
-        ConfigError::unknown("trace.format", "trace format", name, &names)
-    })
+    flashatlas_types::by_name(FORMATS, |f| f.name, "trace.format", "trace format", name)
 }

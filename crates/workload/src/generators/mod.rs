@@ -43,10 +43,7 @@ pub const GENERATORS: &[GeneratorDef] =
 /// # Errors
 /// Names the nearest and all others when there is none.
 pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
-    GENERATORS.iter().find(|g| g.name == name).ok_or_else(|| {
-        let names: Vec<&str> = GENERATORS.iter().map(|g| g.name).collect();
-        ConfigError::unknown("workload.generator", "generator", name, &names)
-    })
+    flashatlas_types::by_name(GENERATORS, |g| g.name, "workload.generator", "generator", name)
 }
 
 /// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of `capacity_sectors`.

@@ -1,0 +1,90 @@
+//! The part of a command that falls into one mapping unit, and where its sectors and bytes stand.
+
+use crate::cache::Entry;
+use flashatlas_nand::Part;
+use flashatlas_types::{Lba, Lpn, SECTOR_BYTES, Stamp};
+
+/// The part of a write that falls into one mapping unit.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece {
+    pub lpn: Lpn,
+    /// First sector in the unit.
+    pub first: u32,
+    pub sectors: u32,
+    /// First sector of the piece, counted from the first sector of the command.
+    pub offset: u32,
+}
+
+impl Piece {
+    pub fn is_whole(&self, unit_sectors: u32) -> bool {
+        self.sectors == unit_sectors
+    }
+
+    /// The bits of the sectors it covers.
+    pub fn mask(&self) -> u128 {
+        let ones = if self.sectors == 128 { u128::MAX } else { (1u128 << self.sectors) - 1 };
+        ones << self.first
+    }
+
+    /// The stamp of the unit after this piece of write `content`, over `old`.
+    pub fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
+        if self.is_whole(unit_sectors) {
+            Stamp::whole(content, self.offset)
+        } else {
+            old.overwritten(content, self.first, self.sectors)
+        }
+    }
+}
+/// The pieces of a range of sectors.
+pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
+    let (unit, start, end) = (u64::from(unit_sectors), lba.0, lba.0 + u64::from(sectors));
+    (start / unit..end.div_ceil(unit)).map(move |lpn| {
+        let (from, to) = (start.max(lpn * unit), end.min((lpn + 1) * unit));
+        Piece {
+            lpn: Lpn(lpn as u32),
+            first: (from - lpn * unit) as u32,
+            sectors: (to - from) as u32,
+            offset: (from - start) as u32,
+        }
+    })
+}
+/// Bytes of some pieces.
+pub(crate) fn bytes_of(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
+}
+
+/// The bits of all sectors of a unit.
+pub(crate) fn all_sectors(unit_sectors: u32) -> u128 {
+    if unit_sectors == 128 { u128::MAX } else { (1 << unit_sectors) - 1 }
+}
+
+/// From the first to the last sector that is not present.
+pub(crate) fn missing(present: u128, unit_sectors: u32) -> Part {
+    let lacking = all_sectors(unit_sectors) & !present;
+    let first = lacking.trailing_zeros();
+    Part::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
+}
+
+/// The bytes of one piece in the data of its command.
+pub(crate) fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
+    let start = (piece.offset * SECTOR_BYTES) as usize;
+    &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
+}
+
+/// `unit` with a piece's bytes in their place.
+pub(crate) fn placed(bytes: &[u8], piece: &Piece, mut unit: Box<[u8]>) -> Box<[u8]> {
+    let start = (piece.first * SECTOR_BYTES) as usize;
+    unit[start..start + bytes.len()].copy_from_slice(bytes);
+    unit
+}
+
+/// Fill the sectors that an entry lacks from the bytes under it.
+pub(crate) fn merge_under(entry: &mut Entry, under: Option<&[u8]>) {
+    if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
+        for (sector, (to, from)) in bytes.chunks_mut(512).zip(under.chunks(512)).enumerate() {
+            if entry.present >> sector & 1 == 0 {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The parameters of the page-mapped FTL, and whether a layout leaves it room.
+
+use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
+
+pub(super) const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.gc_mode",
+        kind: ParamKind::Choice(&["dual", "single"]),
+        default: Some("dual"),
+        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one reserved block, which \
+              becomes the host's frontier (Jasmine, and the models of write amplification)",
+    },
+    ParamDef {
+        key: "ftl.low_water",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("2"),
+        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; at least ftl.streams",
+    },
+    ParamDef {
+        key: "ftl.gc_parallel",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on its own",
+    },
+    ParamDef {
+        key: "ftl.idle_free",
+        kind: ParamKind::Int(0, 1 << 20),
+        default: Some("4"),
+        doc: "free blocks of a lane that idle time restores; 0: no collection in idle time",
+    },
+    ParamDef {
+        key: "ftl.idle_valid",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.5"),
+        doc: "idle collection leaves victims alone that have a larger share of valid pages",
+    },
+    ParamDef {
+        key: "ftl.wear_dynamic",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+    },
+    ParamDef {
+        key: "ftl.wear_static",
+        kind: ParamKind::Bool,
+        default: Some("false"),
+        doc: "move long-lived data out of blocks with few erases",
+    },
+    ParamDef {
+        key: "ftl.wear_threshold",
+        kind: ParamKind::Int(1, 1 << 30),
+        default: Some("32"),
+        doc: "static wear levelling acts when the erases of two blocks of a lane differ by more",
+    },
+];
+
+/// Where survivors of collection go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GcMode {
+    Single,
+    Dual,
+}
+
+pub(super) struct Settings {
+    pub mode: GcMode,
+    pub streams: u32,
+    pub low_water: u32,
+    pub gc_parallel: bool,
+    pub idle_free: u32,
+    /// Most valid slots of a victim in idle time.
+    pub idle_valid: u32,
+    pub wear_static: bool,
+    pub wear_threshold: u32,
+}
+
+/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
+/// share a frame, also the blocks whose last survivors wait for the rest of theirs.
+fn reserve(params: &Params, layout: &Layout) -> u64 {
+    let streams = params.int("ftl.streams");
+    let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
+    match params.text("ftl.gc_mode") {
+        "single" => streams + 1 + shared_frames,
+        _ => 2 * streams + params.int("ftl.low_water") + shared_frames,
+    }
+}
+
+pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
+        return Err(ConfigError::new(
+            "ftl.streams",
+            "single mode has one frontier; several streams need ftl.gc_mode = dual",
+        ));
+    }
+    if params.text("ftl.gc_mode") == "dual" && params.int("ftl.low_water") < params.int("ftl.streams") {
+        return Err(ConfigError::new(
+            "ftl.low_water",
+            "must be at least ftl.streams: collection may open that many blocks",
+        ));
+    }
+    if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
+        return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
+    }
+    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params, layout));
+    let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    if u64::from(layout.logical_units) > usable {
+        return Err(ConfigError::new(
+            "drive.over_provisioning",
+            format!(
+                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {} for frontiers and \
+                 collection, which leaves room for {usable} units; export less or lower the reserve \
+                 (ftl.low_water, ftl.streams, drive.frame_*)",
+                layout.logical_units,
+                layout.blocks_per_lane,
+                layout.lanes,
+                reserve(params, layout)
+            ),
+        ));
+    }
+    Ok(())
+}
+
+impl Settings {
+    /// The settings that `params` describe.
+    pub fn new(params: &Params, layout: &Layout) -> Settings {
+        Settings {
+            mode: if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual },
+            streams: params.u32("ftl.streams"),
+            low_water: params.u32("ftl.low_water"),
+            gc_parallel: params.flag("ftl.gc_parallel"),
+            idle_free: params.u32("ftl.idle_free"),
+            idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
+            wear_static: params.flag("ftl.wear_static"),
+            wear_threshold: params.u32("ftl.wear_threshold"),
+        }
+    }
+
+    /// Frontiers of a lane: those of the host, and in dual mode as many of collection.
+    pub fn frontiers(&self) -> u32 {
+        if self.mode == GcMode::Single { self.streams } else { 2 * self.streams }
+    }
+}

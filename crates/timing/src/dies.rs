@@ -1,0 +1,198 @@
+//! What happens on a die: which operation it takes next, cells and registers, cache operations, suspension.
+
+use crate::engine::{Engine, What};
+use crate::nodes::{NIL, Work};
+use crate::resources::Phase;
+use flashatlas_types::Dur;
+
+impl Engine {
+    pub(crate) fn queue_on_die(&mut self, n: u32) {
+        let d = self.nodes.at(n).die;
+        let die = &mut self.dies[d as usize];
+        die.queue.push(&mut self.nodes, n);
+        if die.current == NIL && die.phase == Phase::Idle {
+            self.next_on_die(d);
+        } else if self.nodes.at(n).host_read {
+            self.try_suspend(d);
+        } else {
+            self.try_preload(d);
+        }
+        self.note_work(d);
+    }
+
+    /// Give an idle die its next operation.
+    pub(crate) fn next_on_die(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        if die.current != NIL || die.phase != Phase::Idle {
+            return;
+        }
+        let next = if die.suspended != NIL {
+            match die.queue.first_host_read(&self.nodes) {
+                Some(read) => Some(read),
+                None if die.cached == NIL => return self.resume(d),
+                None => None,
+            }
+        } else if die.cached != NIL {
+            // the cache register still holds a page on its way out: only another read can go beside it
+            die.queue
+                .first()
+                .filter(|&n| self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read)
+        } else {
+            die.queue.first()
+        };
+        if let Some(n) = next {
+            self.start(d, n);
+        }
+    }
+
+    /// Keep the count of dies at work.
+    pub(crate) fn note_work(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        let at_work = die.at_work();
+        if at_work != die.counted {
+            die.counted = at_work;
+            self.statistics.dies_change(self.now, if at_work { 1 } else { -1 });
+        }
+    }
+
+    pub(crate) fn start(&mut self, d: u32, n: u32) {
+        let die = &mut self.dies[d as usize];
+        die.queue.pop(&self.nodes, n);
+        die.current = n;
+        let work = self.nodes.at(n).work;
+        self.release_successor(n);
+        if work == Work::Program || self.times.command > Dur::ZERO {
+            self.dies[d as usize].phase = Phase::Channel;
+            self.use_channel(n);
+        } else {
+            self.start_cells(d);
+        }
+    }
+
+    /// A program or erase has its die: the next one of its block may queue behind it.
+    pub(crate) fn release_successor(&mut self, n: u32) {
+        if self.nodes.at(n).work != Work::Read
+            && let Some(next) = self.nodes.started(n)
+        {
+            self.ready.push(next);
+        }
+    }
+
+    /// Put `n` on its channel; a transfer that takes no time does not queue.
+    pub(crate) fn use_channel(&mut self, n: u32) {
+        if self.channel_time(n) == Dur::ZERO { self.on_channel_done(n) } else { self.queue_on_channel(n) }
+    }
+
+    pub(crate) fn start_cells(&mut self, d: u32) {
+        let n = self.dies[d as usize].current;
+        let time = self.nodes.at(n).time;
+        self.run_cells(d, time);
+    }
+
+    pub(crate) fn run_cells(&mut self, d: u32, time: Dur) {
+        let until = self.now.after(time);
+        let die = &mut self.dies[d as usize];
+        die.phase = Phase::Cells { until };
+        die.generation = die.generation.wrapping_add(1);
+        let generation = die.generation;
+        let busy = &mut self.statistics.die_busy[d as usize];
+        *busy = *busy + time;
+        self.at(until, What::Cells(d, generation));
+        self.try_preload(d);
+        if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
+            self.try_suspend(d);
+        }
+    }
+
+    pub(crate) fn cells_done(&mut self, d: u32) {
+        let n = self.dies[d as usize].current;
+        if self.nodes.at(n).work == Work::Read {
+            self.nodes.at_mut(n).sensed = true;
+            if !self.times.cache_read {
+                self.dies[d as usize].phase = Phase::Channel;
+                return self.use_channel(n);
+            }
+            if self.dies[d as usize].cached == NIL {
+                self.read_to_cache(d);
+            } else {
+                self.dies[d as usize].phase = Phase::WaitCache;
+            }
+            return;
+        }
+        self.dies[d as usize].current = NIL;
+        self.dies[d as usize].phase = Phase::Idle;
+        self.complete(n);
+        if self.dies[d as usize].loaded {
+            self.promote(d);
+        } else {
+            self.next_on_die(d);
+        }
+    }
+
+    /// The sensed page moves to the cache register and from there to the channel; the cells are free.
+    pub(crate) fn read_to_cache(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        let n = std::mem::replace(&mut die.current, NIL);
+        die.cached = n;
+        die.phase = Phase::Idle;
+        // the command of the next read goes before the data, or the cells would stand still until the data has left
+        self.next_on_die(d);
+        self.use_channel(n);
+    }
+
+    /// Cache program: while the cells program one page, the next one comes over the channel.
+    pub(crate) fn try_preload(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        let programming = matches!(die.phase, Phase::Cells { .. }) && self.nodes.at(die.current).work == Work::Program;
+        if !self.times.cache_program || !programming || die.cached != NIL || die.suspended != NIL {
+            return;
+        }
+        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Program) else { return };
+        die.queue.pop(&self.nodes, n);
+        die.cached = n;
+        self.release_successor(n);
+        self.use_channel(n);
+    }
+
+    /// The program in the cache register goes on to the cells.
+    pub(crate) fn promote(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        die.current = std::mem::replace(&mut die.cached, NIL);
+        die.loaded = false;
+        self.start_cells(d);
+    }
+
+    /// A host read waits: stop a program or an erase for it, where that is on and still worth it.
+    pub(crate) fn try_suspend(&mut self, d: u32) {
+        let s = self.times.suspend;
+        let die = &mut self.dies[d as usize];
+        let Phase::Cells { until } = die.phase else { return };
+        let node = self.nodes.at_mut(die.current);
+        let allowed = match node.work {
+            Work::Program => s.program,
+            Work::Erase => s.erase,
+            _ => false,
+        };
+        let remaining = until.since(self.now);
+        if !allowed || node.suspends >= s.max || die.cached != NIL || die.suspended != NIL || remaining <= s.latency {
+            return;
+        }
+        node.suspends += 1;
+        die.suspended = std::mem::replace(&mut die.current, NIL);
+        die.remaining = remaining;
+        die.phase = Phase::Suspending;
+        die.generation = die.generation.wrapping_add(1);
+        let generation = die.generation;
+        let busy = &mut self.statistics.die_busy[d as usize];
+        *busy = Dur(busy.0 - remaining.0.min(busy.0));
+        self.statistics.suspends += 1;
+        self.at(self.now.after(s.latency), What::Suspended(d, generation));
+    }
+
+    pub(crate) fn resume(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        die.current = std::mem::replace(&mut die.suspended, NIL);
+        let time = die.remaining + self.times.suspend.resume;
+        self.run_cells(d, time);
+    }
+}

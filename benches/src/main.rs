@@ -187,7 +187,7 @@ mod traces {
             bytes.extend((4096u32 << rng.below(4)).to_le_bytes());
             bytes.extend(1u32.to_le_bytes());
             bytes.extend(if rng.below(10) < 4 { 0x28u16 } else { 0x2a }.to_le_bytes());
-            bytes.extend(1u16.to_le_bytes());
+            bytes.extend(0x100u16.to_le_bytes());
             bytes.extend((rng.below(1 << 17) * 8).to_le_bytes());
             bytes.extend((u64::from(n) * 60).to_le_bytes());
         }
@@ -209,7 +209,7 @@ mod traces {
         let reading = begin.elapsed().as_secs_f64();
         let spec: RunSpec = serde_json::from_value(serde_json::json!({
             "drive": "tlc-nvme-1tb", "trace": name, "precondition": "none",
-            "set": ["drive.channels=4", "drive.ways=2", "drive.blocks=16", "drive.pages=256", "drive.logical_pages=400000"],
+            "set": ["drive.channels=4", "drive.ways=2", "drive.blocks=32", "drive.pages=256", "drive.logical_pages=400000"],
         }))
         .expect("a valid specification");
         let begin = super::now();

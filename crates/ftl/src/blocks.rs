@@ -1,7 +1,7 @@
 //! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks are free.
 
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, LaneId, Layout, Ppn, Violation};
+use flashatlas_types::{BlockId, Divisor, LaneId, Layout, Ppn, Violation};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -23,7 +23,7 @@ pub enum Role {
 /// Valid slots and roles of all blocks.
 #[derive(Clone, Debug)]
 pub struct Blocks {
-    slots_per_block: u32,
+    by_slots: Divisor,
     bits: Vec<u64>,
     valid: Vec<u32>,
     role: Vec<Role>,
@@ -34,7 +34,7 @@ impl Blocks {
     /// All blocks of `layout` free, none of their slots valid; bad ones as the medium says.
     pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
         Blocks {
-            slots_per_block: layout.slots_per_block,
+            by_slots: Divisor::new(layout.slots_per_block),
             bits: vec![0; (layout.slots() as usize).div_ceil(64) + 1],
             valid: vec![0; layout.blocks() as usize],
             role: (0..layout.blocks())
@@ -88,7 +88,7 @@ impl Blocks {
         let word = &mut self.bits[ppn.0 as usize / 64];
         assert!(*word >> (ppn.0 % 64) & 1 == 0, "slot {ppn} becomes valid twice");
         *word |= 1 << (ppn.0 % 64);
-        self.valid[(ppn.0 / self.slots_per_block) as usize] += 1;
+        self.valid[self.by_slots.divide(ppn.0) as usize] += 1;
         self.total += 1;
     }
 
@@ -101,7 +101,7 @@ impl Blocks {
         let word = &mut self.bits[ppn.0 as usize / 64];
         assert!(*word >> (ppn.0 % 64) & 1 == 1, "slot {ppn} becomes invalid twice");
         *word &= !(1 << (ppn.0 % 64));
-        let block = ppn.0 / self.slots_per_block;
+        let block = self.by_slots.divide(ppn.0);
         let valid = &mut self.valid[block as usize];
         *valid -= 1;
         self.total -= 1;

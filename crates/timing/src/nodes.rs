@@ -49,9 +49,11 @@ pub(crate) struct Node {
     edges: u32,
     /// The next program or erase of the block, which waits until this one has started.
     pub successor: u32,
-    /// Neighbours among the unfinished writers, or the unfinished readers, of the block.
+    /// Neighbours among the unfinished writers of the block.
     previous: u32,
     following: u32,
+    /// Erases of the block that were issued before this read.
+    epoch: u32,
     /// Next in the queue of a resource.
     pub queued: u32,
 }
@@ -62,11 +64,25 @@ struct Edge {
     next: u32,
 }
 
-/// The unfinished operations on one block: newest of its programs and erases, newest of its reads.
+/// The unfinished operations on one block.
 #[derive(Clone, Copy, Debug)]
 struct Unfinished {
+    /// Newest of its programs and erases.
     writers: u32,
+    /// Erases that were issued so far.
+    epoch: u32,
+    /// Reads issued since the last of them.
     readers: u32,
+}
+
+/// An erase that waits until the reads issued before it are complete. They are counted, not listed: a victim has hundreds.
+#[derive(Clone, Copy, Debug)]
+struct Draining {
+    block: u32,
+    /// Of the reads.
+    epoch: u32,
+    erase: u32,
+    left: u32,
 }
 
 /// All unfinished operations.
@@ -81,6 +97,8 @@ pub(crate) struct Nodes {
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
+    /// Few: at most one for each die that has an erase waiting.
+    draining: Vec<Draining>,
     pub live: usize,
 }
 
@@ -94,7 +112,8 @@ impl Nodes {
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
-            blocks: vec![Unfinished { writers: NIL, readers: NIL }; blocks as usize],
+            blocks: vec![Unfinished { writers: NIL, epoch: 0, readers: 0 }; blocks as usize],
+            draining: Vec::new(),
             live: 0,
         }
     }
@@ -154,11 +173,7 @@ impl Nodes {
             OpKind::Read { block, page, .. } => self.add_reader(n, block, page),
             OpKind::Program { block, .. } => self.add_writer(n, block),
             OpKind::Erase { block, .. } => {
-                let mut earlier = self.blocks[block as usize].readers;
-                while earlier != NIL {
-                    self.wait(n, earlier);
-                    earlier = self.at(earlier).previous;
-                }
+                self.drain_readers(n, block);
                 let mut earlier = self.blocks[block as usize].writers;
                 while earlier != NIL {
                     self.wait(n, earlier);
@@ -215,8 +230,38 @@ impl Nodes {
             }
             writer = w.previous;
         }
-        let newest = std::mem::replace(&mut self.blocks[block as usize].readers, n);
-        self.link(n, newest);
+        let unfinished = &mut self.blocks[block as usize];
+        unfinished.readers += 1;
+        self.nodes[n as usize].epoch = unfinished.epoch;
+    }
+
+    /// An erase waits for the reads of its block so far; reads from now on are of the next epoch.
+    fn drain_readers(&mut self, erase: u32, block: u32) {
+        let unfinished = &mut self.blocks[block as usize];
+        let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
+        unfinished.epoch = epoch.wrapping_add(1);
+        if left > 0 {
+            self.draining.push(Draining { block, epoch, erase, left });
+            self.at_mut(erase).waiting += 1;
+        }
+    }
+
+    /// A read is complete. Returns the erase that it was the last to hold back, if that waits for nothing else.
+    fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
+        let unfinished = &mut self.blocks[block as usize];
+        if unfinished.epoch == epoch {
+            unfinished.readers -= 1;
+            return None;
+        }
+        let at = self.draining.iter().position(|d| d.block == block && d.epoch == epoch);
+        let at = at.expect("a read of an earlier epoch is counted by an erase");
+        self.draining[at].left -= 1;
+        if self.draining[at].left > 0 {
+            return None;
+        }
+        let erase = self.draining.swap_remove(at).erase;
+        self.at_mut(erase).waiting -= 1;
+        (self.at(erase).waiting == 0).then_some(erase)
     }
 
     fn add_writer(&mut self, n: u32, block: u32) {
@@ -249,9 +294,9 @@ impl Nodes {
 
     /// Take a complete operation out. Operations that nothing holds back any more are appended to `ready`.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
-        let (id, work, block, previous, following, mut e) = {
+        let (id, work, block, epoch, previous, following, mut e) = {
             let node = self.at(n);
-            (node.id, node.work, node.block, node.previous, node.following, node.edges)
+            (node.id, node.work, node.block, node.epoch, node.previous, node.following, node.edges)
         };
         let first_ready = ready.len();
         while e != NIL {
@@ -265,19 +310,20 @@ impl Nodes {
             self.free_edge = e;
             e = next;
         }
-        // edges are kept newest first; operations become ready oldest first
-        ready[first_ready..].reverse();
-        if matches!(work, Work::Read | Work::Program | Work::Erase) {
+        if work == Work::Read {
+            ready.extend(self.reader_done(block, epoch));
+        } else if matches!(work, Work::Program | Work::Erase) {
             if previous != NIL {
                 self.at_mut(previous).following = following;
             }
             if following != NIL {
                 self.at_mut(following).previous = previous;
-            } else if work == Work::Read {
-                self.blocks[block as usize].readers = previous;
             } else {
                 self.blocks[block as usize].writers = previous;
             }
+        }
+        if ready.len() - first_ready > 1 {
+            ready[first_ready..].sort_unstable_by_key(|&n| self.nodes[n as usize].id);
         }
         let mask = self.ring.len() - 1;
         self.ring[(id.0 as usize) & mask] = NIL;
@@ -312,6 +358,7 @@ impl Node {
             successor: NIL,
             previous: NIL,
             following: NIL,
+            epoch: 0,
             queued: NIL,
         }
     }

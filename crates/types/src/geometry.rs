@@ -101,6 +101,27 @@ impl AllocationOrder {
     }
 }
 
+/// A divisor that is known in advance: a multiplication instead of a division, exact for every 32-bit number.
+#[derive(Clone, Copy, Debug)]
+pub struct Divisor {
+    /// `2^64 / d`, rounded up; 0 for `d = 1`.
+    inverse: u64,
+}
+
+impl Divisor {
+    /// Divide by `d`, which is not zero.
+    pub fn new(d: u32) -> Divisor {
+        assert!(d > 0, "division by zero");
+        Divisor { inverse: (u64::MAX / u64::from(d)).wrapping_add(1) }
+    }
+
+    /// `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays below `1 / 2^32`).
+    #[inline]
+    pub fn divide(self, n: u32) -> u32 {
+        if self.inverse == 0 { n } else { ((u128::from(self.inverse) * u128::from(n)) >> 64) as u32 }
+    }
+}
+
 /// A geometry as the FTL addresses it. Blocks are numbered lane by lane, frames block by block, slots frame by frame.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -127,6 +148,10 @@ pub struct Layout {
     /// Logical pages (mapping units) that the drive exports.
     pub logical_units: u32,
     lane_dies: Vec<u32>,
+    by_slots_per_block: Divisor,
+    by_slots_per_frame: Divisor,
+    by_frames_per_block: Divisor,
+    by_blocks_per_lane: Divisor,
 }
 
 impl Layout {
@@ -196,6 +221,10 @@ impl Layout {
             slots_per_block: g.pages * slots_per_frame,
             logical_units,
             lane_dies: Vec::with_capacity((lanes * dies_per_frame) as usize),
+            by_slots_per_block: Divisor::new(g.pages * slots_per_frame),
+            by_slots_per_frame: Divisor::new(slots_per_frame),
+            by_frames_per_block: Divisor::new(g.pages),
+            by_blocks_per_lane: Divisor::new(g.blocks),
         };
         for lane in 0..lanes {
             layout.push_lane_dies(lane, groups, order);
@@ -259,7 +288,7 @@ impl Layout {
     /// The lane of a block.
     #[inline]
     pub fn lane_of(&self, block: BlockId) -> LaneId {
-        LaneId(block.0 / self.blocks_per_lane)
+        LaneId(self.by_blocks_per_lane.divide(block.0))
     }
 
     /// The blocks of a lane.
@@ -284,19 +313,19 @@ impl Layout {
     /// The block of a frame.
     #[inline]
     pub fn block_of_frame(&self, frame: FrameId) -> BlockId {
-        BlockId(frame.0 / self.frames_per_block)
+        BlockId(self.by_frames_per_block.divide(frame.0))
     }
 
     /// The frame of a slot.
     #[inline]
     pub fn frame_of(&self, ppn: Ppn) -> FrameId {
-        FrameId(ppn.0 / self.slots_per_frame)
+        FrameId(self.by_slots_per_frame.divide(ppn.0))
     }
 
     /// The block of a slot.
     #[inline]
     pub fn block_of(&self, ppn: Ppn) -> BlockId {
-        BlockId(ppn.0 / self.slots_per_block)
+        BlockId(self.by_slots_per_block.divide(ppn.0))
     }
 
     /// Frame number `index` of a block.
@@ -372,6 +401,19 @@ mod tests {
         assert_eq!((l.block_of(slot), l.frame_of(slot), l.block_of_frame(frame)), (BlockId(9), frame, BlockId(9)));
         assert_eq!(l.lane_of(BlockId(9)), LaneId(1));
         assert_eq!(l.block_slot(BlockId(9)), l.first_slot(l.frame_in(BlockId(9), 0)));
+    }
+
+    #[test]
+    fn a_known_divisor_divides_exactly() {
+        for d in [1, 2, 3, 5, 7, 64, 641, 1152, 18432, 65_535, 65_537, 1 << 31, u32::MAX - 1, u32::MAX] {
+            let by = Divisor::new(d);
+            let near = |n: u32| [n.saturating_sub(1), n, n.saturating_add(1)];
+            let multiples = (0..200u32).filter_map(|k| d.checked_mul(k)).flat_map(near);
+            let large = (0..200u32).flat_map(|k| near((u32::MAX / d).saturating_sub(k).saturating_mul(d)));
+            for n in multiples.chain(large).chain([0, 1, u32::MAX - 1, u32::MAX]) {
+                assert_eq!(by.divide(n), n / d, "{n} / {d}");
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub mod time;
 
 pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation};
-pub use geometry::{AllocationOrder, Cell, Geometry, Layout, Span};
+pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
 pub use plan::{Cause, Class, MemoryKind, Op, OpKind, Plan};

@@ -13,16 +13,17 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
+/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning. Every size has the same
+/// number of blocks (of 16 pages for each GiB), so that the same share of them is frontier and reserve.
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
-    // 8 dies x 1 plane x blocks x 256 pages x 16 KiB = 32 MiB x blocks
-    let blocks = (gib * 1024 * 107 / 100).div_ceil(32) + 8;
+    // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
+    let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;
     let mut settings = vec![
         "drive.channels=4".into(),
         "drive.ways=2".into(),
         "drive.planes=1".into(),
         "drive.frame_planes=1".into(),
-        "drive.pages=256".into(),
+        format!("drive.pages={}", 16 * gib),
         format!("drive.blocks={blocks}"),
         format!("drive.logical_pages={}", gib << 18),
         "cache.bytes=16MiB".into(),

@@ -89,9 +89,10 @@ struct Draining {
 #[derive(Debug)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
-    free: u32,
+    /// Places to use again. Lists beside the slabs: taking one must not wait for a cache miss in the slab.
+    free: Vec<u32>,
     edges: Vec<Edge>,
-    free_edge: u32,
+    free_edges: Vec<u32>,
     /// Node of each unfinished operation, by number modulo the length (a power of two).
     ring: Vec<u32>,
     oldest: u64,
@@ -106,9 +107,9 @@ impl Nodes {
     pub fn new(blocks: u32) -> Nodes {
         Nodes {
             nodes: Vec::new(),
-            free: NIL,
+            free: Vec::new(),
             edges: Vec::new(),
-            free_edge: NIL,
+            free_edges: Vec::new(),
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
@@ -151,14 +152,15 @@ impl Nodes {
     /// Add an operation and what it waits for.
     pub fn add(&mut self, id: OpId, op: &Op, node: Node, after: &[OpId]) -> u32 {
         self.number(id);
-        let n = if self.free == NIL {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let n = self.free;
-            self.free = self.nodes[n as usize].queued;
-            self.nodes[n as usize] = node;
-            n
+        let n = match self.free.pop() {
+            Some(n) => {
+                self.nodes[n as usize] = node;
+                n
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as u32
+            }
         };
         let mask = self.ring.len() - 1;
         self.ring[(id.0 as usize) & mask] = n;
@@ -207,14 +209,15 @@ impl Nodes {
     /// `n` waits until `on` is complete.
     fn wait(&mut self, n: u32, on: u32) {
         let edge = Edge { to: n, next: self.nodes[on as usize].edges };
-        let e = if self.free_edge == NIL {
-            self.edges.push(edge);
-            (self.edges.len() - 1) as u32
-        } else {
-            let e = self.free_edge;
-            self.free_edge = self.edges[e as usize].next;
-            self.edges[e as usize] = edge;
-            e
+        let e = match self.free_edges.pop() {
+            Some(e) => {
+                self.edges[e as usize] = edge;
+                e
+            }
+            None => {
+                self.edges.push(edge);
+                (self.edges.len() - 1) as u32
+            }
         };
         self.nodes[on as usize].edges = e;
         self.nodes[n as usize].waiting += 1;
@@ -306,8 +309,7 @@ impl Nodes {
             if node.waiting == 0 {
                 ready.push(to);
             }
-            self.edges[e as usize].next = self.free_edge;
-            self.free_edge = e;
+            self.free_edges.push(e);
             e = next;
         }
         if work == Work::Read {
@@ -331,8 +333,7 @@ impl Nodes {
         while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
             self.oldest += 1;
         }
-        self.at_mut(n).queued = self.free;
-        self.free = n;
+        self.free.push(n);
     }
 }
 

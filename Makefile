@@ -25,7 +25,7 @@ $(VENV)/.tools: | tools
 	@touch $@
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	$(VENV)/bin/maturin develop --release --quiet
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet
 	@touch $@
 
 build: $(STAMP) ## build everything into .venv

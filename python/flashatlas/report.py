@@ -36,7 +36,7 @@ th[scope=row], thead th:first-child { text-align: left; font-weight: normal; whi
 .bar span { display: block; min-width: 1px; }
 .key span { display: inline-block; margin-right: 1rem; }
 .key i { display: inline-block; width: .9em; height: .9em; margin-right: .3em; vertical-align: -.1em; }
-code, pre { font-size: .9em; } pre { overflow-x: auto; border: 1px solid var(--line); padding: .6rem; }
+code, pre { font-size: .9em; } pre { white-space: pre-wrap; border: 1px solid var(--line); padding: .6rem; }
 @media print { body { max-width: none; } .scroll { overflow: visible; } }
 """
 

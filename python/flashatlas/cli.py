@@ -82,10 +82,6 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Fo
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
-def _arguments(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def _write_json(target: str | None, text: str) -> None:
     if target == "-":
         sys.stdout.write(text + "\n")
@@ -106,6 +102,21 @@ def _finish(results: list[api.Result]) -> None:
 def _notes(results: list[api.Result]) -> None:
     notes = dict.fromkeys(note for result in results for note in result.record["approximations"])
     out.print("\n[dim]Approximations: " + "; ".join(notes) + "[/]", highlight=False, soft_wrap=True)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"flashatlas {flashatlas.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces."""
 
 
 @app.command()

@@ -60,6 +60,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def _positive(*keys: str) -> Callable[[dict[str, Any]], float | None]:
+    find = _path(*keys)
+    return lambda record: find(record) or None
+
+
 def _sum(*keys: str) -> Callable[[dict[str, Any]], float | None]:
     find = _path(*keys)
 
@@ -87,6 +92,7 @@ ROWS = (
     Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
     Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
     Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
+    Row("padded units", _positive("nand", "padded_units"), number, "low"),
     Row("erases", _sum("nand", "erases"), number, "low"),
     Row("read mean", _path("latency_ns", "read", "mean"), duration, "low"),
     Row("read p99", _path("latency_ns", "read", "p99"), duration, "low"),
@@ -97,12 +103,13 @@ ROWS = (
     Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
     Row("requests a second", _path("iops"), number, "high"),
     Row("bandwidth", _path("bandwidth_bytes_per_s"), lambda x: f"{x / 1e6:,.1f} MB/s", "high"),
-    Row("dies at work (mean)", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}", "high"),
+    Row("dies at work, when any", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}"),
     Row("die utilisation", _path("utilisation", "dies", "mean"), percent),
     Row("wear: mean erases", _path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
     Row("wear: deviation", _path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
     Row("wear: most erases", _path("wear", "max"), number, "low"),
     Row("map memory", _map_memory, size, "low"),
+    Row("units read, never written", _positive("host", "unmapped_reads"), number),
     Row("units checked by reads", _path("oracle", "units_checked"), number),
     Row("units checked at the end", _path("oracle", "units_swept"), number),
     Row("violations", _path("oracle", "violations"), number, "low"),
@@ -112,10 +119,10 @@ ROWS = (
 def best(row: Row, values: Sequence[float | None]) -> set[int]:
     """The columns that are best in a row; none when all are alike."""
     known = [value for value in values if value is not None]
-    if not row.better or len(known) < 2 or min(known) == max(known):
+    if not row.better or len(known) < 2 or row.text(min(known)) == row.text(max(known)):
         return set()
-    target = min(known) if row.better == "low" else max(known)
-    return {i for i, value in enumerate(values) if value == target}
+    target = row.text(min(known) if row.better == "low" else max(known))
+    return {i for i, value in enumerate(values) if value is not None and row.text(value) == target}
 
 
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:

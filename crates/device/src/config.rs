@@ -129,6 +129,7 @@ impl DriveConfig {
                     Some(base) => {
                         let preset = preset_by_name(&base).map_err(|e| e.at(name))?;
                         let mut raw = DriveConfig::from_preset_text(preset.toml, &format!("devices/{base}.toml"))?;
+                        one_capacity(&mut raw, &over)?;
                         raw.overlay(over);
                         raw.remove("drive.base");
                         raw
@@ -140,7 +141,10 @@ impl DriveConfig {
             let (key, value) = setting.split_once('=').ok_or_else(|| {
                 ConfigError::new(setting.as_str(), "expected key=value, such as ftl.victim=cost-benefit").at("--set")
             })?;
-            raw.set(key.trim(), value.trim(), "--set");
+            let mut over = RawConfig::default();
+            over.set(key.trim(), value.trim(), "--set");
+            one_capacity(&mut raw, &over)?;
+            raw.overlay(over);
         }
         let config = DriveConfig { name: name.to_owned(), params: resolve(&raw)? };
         config.layout()?;
@@ -247,9 +251,35 @@ impl DriveConfig {
         Ssd::new(self, seed)
     }
 
-    /// The whole configuration as `key = value` pairs in the order of their keys.
+    /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways to say the capacity,
+    /// the one that counts.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
-        self.params.iter()
+        let unused = match self.params.int("drive.logical_pages") {
+            0 => "drive.logical_pages",
+            _ => "drive.over_provisioning",
+        };
+        self.params.iter().filter(move |&(key, _)| key != unused)
+    }
+}
+
+/// Capacity is said in one of two ways: what is said later replaces the other.
+fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
+    let keys = ["drive.logical_pages", "drive.over_provisioning"];
+    let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));
+    match given {
+        [true, true] => {
+            Err(ConfigError::new(keys[0], format!("is given together with {}: give one of the two", keys[1]))
+                .at(over.place(keys[0])))
+        }
+        [logical, share] => {
+            if logical {
+                raw.remove(keys[1]);
+            }
+            if share {
+                raw.remove(keys[0]);
+            }
+            Ok(())
+        }
     }
 }
 
@@ -306,6 +336,21 @@ mod tests {
         assert!(error("tiny", &["drive.logical_pages=4000000000"]).contains("the flash holds"));
         assert!(error("tiny", &["cache.bytes=1"]).contains("at least two frames"));
         assert!(error("tiny", &["nonsense"]).contains("expected key=value"));
+    }
+
+    #[test]
+    fn the_capacity_is_what_was_said_last() {
+        let units = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+            DriveConfig::load("tlc-small", None, &settings).unwrap().layout().unwrap().logical_units
+        };
+        let slots = 8 * 104 * 128 * 2 * 4;
+        assert_eq!(units(&[]), 720_896, "the preset's logical pages");
+        assert_eq!(units(&["drive.over_provisioning=0.25"]), slots * 4 / 5);
+        assert_eq!(units(&["drive.over_provisioning=0.25", "drive.logical_pages=1000"]), 1000);
+        let both = "[drive]\nbase = \"tiny\"\nlogical_pages = 9\nover_provisioning = 0.5\n";
+        let error = DriveConfig::load("mine.toml", Some(both), &[]).unwrap_err().to_string();
+        assert!(error.starts_with("mine.toml:3:1: drive.logical_pages: is given together with"), "{error}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct MapCounters {
     pub misses: u64,
 }
 
-/// Merges, as log-block and block-mapped schemes count them (spec "hybrid log-block", count conventions).
+/// Merges, as log-block and block-mapped schemes count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCounters {
     /// Data blocks rewritten into a new block.

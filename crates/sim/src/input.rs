@@ -96,7 +96,10 @@ impl Inputs<'_> {
                 let source = generate(text, capacity, Seed(spec.seed))?;
                 Ok(Input { name: text.clone(), format: "generator", timed: true, source, length: None, digest: None })
             }
-            _ => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
+            (Some(_), Some(_)) => {
+                Err(RunError::Fit("a trace and a generated workload were given: a run takes one of them".into()))
+            }
+            (None, None) => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
         }
     }
 }

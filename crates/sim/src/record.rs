@@ -68,7 +68,10 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
         Mode::Open => list.push(
             "open loop: the host does not slow down when the drive does; it waits for a place in the queue".into(),
         ),
-        Mode::Closed | Mode::Asap => list.push("closed loop: times of the trace are ignored".into()),
+        Mode::Closed | Mode::Asap if spec.trace.is_some() => {
+            list.push("closed loop: times of the trace are ignored".into())
+        }
+        Mode::Closed | Mode::Asap => {}
     }
     if spec.mode != Mode::Untimed {
         list.push("the spare area's transfer, ECC decoding and read retries take no time".into());

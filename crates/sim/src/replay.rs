@@ -147,6 +147,12 @@ pub fn run(
         let n = replay.drive.dirty_units();
         extra.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
     }
+    let unmapped = replay.drive.counters().unmapped_units;
+    if unmapped > 0 {
+        extra.push(format!(
+            "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
+        ));
+    }
     extra.extend(sweep);
     record.insert("approximations".into(), record::approximations(spec, extra));
     record.append(&mut body);
@@ -168,6 +174,17 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
         return Err(RunError::Fit(format!(
             "depth {depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
         )));
+    }
+    if spec.speed != 1.0 && spec.mode != Mode::Open {
+        return Err(RunError::Fit(
+            "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
+        ));
+    }
+    if spec.workload.is_some() && spec.trace.is_none() {
+        let ignored = [("format", spec.format.is_some()), ("skip-bad", spec.skip_bad > 0), ("shift", spec.shift != 0)];
+        if let Some((name, _)) = ignored.iter().find(|(_, given)| *given) {
+            return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
+        }
     }
     if !(spec.speed.is_finite() && spec.speed > 0.0) {
         return Err(RunError::Fit(format!("speed {}: must be a number above 0", spec.speed)));

@@ -181,6 +181,7 @@ impl RawConfig {
             if error.allowed.is_empty() {
                 let mut sections: Vec<String> =
                     names.iter().filter_map(|n| Some(format!("{}.*", n.split('.').next()?))).collect();
+                sections.sort();
                 sections.dedup();
                 error.allowed = sections;
             }

@@ -8,7 +8,7 @@ use flashatlas_types::{Class, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, P
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
     summary: "the whole map in DRAM, volatile",
-    paper: "page mapping (spec A2)",
+    paper: "in common use",
     params: &[],
     build: |params, layout| Box::new(Dram::new(params, layout)),
 };

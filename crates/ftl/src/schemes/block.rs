@@ -1,4 +1,4 @@
-//! The block-mapped FTL (spec A1 and A1'): a logical block stands in one physical block, page `i` at offset `i`.
+//! The block-mapped FTL: a logical block stands in one physical block, page `i` at offset `i`.
 //!
 //! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are copied to a new
 //! block together with the new page, and the old block is erased. With spare pages (Shinohara) an update first goes to
@@ -16,7 +16,7 @@ use flashatlas_types::{
 pub const DEF: SchemeDef = SchemeDef {
     name: "block",
     summary: "block mapping: a page keeps its offset; updates rewrite the block",
-    paper: "spec A1; with spare pages Shinohara, US 5,905,993 (1999)",
+    paper: "in common use; with spare pages Shinohara, US 5,905,993 (1999)",
     params: |_| Ok(PARAMS.iter().collect()),
     fits,
     mount: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),

@@ -1,4 +1,4 @@
-//! The page-mapped FTL (spec A2): every logical page may stand anywhere; full blocks are collected.
+//! The page-mapped FTL: every logical page may stand anywhere; full blocks are collected.
 //!
 //! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so lanes collect
 //! independently. Host writes go round the lanes in allocation order. A frame is gathered in the buffer of its frontier
@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
     summary: "page mapping: every logical page may stand anywhere",
-    paper: "Ban, US 5,404,485 (1995); spec A2",
+    paper: "Ban, US 5,404,485 (1995)",
     params: |text| {
         let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
         let mut all: Vec<&'static ParamDef> = common.into_iter().flatten().collect();

@@ -74,10 +74,10 @@ impl PageMapped {
 
     /// Collect until the lane has `target` free blocks, or nothing more can be freed.
     fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
-        // one of FRUITLESS_MAX + 1 collections frees at least one slot: this many of them free every slot there is
-        let slots = u64::from(self.layout.blocks_per_lane) * u64::from(self.layout.slots_per_block);
-        let most = slots * u64::from(FRUITLESS_MAX + 1);
-        for _ in 0..most {
+        // A pass over all blocks gathers every invalid slot there is; a second one is for what padding left behind.
+        let mut fruitful = 2 * self.layout.blocks_per_lane;
+        let mut fruitless = fruitful * FRUITLESS_MAX;
+        while fruitful > 0 && fruitless > 0 {
             if self.lanes[lane as usize].free.len() >= target {
                 return self.level_wear(cx, lane);
             }
@@ -88,6 +88,10 @@ impl PageMapped {
                 break;
             }
             let Some(victim) = self.pick(lane, u32::MAX) else { break };
+            match self.blocks.valid(victim) < self.layout.slots_per_block {
+                true => fruitful -= 1,
+                false => fruitless -= 1,
+            }
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
         self.pad_copies(cx, lane)

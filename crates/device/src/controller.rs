@@ -63,6 +63,21 @@ pub struct Ssd {
     outstanding: usize,
 }
 
+/// The FTL of a drive, its tables built from what stands on the medium.
+fn mount(
+    config: &DriveConfig,
+    seed: Seed,
+    medium: &mut Medium,
+    plan: &mut Plan,
+    programmed: &mut Vec<Programmed>,
+) -> Result<Box<dyn Ftl>, FtlError> {
+    let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
+    let flash = Flash { medium, plan };
+    let oldest_unfinished = OpId(u64::MAX);
+    let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, programmed };
+    (scheme.mount)(&config.params, &mut cx, seed)
+}
+
 /// The write cache of a drive, empty; none where writes go straight through.
 fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
     let p = &config.params;
@@ -98,15 +113,7 @@ impl Ssd {
         let mut plan = Plan::default();
         plan.set_recording(false);
         let mut programmed = Vec::new();
-        let mut cx = Cx {
-            flash: Flash { medium: &mut medium, plan: &mut plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            oldest_unfinished: OpId(u64::MAX),
-            programmed: &mut programmed,
-        };
-        let scheme = scheme_by_name(p.text("ftl.scheme"))?;
-        let ftl = (scheme.mount)(p, &mut cx, seed)
+        let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
             .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
         Ok(Ssd {
@@ -145,22 +152,11 @@ impl Ssd {
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
-        let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the drive was built with it");
-        self.ftl = self.with_ftl_medium(|cx| (scheme.mount)(&config.params, cx, seed))?;
+        self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();
         self.set_instant(false);
         Ok(())
-    }
-
-    fn with_ftl_medium<T>(&mut self, work: impl FnOnce(&mut Cx<'_>) -> T) -> T {
-        work(&mut Cx {
-            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            oldest_unfinished: OpId(u64::MAX),
-            programmed: &mut self.programmed,
-        })
     }
 
     /// The shape of the drive.

@@ -302,11 +302,6 @@ impl Medium {
         self.state[frame.0 as usize] = FrameState::Torn as u8;
     }
 
-    /// Bytes that the model of the medium itself occupies.
-    pub fn host_bytes(&self) -> usize {
-        self.blocks.len() * size_of::<Block>() + self.state.len() * 6 + self.lpns.len() * 8
-    }
-
     /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all erased.
     ///
     /// # Errors

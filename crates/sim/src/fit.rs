@@ -59,7 +59,7 @@ impl Mapper {
         }
         match self.fit {
             Fit::Error => self.must_fit(record, number).map(Some),
-            Fit::Wrap => self.wrap(r, record.device, number).map(Some),
+            Fit::Wrap => self.wrap(r, number).map(Some),
             Fit::Compact => Ok(self.compact(r, record.device)),
         }
     }
@@ -86,7 +86,7 @@ impl Mapper {
 
     /// Address spaces overlap. A request that would cross the end of the drive starts at the beginning instead, with
     /// its offset in a 4 KiB page.
-    fn wrap(&mut self, r: Request, _: u32, number: u64) -> Result<Request, RunError> {
+    fn wrap(&mut self, r: Request, number: u64) -> Result<Request, RunError> {
         let sectors = u64::from(r.sectors);
         let mut lba = r.lba.0 % self.capacity;
         if lba + sectors > self.capacity {

@@ -225,19 +225,9 @@ impl Plan {
         self.deps.clear();
     }
 
-    /// The number that the next operation gets.
-    pub fn next_id(&self) -> OpId {
-        OpId(self.base + self.ops.len() as u64)
-    }
-
     /// The number of the first operation, or of the next where there is none.
     pub fn first_id(&self) -> OpId {
         OpId(self.base)
-    }
-
-    /// No operations.
-    pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
     }
 }
 

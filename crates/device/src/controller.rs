@@ -255,7 +255,7 @@ impl Ssd {
             self.with_ftl(Ps::ZERO, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
             self.programmed.clear();
         }
-        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx, Cause::Host))?;
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
         self.programmed.clear();
         self.set_instant(false);
         Ok(())
@@ -330,7 +330,7 @@ impl Ssd {
     fn flush_all(&mut self, now: Ps) -> Result<(), FtlError> {
         let dirty = self.cache.as_ref().map_or(0, WriteCache::len);
         self.evict(now, dirty)?;
-        self.with_ftl(now, |ftl, cx| ftl.flush(cx, Cause::CacheEvict))
+        self.with_ftl(now, |ftl, cx| ftl.flush(cx))
     }
 
     fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {

@@ -41,7 +41,7 @@ impl Ssd {
             for piece in &pieces {
                 self.evict_page(now, piece.lpn)?;
             }
-            self.with_ftl(now, |ftl, cx| ftl.flush(cx, Cause::CacheEvict))?;
+            self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
             self.settle();
             arrived.extend(self.pending_programs());
         }
@@ -56,7 +56,7 @@ impl Ssd {
             let surplus = cache.len().saturating_sub(cache.low).max(1);
             self.evict(now, surplus)?;
             if self.cache.as_ref().is_some_and(|c| c.free_slots() == 0) {
-                self.with_ftl(now, |ftl, cx| ftl.flush(cx, Cause::CacheEvict))?;
+                self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
                 self.settle();
             }
         }
@@ -154,7 +154,7 @@ impl Ssd {
         }
         self.with_ftl(now, |ftl, cx| {
             ftl.write(cx, &run, Cause::Host, &after)?;
-            ftl.flush(cx, Cause::Host)
+            ftl.flush(cx)
         })?;
         after.truncate(1);
         after.extend(self.programmed.iter().map(|p| p.op));

@@ -106,11 +106,12 @@ pub trait Ftl: Send {
     /// When the map cannot be updated.
     fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
-    /// Bring everything that is buffered to flash, padding frames where needed.
+    /// Bring everything that is buffered to flash, padding frames where needed. Each program keeps the cause with which its
+    /// units were written.
     ///
     /// # Errors
     /// As [`Ftl::write`].
-    fn flush(&mut self, cx: &mut Cx<'_>, cause: Cause) -> Result<(), FtlError>;
+    fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError>;
 
     /// Do one small piece of background work, if there is any worth doing; whether it did.
     ///

@@ -329,7 +329,7 @@ impl Ftl for BlockMapped {
         Ok(())
     }
 
-    fn flush(&mut self, _: &mut Cx<'_>, _: Cause) -> Result<(), FtlError> {
+    fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
         Ok(())
     }
 

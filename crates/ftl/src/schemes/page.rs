@@ -306,7 +306,7 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn flush(&mut self, cx: &mut Cx<'_>, _: Cause) -> Result<(), FtlError> {
+    fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         for stream in 0..self.settings.streams {
             // host units wait nowhere but in the lane in which their stream gathers
             if let Some(lane) = self.gathering[stream as usize]

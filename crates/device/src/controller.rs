@@ -4,7 +4,7 @@
 use crate::cache::WriteCache;
 use crate::pieces::pieces;
 use crate::{Cmd, Device, Done, DriveConfig, Reply, SubmitError};
-use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, scheme_by_name};
+use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, Role, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
@@ -172,6 +172,11 @@ impl Ssd {
     /// What the FTL counted, and its tables.
     pub fn ftl_report(&self) -> FtlReport {
         self.ftl.report()
+    }
+
+    /// Show every block: what the FTL uses it for, and how many of its slots are valid.
+    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.ftl.survey(visit);
     }
 
     /// What the controller counted.

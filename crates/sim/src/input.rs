@@ -10,13 +10,19 @@ use std::sync::{Arc, Mutex};
 /// A byte stream with its length, where that is known.
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
-/// Opens a file by path.
+/// The world outside: files by path, and environment variables.
 pub trait Opener {
     /// Open `path` for reading from its start.
     ///
     /// # Errors
     /// What the system says.
     fn open(&self, path: &str) -> io::Result<Stream>;
+
+    /// The value of an environment variable, for job files that name one.
+    fn variable(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
 }
 
 impl<F: Fn(&str) -> io::Result<Stream>> Opener for F {

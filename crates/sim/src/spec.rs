@@ -91,6 +91,9 @@ pub struct RunSpec {
     /// Sectors added to every address of the trace.
     #[serde(default)]
     pub shift: i64,
+    /// Nanoseconds of simulated time in a row of the `series` table; if not given, as few as give up to 512 rows.
+    #[serde(default)]
+    pub interval_ns: Option<u64>,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

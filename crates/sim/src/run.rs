@@ -1,0 +1,180 @@
+//! A run: from what was asked for to its record and tables.
+
+use crate::fit::{Extents, Mapper};
+use crate::input::{Input, Inputs, Opener};
+use crate::oracle::Oracle;
+use crate::player::Player;
+use crate::precondition::precondition;
+use crate::stream::{self, PROGRESS_EVERY};
+use crate::table::Table;
+use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
+use flashatlas_device::{Device, DriveConfig};
+use flashatlas_types::Seed;
+use flashatlas_workload::ReadOptions;
+use serde_json::{Map, Value, json};
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// `precondition`, `scan`, `run` or `check`.
+    pub phase: &'static str,
+    /// Requests so far.
+    pub requests: u64,
+    /// Share done, 0 to 1, where it is known.
+    pub share: Option<f64>,
+}
+
+/// What a run found out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The run record: see `docs/FORMATS.md`.
+    pub record: Value,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}
+
+/// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is called now and then
+/// and stops the run by returning `false`.
+///
+/// # Errors
+/// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial record.
+pub fn run(
+    spec: &RunSpec,
+    opener: &dyn Opener,
+    version: &str,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    let queue_depth = config.params.u32("host.queue_depth");
+    check(spec, queue_depth)?;
+    let drive = config.build(Seed(spec.seed))?;
+    let capacity = drive.sectors();
+    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let mut input = inputs.workload(spec, capacity, true)?;
+    if spec.mode == Mode::Open && !input.timed {
+        return Err(RunError::Fit(format!(
+            "{}: format {} carries no times; open loop needs them: use --mode closed --depth N, or asap",
+            input.name, input.format
+        )));
+    }
+    let mut mapper = mapper(spec, &inputs, capacity, progress)?;
+    let mut oracle = Oracle::new(drive.layout().logical_units, drive.unit_sectors());
+    let mut drive = drive;
+    let before = match &spec.precondition {
+        Precondition::Trace(path) => Some(inputs.trace(path, None, false)?),
+        _ => None,
+    };
+    let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
+    if !go_on(0) {
+        return Err(RunError::Interrupted);
+    }
+    precondition(&mut drive, &mut oracle, &spec.precondition, before, &mut mapper, go_on)?;
+
+    let mut player = Player::new(drive, oracle, spec);
+    let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
+    let mut body = Map::new();
+    let mut tables = Vec::new();
+    player.measure(&mut body, &mut tables);
+    let sweep = player.sweep(progress)?;
+    player.drive.check().map_err(RunError::Broken)?;
+
+    let mut record = record::head(spec, &config, version);
+    let mut trace = Map::new();
+    trace.insert("path".into(), input.name.as_str().into());
+    trace.insert("format".into(), input.format.into());
+    if let Some(digest) = input.digest()? {
+        trace.insert("digest".into(), format!("sha256:{digest}").into());
+    }
+    trace.insert("requests".into(), player.submitted.into());
+    trace.insert("skipped_bad".into(), input.source.skipped().into());
+    record.insert("trace".into(), Value::Object(trace));
+    let mut extra: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
+    if out_of_order > 0 {
+        let n = out_of_order;
+        extra.push(format!("{n} requests carried an earlier time than the one before; they arrive together with it"));
+    }
+    if mapper.crossed_end > 0 {
+        extra
+            .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
+    }
+    if player.drive.dirty_units() > 0 {
+        let n = player.drive.dirty_units();
+        extra.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
+    }
+    let unmapped = player.drive.counters().unmapped_units;
+    if unmapped > 0 {
+        extra.push(format!(
+            "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
+        ));
+    }
+    extra.extend(sweep);
+    record.insert("approximations".into(), record::approximations(spec, extra));
+    record.append(&mut body);
+    record.insert("oracle".into(), record::oracle(&player.oracle));
+    record.insert(
+        "conservation".into(),
+        json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
+    );
+    Ok(Outcome { record: Value::Object(record), tables })
+}
+
+fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
+    if spec.depth.is_some() && spec.mode != Mode::Closed {
+        return Err(RunError::Fit("a depth was given, but only closed mode (--mode closed) uses one".into()));
+    }
+    if let Some(depth) = spec.depth
+        && !(1..=queue_depth).contains(&depth)
+    {
+        return Err(RunError::Fit(format!(
+            "depth {depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+        )));
+    }
+    if spec.speed != 1.0 && spec.mode != Mode::Open {
+        return Err(RunError::Fit(
+            "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
+        ));
+    }
+    if spec.workload.is_some() && spec.trace.is_none() {
+        let ignored = [("format", spec.format.is_some()), ("skip-bad", spec.skip_bad > 0), ("shift", spec.shift != 0)];
+        if let Some((name, _)) = ignored.iter().find(|(_, given)| *given) {
+            return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
+        }
+    }
+    if !(spec.speed.is_finite() && spec.speed > 0.0) {
+        return Err(RunError::Fit(format!("speed {}: must be a number above 0", spec.speed)));
+    }
+    Ok(())
+}
+
+/// The mapper, for which `compact` must read the workload (and the preconditioning trace) once before.
+fn mapper(
+    spec: &RunSpec,
+    inputs: &Inputs<'_>,
+    capacity: u64,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Mapper, RunError> {
+    let mut extents = Extents::default();
+    if spec.fit == Fit::Compact {
+        let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
+            let mut requests = 0;
+            while requests < limit
+                && let Some(record) = input.next_record()?
+            {
+                if !extents.add(&record, capacity) {
+                    break;
+                }
+                requests += 1;
+                let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+                if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+            Ok(())
+        };
+        if let Precondition::Trace(path) = &spec.precondition {
+            scan(inputs.trace(path, None, false)?, u64::MAX)?;
+        }
+        scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
+    }
+    Mapper::new(spec.fit, capacity, extents)
+}

@@ -104,10 +104,16 @@ fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> R
 
 impl Ssd {
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
-        let p = &config.params;
         let layout = Arc::new(config.layout()?);
-        let rules = Rules::from_params(p);
-        let mut medium = Medium::new(layout.clone(), rules, p.u32("nand.factory_bad"), seed)?;
+        let rules = Rules::from_params(&config.params);
+        let medium = Medium::new(layout, rules, config.params.u32("nand.factory_bad"), seed)?;
+        Ssd::on(medium, config, seed)
+    }
+
+    /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
+    pub(crate) fn on(mut medium: Medium, config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+        let p = &config.params;
+        let (layout, rules) = (medium.shared_layout(), medium.rules());
         fits_good_blocks(config, &layout, &medium)?;
         let engine = Engine::new(&layout, Times::from_params(p)?);
         let mut plan = Plan::default();
@@ -157,6 +163,11 @@ impl Ssd {
         self.unflushed.clear();
         self.set_instant(false);
         Ok(())
+    }
+
+    /// Power off for good: what is left is the medium.
+    pub fn into_medium(self) -> Medium {
+        self.medium
     }
 
     /// The shape of the drive.
@@ -261,6 +272,52 @@ impl Ssd {
             self.programmed.clear();
         }
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
+        self.programmed.clear();
+        self.set_instant(false);
+        Ok(())
+    }
+
+    /// Bring a blank drive into the steady state that uniform random writes of single units lead to. `stamp` gives what
+    /// each page holds. The drive must be power cycled afterwards.
+    ///
+    /// # Errors
+    /// When the scheme or its victim policy has no model of that state.
+    ///
+    /// # Panics
+    /// When the drive is not blank.
+    pub fn make_steady(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+        stamp: &dyn Fn(Lpn) -> Stamp,
+    ) -> Result<(), ConfigError> {
+        assert!(self.medium.sequence() == 0, "the drive is not blank");
+        let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
+        let make = scheme.steady.ok_or_else(|| {
+            let why =
+                format!("the steady state of `{}` has no model: use --precondition fill or trace:FILE", scheme.name);
+            ConfigError::new("ftl.scheme", why)
+        })?;
+        self.set_instant(true);
+        let mut cx = Cx {
+            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            oldest_unfinished: OpId(u64::MAX),
+            programmed: &mut self.programmed,
+        };
+        let made = make(&config.params, &mut cx, seed, stamp);
+        self.set_instant(false);
+        made
+    }
+
+    /// Forget a page, in no time.
+    ///
+    /// # Errors
+    /// When the map cannot be updated.
+    pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
+        self.set_instant(true);
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
         self.programmed.clear();
         self.set_instant(false);
         Ok(())

@@ -9,6 +9,7 @@ pub mod classifiers;
 pub mod maps;
 pub mod report;
 pub mod schemes;
+pub mod steady;
 pub mod victims;
 
 pub use blocks::Role;

@@ -1,6 +1,8 @@
 //! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens no file.
 
+use crate::checkpoint::Checkpoint;
 use crate::{RunError, RunSpec};
+use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
 use flashatlas_workload::{FormatDef, ReadOptions, RecordSource, Times, TraceSummary, generate, open};
 use sha2::{Digest, Sha256};
@@ -89,6 +91,16 @@ impl Inputs<'_> {
         let (def, _, source) = open(reader, format, &self.options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
         Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
+    }
+
+    /// Read a checkpoint for a drive of `config`.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is damaged, or of another drive.
+    pub(crate) fn checkpoint(&self, path: &str, config: &DriveConfig) -> Result<Checkpoint, RunError> {
+        let (mut reader, _) = self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        Checkpoint::read(&mut reader, config)
+            .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
 
     /// The workload of a run.

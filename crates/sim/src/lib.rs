@@ -1,5 +1,6 @@
 //! Replay: a workload against a device, every read checked, everything counted, one record at the end.
 
+pub mod checkpoint;
 mod config_hash;
 pub mod error;
 mod fit;
@@ -17,6 +18,6 @@ pub mod table;
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
 pub use record::SCHEMA;
-pub use run::{Outcome, Progress, run};
+pub use run::{Outcome, Progress, run, save_checkpoint};
 pub use spec::{Fit, Mode, Precondition, RunSpec};
 pub use table::{Column, Table};

@@ -1,15 +1,15 @@
 //! A run: from what was asked for to its record and tables.
 
+use crate::checkpoint::Header;
 use crate::fit::{Extents, Mapper};
 use crate::input::{Input, Inputs, Opener};
 use crate::oracle::Oracle;
 use crate::player::Player;
-use crate::precondition::precondition;
+use crate::precondition::{checkpoint, preconditioned};
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
-use flashatlas_device::{Device, DriveConfig};
-use flashatlas_types::Seed;
+use flashatlas_device::{Device, DriveConfig, Ssd};
 use flashatlas_workload::ReadOptions;
 use serde_json::{Map, Value, json};
 
@@ -47,8 +47,7 @@ pub fn run(
     let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     let queue_depth = config.params.u32("host.queue_depth");
     check(spec, queue_depth)?;
-    let drive = config.build(Seed(spec.seed))?;
-    let capacity = drive.sectors();
+    let capacity = config.layout()?.sectors();
     let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
@@ -57,19 +56,7 @@ pub fn run(
             input.name, input.format
         )));
     }
-    let mut mapper = mapper(spec, &inputs, capacity, progress)?;
-    let mut oracle = Oracle::new(drive.layout().logical_units, drive.unit_sectors());
-    let mut drive = drive;
-    let before = match &spec.precondition {
-        Precondition::Trace(path) => Some(inputs.trace(path, None, false)?),
-        _ => None,
-    };
-    let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
-    if !go_on(0) {
-        return Err(RunError::Interrupted);
-    }
-    precondition(&mut drive, &mut oracle, &spec.precondition, before, &mut mapper, go_on)?;
-
+    let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
     let mut player = Player::new(drive, oracle, spec);
     let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut body = Map::new();
@@ -88,6 +75,9 @@ pub fn run(
     trace.insert("requests".into(), player.submitted.into());
     trace.insert("skipped_bad".into(), input.source.skipped().into());
     record.insert("trace".into(), Value::Object(trace));
+    if let Some(header) = origin {
+        record.insert("checkpoint".into(), json!(header));
+    }
     let mut extra: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
     if out_of_order > 0 {
         let n = out_of_order;
@@ -118,6 +108,69 @@ pub fn run(
     Ok(Outcome { record: Value::Object(record), tables })
 }
 
+/// A drive in the state in which the run begins.
+struct Prepared {
+    drive: Ssd,
+    oracle: Oracle,
+    mapper: Mapper,
+    /// The header of the checkpoint that it was loaded from.
+    origin: Option<Header>,
+}
+
+fn prepare(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    inputs: &Inputs<'_>,
+    with_workload: bool,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Prepared, RunError> {
+    let capacity = config.layout()?.sectors();
+    let mut checkpoint = match &spec.precondition {
+        Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
+        _ => None,
+    };
+    let packed = checkpoint.as_mut().map(|c| std::mem::take(&mut c.extents)).filter(|extents| !extents.is_empty());
+    let touched = touched(spec, inputs, capacity, with_workload, progress)?;
+    let mut mapper = match packed {
+        Some(packed) if spec.fit == Fit::Compact => Mapper::packed_before(capacity, packed, touched)?,
+        _ => Mapper::new(spec.fit, capacity, touched)?,
+    };
+    let before = match &spec.precondition {
+        Precondition::Trace(path) => Some(inputs.trace(path, None, false)?),
+        _ => None,
+    };
+    let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
+    if !go_on(0) {
+        return Err(RunError::Interrupted);
+    }
+    let origin = checkpoint.as_ref().map(|c| c.header.clone());
+    let (drive, oracle) = preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
+    Ok(Prepared { drive, oracle, mapper, origin })
+}
+
+/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint. The workload, if there is one, is looked
+/// at only to pack its addresses (`compact`).
+///
+/// # Errors
+/// As [`run`]; and when `out` takes no more.
+pub fn save_checkpoint(
+    spec: &RunSpec,
+    opener: &dyn Opener,
+    version: &str,
+    out: &mut dyn std::io::Write,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(), RunError> {
+    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    if spec.precondition == Precondition::None {
+        return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
+    }
+    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let with_workload = spec.trace.is_some() || spec.workload.is_some();
+    let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
+    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
+    checkpoint.write(out).map_err(|error| RunError::Io { path: "checkpoint".into(), error })
+}
+
 fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
         return Err(RunError::Fit("a depth was given, but only closed mode (--mode closed) uses one".into()));
@@ -146,35 +199,39 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The mapper, for which `compact` must read the workload (and the preconditioning trace) once before.
-fn mapper(
+/// The extents that the workload and the preconditioning trace touch, which `compact` must know before.
+fn touched(
     spec: &RunSpec,
     inputs: &Inputs<'_>,
     capacity: u64,
+    with_workload: bool,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Mapper, RunError> {
+) -> Result<Extents, RunError> {
     let mut extents = Extents::default();
-    if spec.fit == Fit::Compact {
-        let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
-            let mut requests = 0;
-            while requests < limit
-                && let Some(record) = input.next_record()?
-            {
-                if !extents.add(&record, capacity) {
-                    break;
-                }
-                requests += 1;
-                let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
-                if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
-                    return Err(RunError::Interrupted);
-                }
+    if spec.fit != Fit::Compact {
+        return Ok(extents);
+    }
+    let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
+        let mut requests = 0;
+        while requests < limit
+            && let Some(record) = input.next_record()?
+        {
+            if !extents.add(&record, capacity) {
+                break;
             }
-            Ok(())
-        };
-        if let Precondition::Trace(path) = &spec.precondition {
-            scan(inputs.trace(path, None, false)?, u64::MAX)?;
+            requests += 1;
+            let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+            if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
+                return Err(RunError::Interrupted);
+            }
         }
+        Ok(())
+    };
+    if let Precondition::Trace(path) = &spec.precondition {
+        scan(inputs.trace(path, None, false)?, u64::MAX)?;
+    }
+    if with_workload {
         scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
     }
-    Mapper::new(spec.fit, capacity, extents)
+    Ok(extents)
 }

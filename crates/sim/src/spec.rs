@@ -26,8 +26,12 @@ pub enum Precondition {
     None,
     /// Every logical page written once, in ascending order.
     Fill,
+    /// The steady state that uniform random writes of single units lead to, by the model of the victim policy.
+    Steady,
     /// The writes and trims of a trace, in no simulated time.
     Trace(String),
+    /// What a checkpoint holds.
+    Checkpoint(String),
 }
 
 /// What to do with a trace whose addresses lie beyond the drive.

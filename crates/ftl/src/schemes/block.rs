@@ -20,6 +20,8 @@ pub const DEF: SchemeDef = SchemeDef {
     params: |_| Ok(PARAMS.iter().collect()),
     fits,
     mount: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+    on_flash: &["ftl.spare_pages"],
+    steady: None,
 };
 
 const PARAMS: &[ParamDef] = &[

@@ -10,6 +10,7 @@ mod collect;
 mod frontier;
 mod mount;
 mod settings;
+mod steady;
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -38,6 +39,8 @@ pub const DEF: SchemeDef = SchemeDef {
     },
     fits,
     mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
+    on_flash: &[],
+    steady: Some(steady::make),
 };
 
 struct Lane {

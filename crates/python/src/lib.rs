@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -117,8 +117,7 @@ fn guarded<T: Send>(
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<(String, Vec<tables::PyTable<'py>>)> {
-    let spec: RunSpec =
-        serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+    let spec = parse(spec)?;
     let begin = Instant::now();
     let mut outcome = guarded(py, progress, |reporter| {
         flashatlas_sim::run(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
@@ -129,6 +128,25 @@ fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResul
     record["wall_s"] = wall.into();
     record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
     Ok((record.to_string(), tables::to_python(py, &outcome.tables)))
+}
+
+/// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`, which is created. Releases
+/// the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (spec, path, progress=None))]
+fn save_checkpoint(py: Python<'_>, spec: &str, path: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    let spec = parse(spec)?;
+    guarded(py, progress, |reporter| {
+        let io = |error| RunError::Io { path: path.to_owned(), error };
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
+        let version = env!("CARGO_PKG_VERSION");
+        flashatlas_sim::save_checkpoint(&spec, &World, version, &mut out, &mut |p| reporter.report(p))?;
+        out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
+    })
+}
+
+fn parse(spec: &str) -> PyResult<RunSpec> {
+    serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
 /// Check a run's drive without running anything; returns its layout (JSON).
@@ -202,6 +220,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(name, class)?;
     }
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)

@@ -6,6 +6,7 @@ use crate::input::{Input, Inputs, Opener};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
+use crate::spec::duration;
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
@@ -57,7 +58,8 @@ pub fn run(
         )));
     }
     let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
-    let mut player = Player::new(drive, oracle, spec);
+    let interval = spec.interval.as_deref().map(|text| duration("interval", text)).transpose()?;
+    let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, interval);
     let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut body = Map::new();
     let mut tables = Vec::new();

@@ -1,5 +1,8 @@
 //! What to run: a drive, a workload, and how the one meets the other.
 
+use crate::RunError;
+use flashatlas_types::Dur;
+use flashatlas_types::params::quantity;
 use serde::{Deserialize, Serialize};
 
 /// How requests are issued.
@@ -47,6 +50,18 @@ pub enum Fit {
     Compact,
 }
 
+/// A time with its unit, as a setting called `key` gives it.
+///
+/// # Errors
+/// What is no time, and zero.
+pub(crate) fn duration(key: &str, text: &str) -> Result<Dur, RunError> {
+    match quantity(text, true) {
+        Ok(0) => Err(RunError::Fit(format!("{key} `{text}`: must be longer than nothing"))),
+        Ok(ps) => Ok(Dur(ps)),
+        Err(why) => Err(RunError::Fit(format!("{key} `{text}`: {why}"))),
+    }
+}
+
 /// One run. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +80,21 @@ pub struct RunSpec {
     /// Format of the trace; recognised by content if not given.
     #[serde(default)]
     pub format: Option<String>,
+    /// Address spaces of the trace: `separate`, `collapse` or `select:N`.
+    #[serde(default)]
+    pub device_map: Option<String>,
+    /// Drop a record that repeats the one before within this time.
+    #[serde(default)]
+    pub drop_duplicates: Option<String>,
+    /// Cut pauses of the trace to this time.
+    #[serde(default)]
+    pub time_gap_max: Option<String>,
+    /// `read` or `write`, for traces that do not say.
+    #[serde(default)]
+    pub assume_op: Option<String>,
+    /// Path of a fio job file.
+    #[serde(default)]
+    pub job: Option<String>,
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
     #[serde(default)]
     pub workload: Option<String>,
@@ -95,9 +125,9 @@ pub struct RunSpec {
     /// Sectors added to every address of the trace.
     #[serde(default)]
     pub shift: i64,
-    /// Nanoseconds of simulated time in a row of the `series` table; if not given, as few as give up to 512 rows.
+    /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as gives up to 512 rows.
     #[serde(default)]
-    pub interval_ns: Option<u64>,
+    pub interval: Option<String>,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

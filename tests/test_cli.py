@@ -47,7 +47,6 @@ def test_compare_writes_a_report_that_names_every_run(cli, tmp_path):
     assert [run["label"] for run in runs] == labels
     assert [run["config"]["params"]["drive.ways"] for run in runs] == [1, 2, 1, 2]
     assert all(label in report and label in done.stdout for label in labels)
-    assert "<script" not in report and "http" not in report.replace("http-equiv", ""), "offline and without script"
     assert f"{runs[0]['waf']:.3f}" in report
 
 

@@ -28,6 +28,8 @@ class Result:
     label: str = ""
     tables: dict[str, pa.Table] = field(default_factory=dict, compare=False)
     """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
+    command: str = field(default="", compare=False)
+    """What was typed to run it, where it was run from the command line."""
 
     @property
     def name(self) -> str:
@@ -84,8 +86,9 @@ class Result:
             pq.write_table(table, buffer, compression="zstd")
             write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
         path = Path(folder) / "run.json"
-        labelled = {"label": self.label, **self.record} if self.label else self.record
-        write_whole(path, json.dumps(labelled, indent=2) + "\n")
+        own = {"label": self.label, "command": self.command}
+        named = {**{key: text for key, text in own.items() if text}, **self.record}
+        write_whole(path, json.dumps(named, indent=2) + "\n")
         return path
 
     @classmethod
@@ -119,7 +122,7 @@ class Result:
                     tables[name] = pq.read_table(file)
                 except (pa.ArrowException, OSError) as error:
                     raise InputError(f"{file}: not a readable Parquet file: {error}") from error
-        return cls(record, record.pop("label", ""), tables)
+        return cls(record, record.pop("label", ""), tables, record.pop("command", ""))
 
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"

@@ -6,7 +6,7 @@ import itertools
 import json
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,9 +56,10 @@ def run(
         raise InputError("--fio-json is about fio job files: it needs --job")
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
+    result = replace(result, command=_command())
     if out_:
         result.save(out_)
-        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result], _command())
+        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result])
     write_json(json_, result.to_json())
     if "-" not in (json_, fio_json):
         out.print(tables.comparison([result]))
@@ -133,13 +134,14 @@ def compare(
     cases = _cases(drive, vary, case)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, set=set, **asdict(common))
+    results = [replace(result, command=_command()) for result in results]
     text = json.dumps(
         {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
     )
     if out_:
         for number, result in enumerate(results, 1):
             result.save(out_ / f"{number:02d}")
-        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, _command())
+        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results)
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
@@ -185,5 +187,5 @@ def report(
         inner = sorted(p.parent for p in path.glob("*/run.json")) if path.is_dir() else []
         folders += inner if inner and not (path / "run.json").exists() else [path]
     results = [Result.load(folder) for folder in folders]
-    write_report(out_, title or f"{len(results)} runs", results, _command())
+    write_report(out_, title or ("One run" if len(results) == 1 else f"{len(results)} runs"), results)
     say(f"Report: {out_}")

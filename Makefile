@@ -21,11 +21,11 @@ tools:
 
 $(VENV)/.tools: | tools
 	python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'typer>=0.16,<1' 'rich>=13' 'pytest>=8' 'ruff>=0.12'
+	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 	@touch $@
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras test
 	@touch $@
 
 build: $(STAMP) ## build everything into .venv

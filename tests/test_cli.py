@@ -34,7 +34,8 @@ def test_out_holds_the_record(cli, tmp_path):
     done = cli("run", *WORKLOAD, "--out", "results")
     assert done.returncode == 0
     assert json.loads((tmp_path / "results/run.json").read_text())["trace"]["requests"] == 500
-    assert [p.name for p in (tmp_path / "results").iterdir()] == ["run.json"]
+    tables = {f"{name}.parquet" for name in ("series", "latency", "wear", "resources", "blocks")}
+    assert {p.name for p in (tmp_path / "results").iterdir()} == {"run.json"} | tables
 
 
 def test_compare_writes_a_report_that_names_every_run(cli, tmp_path):

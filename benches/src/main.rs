@@ -1,6 +1,7 @@
 //! `make bench`: throughput of the simulator as ratios to the floor program, measured in one run on one core, because
 //! absolute numbers of a shared machine mean little. Not a test: nothing here can fail but by the reader's judgement.
 
+mod checkpoint;
 mod floor;
 
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
@@ -158,8 +159,14 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 5] =
-        [("large", large_drive), ("writes", writes), ("reads", reads), ("linear", linear), ("traces", traces::print)];
+    let parts: [(&str, fn()); 6] = [
+        ("large", large_drive),
+        ("writes", writes),
+        ("reads", reads),
+        ("linear", linear),
+        ("traces", traces::print),
+        ("checkpoint", checkpoint::print),
+    ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
             part();

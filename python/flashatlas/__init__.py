@@ -9,7 +9,8 @@ Simulate a drive on a trace, with every read checked:
 """
 
 from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
-from flashatlas.api import Result, compare, registries, run, trace_info
+from flashatlas.api import compare, registries, run, trace_info
+from flashatlas.result import Result
 
 __all__ = [
     "DriveError",

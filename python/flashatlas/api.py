@@ -6,60 +6,17 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flashatlas import _core
-from flashatlas.files import write_whole
+from flashatlas.result import Result, tables_of
 
 Progress = Callable[[str, int, float | None], None]
 """Called with the phase, the requests so far, and the share done (0 to 1) where it is known."""
 
 Settings = Mapping[str, Any] | Sequence[str]
 """Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """The record of one run (schema ``flashatlas.run/1``, see ``docs/FORMATS.md``), with its most wanted parts."""
-
-    record: dict[str, Any]
-    label: str = ""
-
-    @property
-    def waf(self) -> float | None:
-        """Write amplification: bytes programmed over bytes that the host wrote; ``None`` when it wrote nothing."""
-        return self.record.get("waf")
-
-    @property
-    def latency(self) -> dict[str, dict[str, float]]:
-        """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``. Empty for untimed runs."""
-        return self.record.get("latency_ns", {})
-
-    @property
-    def iops(self) -> float | None:
-        """Completed requests for each second of simulated time; ``None`` for untimed runs."""
-        return self.record.get("iops")
-
-    @property
-    def violations(self) -> int:
-        """Mapping units that did not hold what was last written to them. Anything but 0 is a bug of FlashAtlas."""
-        return self.record["oracle"]["violations"]
-
-    def to_json(self) -> str:
-        """The record as JSON text."""
-        return json.dumps(self.record, indent=2)
-
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write ``run.json`` into a folder, whole or not at all; returns its path."""
-        path = Path(folder) / "run.json"
-        write_whole(path, self.to_json() + "\n")
-        return path
-
-    def __repr__(self) -> str:
-        waf = "none" if self.waf is None else f"{self.waf:.3f}"
-        return f"<Result {self.label or self.record['config']['drive']}: WAF {waf}, {self.violations} violations>"
 
 
 def run(
@@ -129,7 +86,8 @@ def run(
         "seed": seed,
     }
     _one_of("mode", spec["mode"], ("asap", "closed", "open", "untimed"))
-    return Result(json.loads(_core.run(json.dumps(spec), progress)), label)
+    record, tables = _core.run(json.dumps(spec), progress)
+    return Result(json.loads(record), label, tables_of(tables))
 
 
 def compare(

@@ -18,6 +18,7 @@ from flashatlas.fetch import SOURCES, fetch
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars, Interrupted
 from flashatlas.report import write_report
+from flashatlas.result import Result
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
 
@@ -90,7 +91,7 @@ def _write_json(target: str | None, text: str) -> None:
         write_whole(Path(target), text + "\n")
 
 
-def _finish(results: list[api.Result]) -> None:
+def _finish(results: list[Result]) -> None:
     wrong = [result for result in results if result.violations]
     for result in wrong:
         for example in result.record["oracle"]["examples"]:
@@ -99,7 +100,7 @@ def _finish(results: list[api.Result]) -> None:
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _notes(results: list[api.Result]) -> None:
+def _notes(results: list[Result]) -> None:
     notes = dict.fromkeys(note for result in results for note in result.record["approximations"])
     out.print("\n[dim]Approximations: " + "; ".join(notes) + "[/]", highlight=False, soft_wrap=True)
 

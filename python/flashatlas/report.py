@@ -6,8 +6,8 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from flashatlas.api import Result
 from flashatlas.files import write_whole
+from flashatlas.result import Result
 from flashatlas.tables import best, duration, filled_rows
 
 CAUSES = {

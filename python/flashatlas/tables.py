@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from flashatlas.api import Result
+from flashatlas.result import Result
 
 
 @dataclass(frozen=True)

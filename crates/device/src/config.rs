@@ -3,9 +3,11 @@
 use crate::Ssd;
 use crate::presets::preset_by_name;
 use flashatlas_ftl::{SCHEMES, scheme_by_name};
+use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, Cell, ConfigError, Geometry, Layout, ParamDef, ParamKind, Params, RawConfig, Seed, Span,
 };
+use std::sync::Arc;
 
 /// Parameters of the board, the controller and its write cache.
 pub const PARAMS: &[ParamDef] = &[
@@ -249,6 +251,34 @@ impl DriveConfig {
     /// little room.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         Ssd::new(self, seed)
+    }
+
+    /// The medium that `image` describes, if it can be one of this drive.
+    ///
+    /// # Errors
+    /// What in the image contradicts the drive, in words.
+    pub fn medium_from(&self, image: Image) -> Result<Medium, String> {
+        let layout = self.layout().map_err(|e| e.to_string())?;
+        Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
+    }
+
+    /// Build the drive around a medium that was written before under the same [`DriveConfig::on_flash`] parameters: it
+    /// mounts what stands there, at time zero.
+    ///
+    /// # Errors
+    /// When the scheme cannot mount it.
+    pub fn build_on(&self, medium: Medium, seed: Seed) -> Result<Ssd, ConfigError> {
+        Ssd::on(medium, self, seed)
+    }
+
+    /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
+    pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
+        let scheme = scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
+        let own = ["ftl.scheme", "map.unit", "map.store", "nand.program_order", "nand.factory_bad", "nand.data"];
+        self.pairs().filter(move |(key, _)| {
+            let shape = key.starts_with("drive.") && *key != "drive.summary";
+            shape || own.contains(key) || scheme.on_flash.contains(key)
+        })
     }
 
     /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways to say the capacity,

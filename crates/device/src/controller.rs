@@ -4,7 +4,7 @@
 use crate::cache::WriteCache;
 use crate::pieces::pieces;
 use crate::{Cmd, Device, Done, DriveConfig, Reply, SubmitError};
-use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, scheme_by_name};
+use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, Role, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
@@ -104,10 +104,16 @@ fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> R
 
 impl Ssd {
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
-        let p = &config.params;
         let layout = Arc::new(config.layout()?);
-        let rules = Rules::from_params(p);
-        let mut medium = Medium::new(layout.clone(), rules, p.u32("nand.factory_bad"), seed)?;
+        let rules = Rules::from_params(&config.params);
+        let medium = Medium::new(layout, rules, config.params.u32("nand.factory_bad"), seed)?;
+        Ssd::on(medium, config, seed)
+    }
+
+    /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
+    pub(crate) fn on(mut medium: Medium, config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+        let p = &config.params;
+        let (layout, rules) = (medium.shared_layout(), medium.rules());
         fits_good_blocks(config, &layout, &medium)?;
         let engine = Engine::new(&layout, Times::from_params(p)?);
         let mut plan = Plan::default();
@@ -159,6 +165,11 @@ impl Ssd {
         Ok(())
     }
 
+    /// Power off for good: what is left is the medium.
+    pub fn into_medium(self) -> Medium {
+        self.medium
+    }
+
     /// The shape of the drive.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -172,6 +183,11 @@ impl Ssd {
     /// What the FTL counted, and its tables.
     pub fn ftl_report(&self) -> FtlReport {
         self.ftl.report()
+    }
+
+    /// Show every block: what the FTL uses it for, and how many of its slots are valid.
+    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.ftl.survey(visit);
     }
 
     /// What the controller counted.
@@ -256,6 +272,52 @@ impl Ssd {
             self.programmed.clear();
         }
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
+        self.programmed.clear();
+        self.set_instant(false);
+        Ok(())
+    }
+
+    /// Bring a blank drive into the steady state that uniform random writes of single units lead to. `stamp` gives what
+    /// each page holds. The drive must be power cycled afterwards.
+    ///
+    /// # Errors
+    /// When the scheme or its victim policy has no model of that state.
+    ///
+    /// # Panics
+    /// When the drive is not blank.
+    pub fn make_steady(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+        stamp: &dyn Fn(Lpn) -> Stamp,
+    ) -> Result<(), ConfigError> {
+        assert!(self.medium.sequence() == 0, "the drive is not blank");
+        let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
+        let make = scheme.steady.ok_or_else(|| {
+            let why =
+                format!("the steady state of `{}` has no model: use --precondition fill or trace:FILE", scheme.name);
+            ConfigError::new("ftl.scheme", why)
+        })?;
+        self.set_instant(true);
+        let mut cx = Cx {
+            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            oldest_unfinished: OpId(u64::MAX),
+            programmed: &mut self.programmed,
+        };
+        let made = make(&config.params, &mut cx, seed, stamp);
+        self.set_instant(false);
+        made
+    }
+
+    /// Forget a page, in no time.
+    ///
+    /// # Errors
+    /// When the map cannot be updated.
+    pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
+        self.set_instant(true);
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
         self.programmed.clear();
         self.set_instant(false);
         Ok(())

@@ -20,6 +20,16 @@ pub enum Role {
     Bad,
 }
 
+impl Role {
+    /// Every role, in the order of their numbers (`role as usize`).
+    pub const ALL: [Role; 5] = [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad];
+
+    /// The name, as tables and reports show it.
+    pub const fn name(self) -> &'static str {
+        ["free", "open", "closed", "leaving", "bad"][self as usize]
+    }
+}
+
 /// Valid slots and roles of all blocks.
 #[derive(Clone, Debug)]
 pub struct Blocks {
@@ -117,6 +127,13 @@ impl Blocks {
             mask |= self.bits[word + 1] << (64 - shift);
         }
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
+    }
+
+    /// Show every block with its role and its valid slots.
+    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        for (id, (&role, &valid)) in self.role.iter().zip(&self.valid).enumerate() {
+            visit(BlockId(id as u32), role, valid);
+        }
     }
 
     /// Counts agree with bits, and only blocks in use hold valid slots.

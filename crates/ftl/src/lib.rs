@@ -9,13 +9,15 @@ pub mod classifiers;
 pub mod maps;
 pub mod report;
 pub mod schemes;
+pub mod steady;
 pub mod victims;
 
+pub use blocks::Role;
 pub use report::{FtlReport, MapCounters, MemoryUse, MergeCounters};
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 
 use flashatlas_nand::{Flash, Medium, Unit};
-use flashatlas_types::{Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation};
 
 /// Parameters that every scheme understands.
 pub const PARAMS: &[ParamDef] = &[
@@ -118,6 +120,9 @@ pub trait Ftl: Send {
     /// # Errors
     /// As [`Ftl::write`].
     fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
+
+    /// Show every block: what it is used for, and how many of its slots are valid.
+    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 
     /// The O(n) rules of the scheme's tables against the medium.
     ///

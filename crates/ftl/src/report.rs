@@ -46,6 +46,8 @@ pub struct FtlReport {
     pub collected: [u64; 3],
     /// Valid units found in collected blocks.
     pub collected_valid_units: u64,
+    /// Erased blocks that are ready for use now.
+    pub free_blocks: u64,
     /// Lookups answered from the page buffer.
     pub buffer_hits: u64,
     /// Blocks that went bad during the run.

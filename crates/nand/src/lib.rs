@@ -5,11 +5,13 @@
 
 pub mod counters;
 pub mod flash;
+pub mod image;
 pub mod medium;
 pub mod oob;
 
 pub use counters::Counters;
 pub use flash::{Flash, Part};
+pub use image::Image;
 pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};
 pub use oob::{Oob, OobError};
 

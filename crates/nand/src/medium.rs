@@ -52,29 +52,29 @@ pub enum FrameState {
 }
 
 #[derive(Clone, Copy, Default, Debug)]
-struct Block {
-    erases: u32,
+pub(crate) struct Block {
+    pub erases: u32,
     /// Frames below this one were programmed or torn (strict order: the next frame to program).
-    next: u32,
-    bad: bool,
+    pub next: u32,
+    pub bad: bool,
 }
 
 /// The cells of a drive.
 #[derive(Clone, Debug)]
 pub struct Medium {
     pub(crate) layout: Arc<Layout>,
-    rules: Rules,
-    blocks: Vec<Block>,
-    state: Vec<u8>,
+    pub(crate) rules: Rules,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) state: Vec<u8>,
     /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
-    sequence_low: Vec<u32>,
-    sequence_high: Vec<u8>,
-    lpns: Vec<u32>,
-    stamps: Vec<u32>,
+    pub(crate) sequence_low: Vec<u32>,
+    pub(crate) sequence_high: Vec<u8>,
+    pub(crate) lpns: Vec<u32>,
+    pub(crate) stamps: Vec<u32>,
     /// Bytes of slots and encoded spare areas of frames; empty unless `keep_bytes`.
-    bytes: HashMap<Ppn, Arc<[u8]>>,
-    spare: HashMap<FrameId, Vec<u8>>,
-    sequence: u64,
+    pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
+    pub(crate) spare: HashMap<FrameId, Vec<u8>>,
+    pub(crate) sequence: u64,
     /// Counts since the last reset.
     pub counters: Counters,
 }
@@ -138,6 +138,11 @@ impl Medium {
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The shape of the drive, to share.
+    pub fn shared_layout(&self) -> Arc<Layout> {
+        self.layout.clone()
     }
 
     /// The rules of this flash.

@@ -4,15 +4,16 @@
 #![allow(clippy::disallowed_methods)]
 
 mod names;
+mod tables;
 
-use flashatlas_sim::{Inputs, Progress, RunError, RunSpec, input::Stream, summarize};
+use flashatlas_sim::{Inputs, Opener, Progress, RunError, RunSpec, input::Stream, summarize};
 use flashatlas_workload::ReadOptions;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -34,14 +35,23 @@ create_exception!(flashatlas, InternalError, FlashAtlasError, "A broken invarian
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-fn open_file(path: &str) -> io::Result<Stream> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a trace"));
+/// The files and the environment of this process.
+struct World;
+
+impl Opener for World {
+    fn open(&self, path: &str) -> io::Result<Stream> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file"));
+        }
+        let length = metadata.is_file().then_some(metadata.len());
+        Ok((Box::new(file), length))
     }
-    let length = metadata.is_file().then_some(metadata.len());
-    Ok((Box::new(file), length))
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
 }
 
 fn to_python(error: &RunError) -> PyErr {
@@ -102,22 +112,41 @@ fn guarded<T: Send>(
     }
 }
 
-/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON). `progress(phase, requests, share)` is called now
-/// and then. Releases the interpreter's lock.
+/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON) and its tables (see [`tables`]).
+/// `progress(phase, requests, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
-fn run(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let spec: RunSpec =
-        serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<(String, Vec<tables::PyTable<'py>>)> {
+    let spec = parse(spec)?;
     let begin = Instant::now();
-    let mut record = guarded(py, progress, |reporter| {
-        flashatlas_sim::run(&spec, &open_file, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
+    let mut outcome = guarded(py, progress, |reporter| {
+        flashatlas_sim::run(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
     })?;
     let wall = begin.elapsed().as_secs_f64();
+    let record = &mut outcome.record;
     let requests = record["trace"]["requests"].as_f64().unwrap_or(0.0);
     record["wall_s"] = wall.into();
     record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
-    Ok(record.to_string())
+    Ok((record.to_string(), tables::to_python(py, &outcome.tables)))
+}
+
+/// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`, which is created. Releases
+/// the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (spec, path, progress=None))]
+fn save_checkpoint(py: Python<'_>, spec: &str, path: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    let spec = parse(spec)?;
+    guarded(py, progress, |reporter| {
+        let io = |error| RunError::Io { path: path.to_owned(), error };
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
+        let version = env!("CARGO_PKG_VERSION");
+        flashatlas_sim::save_checkpoint(&spec, &World, version, &mut out, &mut |p| reporter.report(p))?;
+        out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
+    })
+}
+
+fn parse(spec: &str) -> PyResult<RunSpec> {
+    serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
 /// Check a run's drive without running anything; returns its layout (JSON).
@@ -148,7 +177,7 @@ fn trace_info(
 ) -> PyResult<String> {
     let options = ReadOptions { skip_bad, shift_sectors: shift };
     let value = guarded(py, progress, |reporter| {
-        let inputs = Inputs { opener: &open_file, options };
+        let inputs = Inputs { opener: &World, options };
         let mut input = inputs.trace(path, format, true)?;
         let length = input.length;
         let s = summarize(&mut input, |requests, bytes| {
@@ -191,6 +220,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(name, class)?;
     }
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)

@@ -30,6 +30,13 @@ pub enum RunError {
         /// Where and why.
         error: Box<TraceError>,
     },
+    /// A checkpoint cannot be used.
+    Checkpoint {
+        /// Which.
+        path: String,
+        /// Why.
+        error: Box<crate::checkpoint::CheckpointError>,
+    },
     /// The workload does not fit the drive.
     Fit(String),
     /// The drive could not go on.
@@ -70,6 +77,7 @@ impl RunError {
             | RunError::Io { .. }
             | RunError::Open { .. }
             | RunError::Trace { .. }
+            | RunError::Checkpoint { .. }
             | RunError::Fit(_) => "input",
             RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => "drive",
             // the spare area contradicts the map: without injected faults that is a bug
@@ -93,6 +101,7 @@ impl fmt::Display for RunError {
             RunError::Io { path, error } => write!(f, "{path}: {error}"),
             RunError::Open { path, error } => write!(f, "{path}: {error}"),
             RunError::Trace { path, error } => write!(f, "{path}:{error}"),
+            RunError::Checkpoint { path, error } => write!(f, "{path}: {error}"),
             RunError::Fit(why) => f.write_str(why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),

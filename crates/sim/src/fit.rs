@@ -6,7 +6,7 @@ use flashatlas_workload::Record;
 use std::collections::BTreeSet;
 
 /// Sectors of the extents that `compact` packs: 1 MiB.
-const EXTENT: u64 = 2048;
+pub(crate) const EXTENT: u64 = 2048;
 
 /// Maps records to the drive.
 pub(crate) struct Mapper {
@@ -49,6 +49,23 @@ impl Mapper {
             )));
         }
         Ok(Mapper { fit, capacity, extents, crossed_end: 0 })
+    }
+
+    /// The extents in the order of their places; none but for `compact`.
+    pub fn extents(&self) -> &[(u32, u64)] {
+        &self.extents
+    }
+
+    /// A mapper that packs as a checkpoint was packed: what the workload touches must be among that.
+    pub fn packed_before(capacity: u64, packed: Vec<(u32, u64)>, touched: Extents) -> Result<Mapper, RunError> {
+        let outside = touched.0.iter().filter(|e| packed.binary_search(e).is_err()).count();
+        if outside > 0 {
+            return Err(RunError::Fit(format!(
+                "the workload touches {outside} extents of 1 MiB that the checkpoint was not packed for: make the checkpoint \
+                 with this workload given, too"
+            )));
+        }
+        Ok(Mapper { fit: Fit::Compact, capacity, extents: packed, crossed_end: 0 })
     }
 
     /// The request at its place on the drive. `None` for a trim of which nothing is on the drive.

@@ -1,6 +1,8 @@
 //! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens no file.
 
+use crate::checkpoint::Checkpoint;
 use crate::{RunError, RunSpec};
+use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
 use flashatlas_workload::{FormatDef, ReadOptions, RecordSource, Times, TraceSummary, generate, open};
 use sha2::{Digest, Sha256};
@@ -10,13 +12,19 @@ use std::sync::{Arc, Mutex};
 /// A byte stream with its length, where that is known.
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
-/// Opens a file by path.
+/// The world outside: files by path, and environment variables.
 pub trait Opener {
     /// Open `path` for reading from its start.
     ///
     /// # Errors
     /// What the system says.
     fn open(&self, path: &str) -> io::Result<Stream>;
+
+    /// The value of an environment variable, for job files that name one.
+    fn variable(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
 }
 
 impl<F: Fn(&str) -> io::Result<Stream>> Opener for F {
@@ -83,6 +91,16 @@ impl Inputs<'_> {
         let (def, _, source) = open(reader, format, &self.options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
         Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
+    }
+
+    /// Read a checkpoint for a drive of `config`.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is damaged, or of another drive.
+    pub(crate) fn checkpoint(&self, path: &str, config: &DriveConfig) -> Result<Checkpoint, RunError> {
+        let (mut reader, _) = self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        Checkpoint::read(&mut reader, config)
+            .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
 
     /// The workload of a run.

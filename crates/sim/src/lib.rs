@@ -1,18 +1,23 @@
 //! Replay: a workload against a device, every read checked, everything counted, one record at the end.
 
+pub mod checkpoint;
 mod config_hash;
 pub mod error;
 mod fit;
 pub mod input;
 pub mod metrics;
 mod oracle;
+mod player;
 mod precondition;
 mod record;
-mod replay;
+mod run;
 pub mod spec;
+mod stream;
+pub mod table;
 
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
 pub use record::SCHEMA;
-pub use replay::{Progress, run};
+pub use run::{Outcome, Progress, run, save_checkpoint};
 pub use spec::{Fit, Mode, Precondition, RunSpec};
+pub use table::{Column, Table};

@@ -1,6 +1,6 @@
 //! The oracle: what every mapping unit must hold. Each read is compared, always.
 
-use flashatlas_types::{HostOp, Request, Stamp};
+use flashatlas_types::{HostOp, Lpn, Request, Stamp};
 
 /// Reads that returned the wrong content, of which the first few are described.
 const DESCRIBED: usize = 3;
@@ -21,8 +21,13 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub fn new(units: u32, unit_sectors: u32) -> Oracle {
+        Oracle::expecting(vec![Stamp::ZERO; units as usize], unit_sectors)
+    }
+
+    /// Every unit holds what is given.
+    pub fn expecting(expected: Vec<Stamp>, unit_sectors: u32) -> Oracle {
         Oracle {
-            expected: vec![Stamp::ZERO; units as usize],
+            expected,
             unit_sectors: u64::from(unit_sectors),
             units_checked: 0,
             units_swept: 0,
@@ -95,6 +100,16 @@ impl Oracle {
         if self.described.len() < DESCRIBED {
             self.described.push(format!("{when}: page {lpn} holds {:#010x}, expected {:#010x}", found.0, expected.0));
         }
+    }
+
+    /// Units that hold nothing.
+    pub fn empty(&self) -> impl Iterator<Item = Lpn> + '_ {
+        self.expected.iter().zip(0..).filter(|(e, _)| **e == Stamp::ZERO).map(|(_, lpn)| Lpn(lpn))
+    }
+
+    /// What every unit must hold.
+    pub fn into_expected(self) -> Vec<Stamp> {
+        self.expected
     }
 
     pub fn units(&self) -> u32 {

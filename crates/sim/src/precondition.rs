@@ -1,56 +1,134 @@
 //! Bringing a drive into a state, in no simulated time.
+//!
+//! Whatever the way, the drive is then switched off and on again: the run begins with what stands on flash, and a
+//! checkpoint of it, loaded another day, gives the same bytes.
 
+use crate::checkpoint::{Checkpoint, Header};
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::oracle::Oracle;
-use crate::{Precondition, RunError};
-use flashatlas_device::{Cmd, Device, Reply, Ssd};
-use flashatlas_types::{HostOp, Ps, Tag};
+use crate::{Precondition, RunError, RunSpec};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_nand::Medium;
+use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
+use serde_json::json;
 
 /// Write ids of preconditioning lie above those of the run.
 const CONTENT: u64 = 1 << 62;
 
-/// Carry out `precondition`; `input` is the trace that it names. Counters are zero afterwards.
-pub(crate) fn precondition(
-    drive: &mut Ssd,
-    oracle: &mut Oracle,
-    precondition: &Precondition,
-    input: Option<Input>,
+/// The drive of a run in the state that `spec` asks for, its counters zero. `trace` is the preconditioning trace or
+/// `checkpoint` what was read from the file, whichever the precondition names.
+pub(crate) fn preconditioned(
+    spec: &RunSpec,
+    config: &DriveConfig,
     mapper: &mut Mapper,
-    mut go_on: impl FnMut(u64) -> bool,
-) -> Result<(), RunError> {
-    match precondition {
-        Precondition::None => {}
+    trace: Option<Input>,
+    checkpoint: Option<Checkpoint>,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(Ssd, Oracle), RunError> {
+    if let Some(checkpoint) = checkpoint {
+        return load(spec, config, checkpoint);
+    }
+    let mut drive = config.build(Seed(spec.seed))?;
+    let mut oracle = Oracle::new(drive.layout().logical_units, drive.unit_sectors());
+    match &spec.precondition {
+        Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
             drive.fill(|lpn| Oracle::filled(lpn.0)).map_err(|e| failed(0, e))?;
             oracle.fill();
         }
+        Precondition::Steady => {
+            drive.make_steady(config, Seed(spec.seed), &|lpn| Oracle::filled(lpn.0))?;
+            oracle.fill();
+        }
         Precondition::Trace(_) => {
-            let mut input = input.expect("opened by the caller");
-            let mut reply = Reply::default();
-            let mut number = 0;
-            drive.set_instant(true);
-            while let Some(record) = input.next_record()? {
-                number += 1;
-                let Some(r) = mapper.map(&record, number)? else { continue };
-                let content = CONTENT + number;
-                let cmd = match r.op {
-                    HostOp::Write => Cmd::Write { lba: r.lba, sectors: r.sectors, fua: false, content, data: None },
-                    HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
-                    HostOp::Read | HostOp::Flush => continue,
-                };
-                drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).map_err(|e| failed(number, e))?;
-                oracle.apply(&r, content);
-                if number % 4096 == 0 && !go_on(number) {
-                    return Err(RunError::Interrupted);
-                }
-            }
-            drive.drain().map_err(|e| failed(number, e))?;
-            drive.set_instant(false);
+            let trace = trace.expect("opened by the caller");
+            play(&mut drive, &mut oracle, trace, mapper, go_on)?;
+        }
+        Precondition::Checkpoint(_) => unreachable!("read by the caller"),
+    }
+    let drive = switched_on(drive.into_medium(), spec, config, &oracle)?;
+    Ok((drive, oracle))
+}
+
+/// The writes and trims of a trace, one after the other.
+fn play(
+    drive: &mut Ssd,
+    oracle: &mut Oracle,
+    mut trace: Input,
+    mapper: &mut Mapper,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), RunError> {
+    let mut reply = Reply::default();
+    let mut number = 0;
+    drive.set_instant(true);
+    while let Some(record) = trace.next_record()? {
+        number += 1;
+        let Some(r) = mapper.map(&record, number)? else { continue };
+        let content = CONTENT + number;
+        let cmd = match r.op {
+            HostOp::Write => Cmd::Write { lba: r.lba, sectors: r.sectors, fua: false, content, data: None },
+            HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
+            HostOp::Read | HostOp::Flush => continue,
+        };
+        drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).map_err(|e| failed(number, e))?;
+        oracle.apply(&r, content);
+        if number % 4096 == 0 && !go_on(number) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    drive.drain().map_err(|e| failed(number, e))?;
+    drive.set_instant(false);
+    Ok(())
+}
+
+/// A drive that mounts `medium`. Schemes do not keep trims across a mount yet (docs/RELIABILITY.md, R3): pages that the
+/// oracle knows to be empty are trimmed again.
+fn switched_on(medium: Medium, spec: &RunSpec, config: &DriveConfig, oracle: &Oracle) -> Result<Ssd, RunError> {
+    let mut drive = config.build_on(medium, Seed(spec.seed))?;
+    for lpn in oracle.empty() {
+        if drive.peek(lpn).map_err(|error| RunError::Drive { request: 0, error })?.is_some() {
+            drive.forget(lpn).map_err(|e| failed(0, e))?;
         }
     }
     drive.reset_counters();
-    Ok(())
+    Ok(drive)
+}
+
+fn load(spec: &RunSpec, config: &DriveConfig, checkpoint: Checkpoint) -> Result<(Ssd, Oracle), RunError> {
+    let Precondition::Checkpoint(path) = &spec.precondition else { unreachable!("the caller read a checkpoint") };
+    let medium = config
+        .medium_from(checkpoint.image)
+        .map_err(|why| RunError::Fit(format!("{path}: no state that a drive can be in: {why}")))?;
+    let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
+    let drive = switched_on(medium, spec, config, &oracle)?;
+    Ok((drive, oracle))
+}
+
+/// The checkpoint of a preconditioned drive.
+pub(crate) fn checkpoint(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    mapper: &Mapper,
+    drive: Ssd,
+    oracle: Oracle,
+    version: &str,
+) -> Result<Checkpoint, RunError> {
+    if config.params.text("nand.data") != "none" {
+        return Err(RunError::Fit("nand.data = ram: a checkpoint holds content stamps, not bytes".into()));
+    }
+    let traced = matches!(spec.precondition, Precondition::Trace(_));
+    let image = drive.into_medium().into_image();
+    let expected: Vec<Stamp> = oracle.into_expected();
+    let header = Header {
+        precondition: json!(spec.precondition),
+        fit: json!(spec.fit),
+        seed: spec.seed,
+        sequence: image.sequence,
+        ..Header::new(config, expected.len() as u32, version)
+    };
+    let extents = if traced { mapper.extents().to_vec() } else { Vec::new() };
+    Ok(Checkpoint { header, image, expected, extents })
 }
 
 pub(crate) fn failed(request: u64, error: flashatlas_device::SubmitError) -> RunError {

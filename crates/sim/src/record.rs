@@ -10,17 +10,23 @@ use serde_json::{Map, Value, json};
 /// Name and version of the record's layout.
 pub const SCHEMA: &str = "flashatlas.run/1";
 
+/// A parameter's value as JSON; a time in picoseconds.
+pub(crate) fn param(value: &Param) -> Value {
+    match value {
+        Param::Int(n) => (*n).into(),
+        Param::Time(d) => d.0.into(),
+        Param::Ratio(x) => (*x).into(),
+        Param::Bool(b) => (*b).into(),
+        Param::Text(s) => s.as_str().into(),
+    }
+}
+
 /// The drive's parameters as JSON: times in picoseconds under `key_ps`, everything else under its key.
 fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let mut params = Map::new();
     for (key, value) in drive.pairs() {
-        match value {
-            Param::Int(n) => params.insert(key.into(), (*n).into()),
-            Param::Time(d) => params.insert(format!("{key}_ps"), d.0.into()),
-            Param::Ratio(x) => params.insert(key.into(), (*x).into()),
-            Param::Bool(b) => params.insert(key.into(), (*b).into()),
-            Param::Text(s) => params.insert(key.into(), s.as_str().into()),
-        };
+        let key = if matches!(value, Param::Time(_)) { format!("{key}_ps") } else { key.to_owned() };
+        params.insert(key, param(value));
     }
     let mut run = Map::new();
     run.insert("drive".into(), spec.drive.as_str().into());
@@ -90,7 +96,14 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
         Precondition::Trace(path) => {
             list.push(format!("the writes and trims of {path} were applied in no time before the run"))
         }
+        Precondition::Steady => list.push(
+            "the drive began in the steady state that uniform random writes lead to, by its victim policy's model; no block had been erased before".into(),
+        ),
+        Precondition::Checkpoint(path) => list.push(format!("the drive began as the checkpoint {path} holds it")),
         Precondition::None => {}
+    }
+    if spec.precondition != Precondition::None {
+        list.push("the preconditioned drive was switched off and on: it began with what stood on flash".into());
     }
     list.extend(extra);
     Value::from(list)

@@ -26,8 +26,12 @@ pub enum Precondition {
     None,
     /// Every logical page written once, in ascending order.
     Fill,
+    /// The steady state that uniform random writes of single units lead to, by the model of the victim policy.
+    Steady,
     /// The writes and trims of a trace, in no simulated time.
     Trace(String),
+    /// What a checkpoint holds.
+    Checkpoint(String),
 }
 
 /// What to do with a trace whose addresses lie beyond the drive.
@@ -91,6 +95,9 @@ pub struct RunSpec {
     /// Sectors added to every address of the trace.
     #[serde(default)]
     pub shift: i64,
+    /// Nanoseconds of simulated time in a row of the `series` table; if not given, as few as give up to 512 rows.
+    #[serde(default)]
+    pub interval_ns: Option<u64>,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

@@ -19,7 +19,7 @@ fn open(path: &str) -> std::io::Result<Stream> {
 
 fn try_run(spec: Value) -> Result<Value, RunError> {
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    run(&spec, &open, "test", &mut |_| true)
+    run(&spec, &open, "test", &mut |_| true).map(|outcome| outcome.record)
 }
 
 fn record(spec: Value) -> Value {

@@ -20,6 +20,8 @@ pub const DEF: SchemeDef = SchemeDef {
     params: |_| Ok(PARAMS.iter().collect()),
     fits,
     mount: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+    on_flash: &["ftl.spare_pages"],
+    steady: None,
 };
 
 const PARAMS: &[ParamDef] = &[
@@ -337,6 +339,10 @@ impl Ftl for BlockMapped {
         Ok(false)
     }
 
+    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.blocks.survey(visit);
+    }
+
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.blocks.check(&self.layout, medium)?;
@@ -378,6 +384,7 @@ impl Ftl for BlockMapped {
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.merges = Some(self.merges);
+        report.free_blocks = self.free.iter().map(|f| u64::from(f.len())).sum();
         let entries = self.map.len() as u64;
         report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
         report.approximations.push(

@@ -4,13 +4,17 @@ mod block;
 mod page;
 
 use crate::{Cx, Ftl};
-use flashatlas_types::{ConfigError, FtlError, Layout, ParamDef, Params, Seed};
+use flashatlas_types::{ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
 pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
 
 /// Rebuilds a scheme's tables from the medium.
 pub type Mount = fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
+
+/// Programs a blank medium, through its operations, as uniform random writes of single units would leave it in the long
+/// run; the last argument gives what each page holds. The scheme is mounted afterwards.
+pub type MakeSteady = fn(&Params, &mut Cx<'_>, Seed, &dyn Fn(Lpn) -> Stamp) -> Result<(), ConfigError>;
 
 /// One scheme of the registry.
 pub struct SchemeDef {
@@ -26,6 +30,11 @@ pub struct SchemeDef {
     pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
     /// Rebuild the scheme's tables from the medium. Formatting is mounting a blank medium.
     pub mount: Mount,
+    /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium is mounted only under
+    /// the values with which it was written.
+    pub on_flash: &'static [&'static str],
+    /// Bring a blank medium into its steady state, where the scheme knows one.
+    pub steady: Option<MakeSteady>,
 }
 
 /// All schemes.

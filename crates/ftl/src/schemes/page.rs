@@ -10,6 +10,7 @@ mod collect;
 mod frontier;
 mod mount;
 mod settings;
+mod steady;
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -38,6 +39,8 @@ pub const DEF: SchemeDef = SchemeDef {
     },
     fits,
     mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
+    on_flash: &[],
+    steady: Some(steady::make),
 };
 
 struct Lane {
@@ -322,6 +325,10 @@ impl Ftl for PageMapped {
         self.collect_in_idle_time(cx)
     }
 
+    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.blocks.survey(visit);
+    }
+
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
         self.check_tables(medium)
     }
@@ -329,6 +336,7 @@ impl Ftl for PageMapped {
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.map = self.map.counters();
+        report.free_blocks = self.lanes.iter().map(|l| u64::from(l.free.len())).sum();
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
         let blocks = u64::from(self.layout.blocks());

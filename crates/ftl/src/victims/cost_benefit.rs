@@ -20,6 +20,7 @@ pub const DEF: VictimDef = VictimDef {
             by_invalidation: params.text("ftl.age") == "invalidation",
         })
     },
+    steady: None,
 };
 
 struct CostBenefit {

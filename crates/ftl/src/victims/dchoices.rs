@@ -2,6 +2,7 @@
 
 use super::VictimDef;
 use super::random::Choices;
+use crate::steady::{Steady, best_of};
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub const DEF: VictimDef = VictimDef {
@@ -15,4 +16,5 @@ pub const DEF: VictimDef = VictimDef {
         doc: "blocks drawn for each choice",
     }],
     build: |params, lane, rng| Box::new(Choices::new(lane, params.u32("ftl.d"), rng)),
+    steady: Some(Steady::ByValid(|share, params, _| best_of(params.u32("ftl.d"), share))),
 };

@@ -1,6 +1,7 @@
 //! First in, first out: the block that was closed first. Also called LRU cleaning.
 
 use super::{Candidates, VictimDef, VictimPolicy};
+use crate::steady::Steady;
 use std::collections::BTreeMap;
 
 pub const DEF: VictimDef = VictimDef {
@@ -9,6 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Menon, A Performance Comparison of RAID-5 and Log-Structured Arrays (HPDC 1995)",
     params: &[],
     build: |_, lane, _| Box::new(Fifo(ByAge::new(lane.blocks))),
+    steady: Some(Steady::ByAge),
 };
 
 struct Fifo(ByAge);

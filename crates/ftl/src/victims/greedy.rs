@@ -2,6 +2,7 @@
 
 use super::tournament::Tournament;
 use super::{Candidates, VictimDef, VictimPolicy};
+use crate::steady::{Steady, best_of};
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub const DEF: VictimDef = VictimDef {
@@ -18,6 +19,7 @@ pub const DEF: VictimDef = VictimDef {
         let by_index = params.text("ftl.greedy_tie") == "index";
         Box::new(Greedy { tree: Tournament::new(lane.blocks), closings: 0, by_index })
     },
+    steady: Some(Steady::ByValid(|share, _, blocks| best_of(blocks, share))),
 };
 
 /// Keys are valid pages, then (40 bits) the closing sequence or the index.

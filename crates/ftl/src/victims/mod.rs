@@ -13,6 +13,7 @@ mod random;
 mod tournament;
 mod windowed;
 
+use crate::steady::Steady;
 use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
 
 /// What a policy may know of its lane when it picks.
@@ -61,6 +62,8 @@ pub struct VictimDef {
     pub params: &'static [ParamDef],
     /// Build one for a lane; `rng` is its own stream.
     pub build: fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy>,
+    /// Its steady state under uniform random writes, where there is a model of it.
+    pub steady: Option<Steady>,
 }
 
 /// All policies.

@@ -1,6 +1,7 @@
 //! Random: any closed block, uniformly.
 
 use super::{Candidates, ClosedList, LaneShape, VictimDef, VictimPolicy};
+use crate::steady::Steady;
 use flashatlas_types::Rng;
 
 pub const DEF: VictimDef = VictimDef {
@@ -9,6 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS 2013), d = 1",
     params: &[],
     build: |_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
+    steady: Some(Steady::ByValid(|share, _, _| share)),
 };
 
 /// The best of `d` uniform draws; `random` has one.

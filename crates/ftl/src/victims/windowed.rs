@@ -17,6 +17,7 @@ pub const DEF: VictimDef = VictimDef {
     build: |params, lane, _| {
         Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.u32("ftl.window") as usize })
     },
+    steady: None,
 };
 
 struct Windowed {

@@ -1,11 +1,12 @@
 //! What the host asked for.
 
 use super::{Event, Metric, MetricDef, Snapshot};
+use crate::table::Table;
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef =
-    MetricDef { name: "host", summary: "requests and bytes by operation", build: || Box::new(Host::default()) };
+    MetricDef { name: "host", summary: "requests and bytes by operation", build: |_| Box::new(Host::default()) };
 
 #[derive(Default)]
 struct Host {
@@ -15,13 +16,13 @@ struct Host {
 
 impl Metric for Host {
     fn on(&mut self, event: &Event) {
-        if let Event::Submitted { op, bytes } = *event {
+        if let Event::Submitted { op, bytes, .. } = *event {
             self.requests[op as usize] += 1;
             self.bytes[op as usize] += bytes;
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let [reads, writes, trims, flushes] = self.requests;
         let d = end.device;
         record.insert(
@@ -39,7 +40,7 @@ impl Metric for Host {
             ("read_hits", d.cache_read_hits),
             ("write_hits", d.cache_write_hits),
             ("evictions", d.cache_evictions),
-            ("dirty_units", end.dirty_units),
+            ("dirty_units", end.drive.dirty_units()),
             ("page_buffer_hits", end.ftl.buffer_hits),
             ("rmw_units", d.rmw_units),
             ("trimmed_units", d.trimmed_units),

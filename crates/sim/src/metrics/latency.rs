@@ -1,6 +1,7 @@
 //! Latencies by operation: what the host waited, and how much of that before the drive took the command.
 
 use super::{Event, Metric, MetricDef, Snapshot};
+use crate::table::{Column, Table};
 use flashatlas_types::{Dur, HostOp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub const DEF: MetricDef = MetricDef {
     name: "latency",
     summary: "latency by operation: mean, percentiles, maximum; waiting at the host and in the drive",
-    build: || Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
+    build: |_| Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
 };
 
 /// Three significant digits: a percentile is off by at most 0.1 %. Counts, means and maxima are exact.
@@ -58,18 +59,37 @@ impl Times {
 
 impl Metric for Latency {
     fn on(&mut self, event: &Event) {
-        if let Event::Done { op, arrived, submitted, at } = *event {
+        if let Event::Done { op, arrived, submitted, at, .. } = *event {
             self.ops[op as usize].add(at.since(arrived), submitted.since(arrived));
         }
     }
 
-    fn finish(&mut self, _: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, _: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
         let done = HostOp::ALL.iter().filter(|&&op| self.ops[op as usize].count > 0);
         let table: Map<String, Value> =
             done.map(|&op| (op.name().to_owned(), self.ops[op as usize].to_json())).collect();
         if !table.is_empty() {
             record.insert("latency_ns".into(), Value::Object(table));
+            tables.push(self.histograms());
         }
+    }
+}
+
+impl Latency {
+    /// Every bin of every operation that holds anything.
+    fn histograms(&self) -> Table {
+        let bins = || {
+            let ops = HostOp::ALL.iter().map(|&op| (op, &self.ops[op as usize]));
+            ops.flat_map(|(op, times)| times.histogram.iter_recorded().map(move |bin| (op, times, bin)))
+        };
+        let edge = |times: &Times, value| times.histogram.highest_equivalent(value).min(times.max.ns()) as i64;
+        let mut table = Table::new("latency");
+        let words = HostOp::ALL.iter().map(|op| op.name()).collect();
+        table.add("op", Column::Words { of: words, codes: bins().map(|(op, ..)| op as u8).collect() });
+        let edges = bins().map(|(_, times, bin)| edge(times, bin.value_iterated_to()));
+        table.add("latency_ns", Column::Int(edges.collect()));
+        table.add("count", Column::Int(bins().map(|(.., bin)| bin.count_at_value() as i64).collect()));
+        table
     }
 }
 

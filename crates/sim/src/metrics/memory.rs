@@ -1,19 +1,20 @@
 //! Memory that the drive's tables occupy.
 
 use super::{Metric, MetricDef, Snapshot};
+use crate::table::Table;
 use flashatlas_types::MemoryKind;
 use serde_json::{Map, Value};
 
 pub const DEF: MetricDef = MetricDef {
     name: "memory",
     summary: "bytes of the drive's tables by kind of memory, and of each table",
-    build: || Box::new(Memory),
+    build: |_| Box::new(Memory),
 };
 
 struct Memory;
 
 impl Metric for Memory {
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let mut memory = Map::new();
         for (key, kind) in
             [("map_sram", MemoryKind::Sram), ("map_dram", MemoryKind::Dram), ("map_nvm", MemoryKind::Nvm)]
@@ -23,8 +24,8 @@ impl Metric for Memory {
                 memory.insert(key.into(), bytes.into());
             }
         }
-        if end.cache_bytes > 0 {
-            memory.insert("write_cache".into(), end.cache_bytes.into());
+        if end.drive.cache_bytes() > 0 {
+            memory.insert("write_cache".into(), end.drive.cache_bytes().into());
         }
         let tables = end.ftl.memory.iter().map(|t| (t.table.to_owned(), t.bytes.into())).collect();
         memory.insert("tables".into(), Value::Object(tables));

@@ -2,17 +2,20 @@
 //!
 //! Observers observe: a metric is handed shared references and cannot change what it measures.
 
+mod blocks;
 mod host;
 mod latency;
 mod map;
 mod memory;
 mod merges;
 mod nand;
+mod series;
 mod throughput;
 mod utilisation;
 mod wear;
 
-use flashatlas_device::DeviceCounters;
+use crate::table::Table;
+use flashatlas_device::{DeviceCounters, Ssd};
 use flashatlas_ftl::FtlReport;
 use flashatlas_nand::Medium;
 use flashatlas_timing::Statistics;
@@ -28,11 +31,15 @@ pub enum Event {
         op: HostOp,
         /// Bytes of data; zero for a flush.
         bytes: u64,
+        /// When.
+        at: Ps,
     },
     /// It is complete.
     Done {
         /// What it asked.
         op: HostOp,
+        /// Bytes of data; zero for a flush.
+        bytes: u64,
         /// When the host wanted it.
         arrived: Ps,
         /// When the drive took it.
@@ -42,24 +49,24 @@ pub enum Event {
     },
 }
 
-/// The drive's counters at the end of a run.
+/// The drive's counters since measuring began, at some instant.
 pub struct Snapshot<'a> {
+    /// The drive, to look at.
+    pub drive: &'a Ssd,
     /// Cells, with their operations by cause.
     pub medium: &'a Medium,
     /// The FTL's counters and tables.
     pub ftl: &'a FtlReport,
     /// The controller's counters.
     pub device: DeviceCounters,
-    /// Busy times; `None` when no time passed.
+    /// Busy times; `None` when no time passes.
     pub statistics: Option<&'a Statistics>,
-    /// Simulated time that was measured.
+    /// Simulated time until the last completion.
     pub elapsed: Dur,
-    /// Simulated time until the drive had also finished what it does behind the host's back.
+    /// At the end: simulated time until the drive had also finished what it does behind the host's back.
     pub active: Dur,
-    /// Bytes of the write cache.
-    pub cache_bytes: u64,
-    /// Units left in the write cache.
-    pub dirty_units: u64,
+    /// Requests submitted.
+    pub submitted: u64,
 }
 
 /// Sees the events of a run and reports at its end.
@@ -69,8 +76,28 @@ pub trait Metric: Send {
         let _ = event;
     }
 
-    /// Add this metric's keys to the record. Keys that do not apply stay out.
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>);
+    /// When this metric wants to look at the drive next, on the sampling clock: picoseconds since measuring began, or
+    /// requests submitted where no time passes. Always later than the last [`Metric::sample`].
+    fn next_sample(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Look at the drive. Every metric is shown every sample, its own and those of others; the first is at 0.
+    fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
+        let _ = (clock, now);
+    }
+
+    /// Add this metric's keys to the record, and its table to the tables. Keys that do not apply stay out.
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>);
+}
+
+/// How a metric begins: whether time passes, and how long a row of a time series is, where the user said so.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Time passes.
+    pub timed: bool,
+    /// Length of a row.
+    pub interval: Option<Dur>,
 }
 
 /// One metric of the registry.
@@ -80,7 +107,7 @@ pub struct MetricDef {
     /// One line.
     pub summary: &'static str,
     /// Build it, empty.
-    pub build: fn() -> Box<dyn Metric>,
+    pub build: fn(Start) -> Box<dyn Metric>,
 }
 
 /// All metrics, in the order of their keys in the record.
@@ -94,6 +121,8 @@ pub const METRICS: &[MetricDef] = &[
     map::DEF,
     memory::DEF,
     wear::DEF,
+    series::DEF,
+    blocks::DEF,
 ];
 
 #[cfg(test)]

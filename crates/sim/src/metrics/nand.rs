@@ -1,6 +1,7 @@
 //! Flash operations by cause, and write amplification with its parts.
 
 use super::{Event, Metric, MetricDef, Snapshot};
+use crate::table::Table;
 use flashatlas_nand::Counters;
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub const DEF: MetricDef = MetricDef {
     name: "nand",
     summary: "pages read and programmed and blocks erased by cause; write amplification",
-    build: || Box::new(Nand::default()),
+    build: |_| Box::new(Nand::default()),
 };
 
 #[derive(Default)]
@@ -22,13 +23,13 @@ fn by_cause<T: Into<Value>>(table: &[u64; 9], value: impl Fn(u64) -> T) -> Value
 
 impl Metric for Nand {
     fn on(&mut self, event: &Event) {
-        if let Event::Submitted { op: HostOp::Write, bytes } = *event {
+        if let Event::Submitted { op: HostOp::Write, bytes, .. } = *event {
             self.written += bytes;
         }
     }
 
     /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let counters = &end.medium.counters;
         record.insert(
             "nand".into(),

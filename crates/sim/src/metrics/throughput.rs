@@ -1,12 +1,13 @@
 //! Requests and bytes a second of simulated time.
 
 use super::{Event, Metric, MetricDef, Snapshot};
+use crate::table::Table;
 use serde_json::{Map, Value};
 
 pub const DEF: MetricDef = MetricDef {
     name: "throughput",
     summary: "simulated time, requests a second, bytes a second",
-    build: || Box::new(Throughput::default()),
+    build: |_| Box::new(Throughput::default()),
 };
 
 #[derive(Default)]
@@ -18,13 +19,13 @@ struct Throughput {
 impl Metric for Throughput {
     fn on(&mut self, event: &Event) {
         match *event {
-            Event::Submitted { op, bytes } if matches!(op.name(), "read" | "write") => self.bytes += bytes,
+            Event::Submitted { op, bytes, .. } if matches!(op.name(), "read" | "write") => self.bytes += bytes,
             Event::Submitted { .. } => {}
             Event::Done { .. } => self.done += 1,
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         if end.elapsed.0 > 0 && end.statistics.is_some() {
             let seconds = end.elapsed.0 as f64 / 1e12;
             record.insert("simulated_ns".into(), end.elapsed.ns().into());

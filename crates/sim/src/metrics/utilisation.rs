@@ -1,19 +1,20 @@
 //! How busy dies, channels and the host link were, and the parallelism reached.
 
 use super::{Metric, MetricDef, Snapshot};
+use crate::table::{Column, Table};
 use flashatlas_types::Dur;
 use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "utilisation",
     summary: "busy shares of dies, channels and link; dies at work at once",
-    build: || Box::new(Utilisation),
+    build: |_| Box::new(Utilisation),
 };
 
 struct Utilisation;
 
 impl Metric for Utilisation {
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>) {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
         let Some(s) = end.statistics else { return };
         if end.active == Dur::ZERO {
             return;
@@ -40,5 +41,13 @@ impl Metric for Utilisation {
                 "suspends": s.suspends,
             }),
         );
+        let of = |kind: u8, busy: &[Dur]| (0..).zip(busy).map(|(i, &b)| (kind, i, share(b))).collect::<Vec<_>>();
+        let rows = [of(0, &s.die_busy), of(1, &s.channel_busy)].concat();
+        let mut table = Table::new("resources");
+        let codes = rows.iter().map(|r| r.0).collect();
+        table.add("kind", Column::Words { of: vec!["die", "channel"], codes });
+        table.add("index", Column::Int(rows.iter().map(|r| r.1).collect()));
+        table.add("busy", Column::Float(rows.iter().map(|r| r.2).collect()));
+        tables.push(table);
     }
 }

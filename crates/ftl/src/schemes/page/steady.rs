@@ -1,0 +1,124 @@
+//! A blank medium brought into the steady state of the page-mapped FTL, by programs alone.
+//!
+//! Each lane gets as many full blocks as it would have, with as many valid slots in each as the victim policy's model says
+//! ([`crate::steady`]). Blocks are programmed from the one that is to be collected first to the newest, and a slot that
+//! is to be invalid is given a page whose valid version comes later: what stands there is then an old version of it.
+
+use super::settings::{GcMode, Settings};
+use crate::Cx;
+use crate::steady::valid_counts;
+use crate::victims::victim_by_name;
+use flashatlas_nand::Unit;
+use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Params, Rng, Seed, Stamp};
+use std::sync::Arc;
+
+/// What old versions hold.
+const OLD: Stamp = Stamp(0x01d0_1d01);
+
+pub(super) fn make(
+    params: &Params,
+    cx: &mut Cx<'_>,
+    seed: Seed,
+    stamp: &dyn Fn(Lpn) -> Stamp,
+) -> Result<(), ConfigError> {
+    let layout = cx.flash.medium.layout().clone();
+    let settings = Settings::new(params, &layout);
+    let victim = victim_by_name(params.text("ftl.victim"))?;
+    let no_model = |key: &str, why: String| {
+        ConfigError::new(key, format!("{why}: use --precondition fill and a warm-up, or trace:FILE, or a checkpoint"))
+    };
+    let steady = victim
+        .steady
+        .ok_or_else(|| no_model("ftl.victim", format!("the steady state of `{}` has no model", victim.name)))?;
+    if settings.streams > 1 {
+        return Err(no_model("ftl.streams", "the steady state of several streams has no model".into()));
+    }
+    let mut rng = Rng::stream(seed, "precondition.steady");
+    // free blocks at the moment at which the host's frontier has been filled
+    let free = match settings.mode {
+        GcMode::Single => 1,
+        GcMode::Dual => settings.low_water + 1,
+    };
+    let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();
+    for lane in 0..layout.lanes {
+        let mut blocks: Vec<BlockId> =
+            layout.lane_blocks(LaneId(lane)).filter(|&b| !cx.flash.medium.is_bad(b)).collect();
+        shuffle(&mut blocks, &mut rng);
+        blocks.truncate(blocks.len().saturating_sub(free as usize));
+        let (n, units) = (blocks.len() as u32, u64::from(layout.logical_units));
+        let share = units / u64::from(layout.lanes) + u64::from(u64::from(lane) < units % u64::from(layout.lanes));
+        if share > u64::from(n) * u64::from(layout.slots_per_block) {
+            return Err(ConfigError::new(
+                "drive.over_provisioning",
+                format!("{share} pages do not fit the {n} blocks of lane {lane} that are full in the steady state"),
+            ));
+        }
+        let counts = valid_counts(steady, params, n, layout.slots_per_block, share, &mut rng);
+        lanes.push(blocks.into_iter().zip(counts).collect());
+    }
+    let mut pages: Vec<u32> = (0..layout.logical_units).collect();
+    shuffle(&mut pages, &mut rng);
+    let bytes = cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
+    let mut writer = Writer { pages, next: 0, units: Vec::new(), stamp, bytes };
+    let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
+    for age in 0..longest {
+        // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed together
+        for lane in &lanes {
+            if let Some(&(block, valid)) = (age + lane.len()).checked_sub(longest).and_then(|i| lane.get(i)) {
+                writer.block(cx, block, valid, &mut rng);
+            }
+        }
+    }
+    assert!(writer.next == writer.pages.len(), "every page was placed");
+    Ok(())
+}
+
+struct Writer<'a> {
+    /// All pages, in the order in which their valid versions are programmed.
+    pages: Vec<u32>,
+    next: usize,
+    units: Vec<Unit>,
+    stamp: &'a dyn Fn(Lpn) -> Stamp,
+    /// Zeros, where the drive keeps bytes.
+    bytes: Option<Arc<[u8]>>,
+}
+
+impl Writer<'_> {
+    /// Fill a block, with `valid` of its slots valid, chosen at random.
+    fn block(&mut self, cx: &mut Cx<'_>, block: BlockId, valid: u32, rng: &mut Rng) {
+        let (frames, slots) = {
+            let layout = cx.flash.medium.layout();
+            (layout.frames_per_block, layout.slots_per_frame)
+        };
+        let (mut valid, mut left) = (u64::from(valid), u64::from(frames) * u64::from(slots));
+        for index in 0..frames {
+            self.units.clear();
+            for _ in 0..slots {
+                if rng.below(left) < valid {
+                    valid -= 1;
+                    let lpn = Lpn(self.pages[self.next]);
+                    self.next += 1;
+                    self.units.push(Unit { lpn, stamp: (self.stamp)(lpn), bytes: self.bytes.clone() });
+                } else {
+                    self.units.push(self.old_version(rng));
+                }
+                left -= 1;
+            }
+            let frame = cx.flash.medium.layout().frame_in(block, index);
+            cx.flash.program(frame, self.units.iter(), Cause::Host, &[]);
+        }
+    }
+
+    /// A page whose valid version comes later; padding when none does.
+    fn old_version(&self, rng: &mut Rng) -> Unit {
+        let later = &self.pages[self.next..];
+        let lpn = if later.is_empty() { Lpn::NONE } else { Lpn(later[rng.below(later.len() as u64) as usize]) };
+        Unit { lpn, stamp: OLD, bytes: self.bytes.clone() }
+    }
+}
+
+fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+}

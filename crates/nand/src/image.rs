@@ -1,0 +1,107 @@
+//! What stands on a medium, as plain arrays: how a checkpoint keeps a drive.
+
+use crate::medium::{Block, FrameState};
+use crate::{Counters, Medium, Rules};
+use flashatlas_types::{Layout, Lpn};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The arrays of a medium. By block: erases, write pointer, bad (0 or 1). By frame: state (as [`FrameState`]), low and high
+/// part of the program sequence. By slot: logical page, content stamp. And the number of the last program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Image {
+    /// Erases of each block.
+    pub erases: Vec<u32>,
+    /// Write pointer of each block.
+    pub next: Vec<u32>,
+    /// 1 for blocks out of use.
+    pub bad: Vec<u8>,
+    /// State of each frame.
+    pub state: Vec<u8>,
+    /// Low 32 bits of each frame's program sequence.
+    pub sequence_low: Vec<u32>,
+    /// The 8 bits above.
+    pub sequence_high: Vec<u8>,
+    /// The logical page in each slot.
+    pub lpns: Vec<u32>,
+    /// What each slot holds.
+    pub stamps: Vec<u32>,
+    /// The last program's number.
+    pub sequence: u64,
+}
+
+impl Medium {
+    /// The arrays of this medium.
+    ///
+    /// # Panics
+    /// When it keeps bytes: an image holds stamps.
+    pub fn into_image(self) -> Image {
+        assert!(!self.rules.keep_bytes, "an image holds no bytes");
+        Image {
+            erases: self.blocks.iter().map(|b| b.erases).collect(),
+            next: self.blocks.iter().map(|b| b.next).collect(),
+            bad: self.blocks.iter().map(|b| u8::from(b.bad)).collect(),
+            state: self.state,
+            sequence_low: self.sequence_low,
+            sequence_high: self.sequence_high,
+            lpns: self.lpns,
+            stamps: self.stamps,
+            sequence: self.sequence,
+        }
+    }
+
+    /// The medium that `image` describes, for a drive of this layout.
+    ///
+    /// # Errors
+    /// What in the image contradicts the layout or the rules of flash, in words.
+    pub fn from_image(layout: Arc<Layout>, rules: Rules, image: Image) -> Result<Medium, String> {
+        let (blocks, frames, slots) = (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        for (what, have, expected) in [
+            ("erase counts", image.erases.len(), blocks),
+            ("write pointers", image.next.len(), blocks),
+            ("bad-block flags", image.bad.len(), blocks),
+            ("frame states", image.state.len(), frames),
+            ("program sequences", image.sequence_low.len(), frames),
+            ("program sequences (high)", image.sequence_high.len(), frames),
+            ("logical pages", image.lpns.len(), slots),
+            ("content stamps", image.stamps.len(), slots),
+        ] {
+            if have != expected {
+                return Err(format!("it has {have} {what}, the drive {expected}"));
+            }
+        }
+        if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Torn as u8) {
+            return Err(format!("{state} is no state of a frame"));
+        }
+        if let Some(next) = image.next.iter().find(|&&n| n > layout.frames_per_block) {
+            return Err(format!("a write pointer of {next} in blocks of {} frames", layout.frames_per_block));
+        }
+        if let Some(bad) = image.bad.iter().find(|&&b| b > 1) {
+            return Err(format!("a bad-block flag of {bad}"));
+        }
+        if let Some(lpn) = image.lpns.iter().find(|&&l| l >= layout.logical_units && l != Lpn::NONE.0) {
+            return Err(format!("logical page {lpn} of a drive of {}", layout.logical_units));
+        }
+        let sequence = |i: usize| u64::from(image.sequence_low[i]) | u64::from(image.sequence_high[i]) << 32;
+        if image.sequence >> 40 != 0 || (0..frames).any(|i| sequence(i) > image.sequence) {
+            return Err("a program is numbered after the last one".into());
+        }
+        let state = image.erases.iter().zip(&image.next).zip(&image.bad);
+        let medium = Medium {
+            rules,
+            blocks: state.map(|((&erases, &next), &bad)| Block { erases, next, bad: bad == 1 }).collect(),
+            state: image.state,
+            sequence_low: image.sequence_low,
+            sequence_high: image.sequence_high,
+            lpns: image.lpns,
+            stamps: image.stamps,
+            bytes: HashMap::new(),
+            spare: HashMap::new(),
+            sequence: image.sequence,
+            counters: Counters::default(),
+            layout,
+        };
+        medium.check().map_err(|violation| violation.to_string())?;
+        Ok(medium)
+    }
+}

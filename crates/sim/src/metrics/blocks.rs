@@ -1,0 +1,114 @@
+//! What every block held and was used for, over time: what the block explorer of the report shows.
+//!
+//! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are thinned out as the run
+//! goes on, so that the table stays small whatever the drive and the run.
+
+use super::{Metric, MetricDef, Snapshot, Start};
+use crate::table::{Column, Table};
+use flashatlas_ftl::Role;
+use serde_json::{Map, Value};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "blocks",
+    summary: "valid share, erases and role of every block over time",
+    build: |start| Box::new(BlockFrames::new(start)),
+};
+
+const CELLS_MAX: u32 = 4096;
+/// Frames at most; above it every second one goes.
+const FRAMES_MAX: usize = 64;
+const FIRST_WIDTH_PS: u64 = 1_000_000_000;
+const FIRST_WIDTH_REQUESTS: u64 = 64;
+
+struct BlockFrames {
+    timed: bool,
+    width: u64,
+    frames: Vec<Frame>,
+}
+
+struct Frame {
+    clock: u64,
+    cells: Vec<Cell>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    blocks: u32,
+    valid: u64,
+    erases: u64,
+    roles: [u32; Role::ALL.len()],
+}
+
+impl BlockFrames {
+    fn new(start: Start) -> BlockFrames {
+        let width = if start.timed { FIRST_WIDTH_PS } else { FIRST_WIDTH_REQUESTS };
+        BlockFrames { timed: start.timed, width, frames: Vec::new() }
+    }
+
+    fn take(&mut self, clock: u64, now: &Snapshot<'_>) {
+        let per_cell = blocks_per_cell(now);
+        let mut cells = vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
+        now.drive.survey(&mut |block, role, valid| {
+            let cell = &mut cells[(block.0 / per_cell) as usize];
+            cell.blocks += 1;
+            cell.valid += u64::from(valid);
+            cell.erases += u64::from(now.medium.erases(block));
+            cell.roles[role as usize] += 1;
+        });
+        self.frames.push(Frame { clock, cells });
+    }
+}
+
+fn blocks_per_cell(now: &Snapshot<'_>) -> u32 {
+    now.medium.layout().blocks().div_ceil(CELLS_MAX).max(1)
+}
+
+impl Metric for BlockFrames {
+    fn next_sample(&self) -> u64 {
+        self.frames.last().map_or(0, |f| f.clock.saturating_add(self.width))
+    }
+
+    fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
+        if clock != 0 && clock != self.next_sample() {
+            return;
+        }
+        self.take(clock, now);
+        if self.frames.len() == FRAMES_MAX {
+            self.width *= 2;
+            let mut at = 0;
+            self.frames.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+        }
+    }
+
+    fn finish(&mut self, end: &Snapshot<'_>, _: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+        let clock = if self.timed { end.active.max(end.elapsed).0 } else { end.submitted };
+        if self.frames.last().is_none_or(|f| clock > f.clock) {
+            self.take(clock, end);
+        }
+        let slots = f64::from(end.medium.layout().slots_per_block);
+        let each = |value: &dyn Fn(usize, &Frame, usize, &Cell) -> i64| {
+            let frames = self.frames.iter().enumerate();
+            let cells = frames.flat_map(|(i, f)| f.cells.iter().enumerate().map(move |(j, cell)| (i, f, j, cell)));
+            Column::Int(cells.map(|(i, f, j, cell)| value(i, f, j, cell)).collect())
+        };
+        let mean = |value: &dyn Fn(&Cell) -> f64| {
+            let cells = self.frames.iter().flat_map(|f| &f.cells);
+            Column::Float(cells.map(|cell| value(cell) / f64::from(cell.blocks)).collect())
+        };
+        let mut table = Table::new("blocks");
+        table.add("frame", each(&|i, _, _, _| i as i64));
+        let (name, unit) = if self.timed { ("time_ns", 1000) } else { ("request", 1) };
+        table.add(name, each(&|_, f, _, _| (f.clock / unit) as i64));
+        table.add("cell", each(&|_, _, j, _| j as i64));
+        table.add("blocks", each(&|_, _, _, cell| i64::from(cell.blocks)));
+        table.add("valid", mean(&|cell| cell.valid as f64 / slots));
+        table.add("erases", mean(&|cell| cell.erases as f64));
+        let most = |cell: &Cell| (0..Role::ALL.len()).rev().max_by_key(|&r| cell.roles[r]).unwrap_or(0) as u8;
+        let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
+        table.add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
+        tables.push(table);
+    }
+}

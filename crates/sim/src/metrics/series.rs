@@ -1,0 +1,311 @@
+//! Everything counted, over time: one row an interval.
+//!
+//! At each end of an interval the drive's counters are read, and a row is the difference of two readings. Where the user
+//! gave no interval, a row begins as a millisecond; each time the table is full, rows are joined in pairs. So a run of a
+//! second and a run of a month both end with 256 to 512 rows, in constant memory.
+
+use super::{Event, Metric, MetricDef, Snapshot, Start};
+use crate::table::{Column, Table};
+use flashatlas_nand::Counters;
+use flashatlas_types::{Cause, Dur, HostOp, Ps};
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "series",
+    summary: "requests, latencies, flash operations, busy shares and levels over time",
+    build: |start| Box::new(Series::new(start)),
+};
+
+/// Rows at most where the width is chosen here; above it, pairs are joined.
+const ROWS_MAX: usize = 512;
+/// Rows at most where the user gave the width.
+const FIXED_ROWS_MAX: usize = 1 << 16;
+/// First width: a millisecond, or so many requests.
+const FIRST_WIDTH_PS: u64 = 1_000_000_000;
+const FIRST_WIDTH_REQUESTS: u64 = 64;
+/// Two significant digits: a percentile of a row is off by at most 1 %.
+const DIGITS: u8 = 2;
+
+/// Counters since measuring began, at one instant.
+#[derive(Clone, Default)]
+struct Reading {
+    clock: u64,
+    submitted: u64,
+    counters: Counters,
+    collected: [u64; 3],
+    map: [u64; 2],
+    merges: Option<[u64; 2]>,
+    /// Summed over dies, and over channels.
+    die_busy: u64,
+    channel_busy: u64,
+    link_busy: [u64; 2],
+    /// Commands in flight, times time.
+    in_flight_time: u128,
+    /// Not sums but levels.
+    cache_dirty: u64,
+    free_blocks: u64,
+}
+
+/// What the host saw in one interval.
+#[derive(Clone, Default)]
+struct Host {
+    latency: [Option<Histogram<u32>>; 4],
+    max_ps: [u64; 4],
+    total_ps: [u128; 4],
+    requests: [u64; 4],
+    bytes: [u64; 4],
+    written: u64,
+}
+
+struct Series {
+    timed: bool,
+    width: u64,
+    rows_max: usize,
+    readings: Vec<Reading>,
+    rows: Vec<Host>,
+    open: Host,
+    in_flight: u64,
+    in_flight_time: u128,
+    changed: Ps,
+    begun: Option<Ps>,
+    dies: usize,
+    channels: usize,
+}
+
+impl Series {
+    fn new(start: Start) -> Series {
+        let first = if start.timed { FIRST_WIDTH_PS } else { FIRST_WIDTH_REQUESTS };
+        let given = start.interval.filter(|_| start.timed).map(|d| d.0.max(1));
+        Series {
+            timed: start.timed,
+            width: given.unwrap_or(first),
+            rows_max: if given.is_some() { FIXED_ROWS_MAX } else { ROWS_MAX },
+            readings: Vec::new(),
+            rows: Vec::new(),
+            open: Host::default(),
+            in_flight: 0,
+            in_flight_time: 0,
+            changed: Ps::ZERO,
+            begun: None,
+            dies: 1,
+            channels: 1,
+        }
+    }
+
+    /// The number of commands in flight changes at `at`.
+    fn level(&mut self, at: Ps, change: i64) {
+        self.begun.get_or_insert(at);
+        self.in_flight_time += u128::from(at.since(self.changed).0) * u128::from(self.in_flight);
+        self.changed = at;
+        self.in_flight = self.in_flight.saturating_add_signed(change);
+    }
+
+    fn read(&mut self, clock: u64, now: &Snapshot<'_>) -> Reading {
+        if let (true, Some(begun)) = (self.timed, self.begun) {
+            self.level(begun.after(Dur(clock)), 0);
+        }
+        let mut reading = Reading {
+            clock,
+            submitted: now.submitted,
+            counters: now.medium.counters,
+            collected: now.ftl.collected,
+            map: [now.ftl.map.hits, now.ftl.map.misses],
+            merges: now.ftl.merges.map(|m| [m.full, m.copies]),
+            in_flight_time: self.in_flight_time,
+            cache_dirty: now.drive.dirty_units(),
+            free_blocks: now.ftl.free_blocks,
+            ..Reading::default()
+        };
+        if let Some(s) = now.statistics {
+            (self.dies, self.channels) = (s.die_busy.len(), s.channel_busy.len());
+            reading.die_busy = s.die_busy.iter().map(|d| d.0).sum();
+            reading.channel_busy = s.channel_busy.iter().map(|d| d.0).sum();
+            reading.link_busy = s.link_busy.map(|d| d.0);
+        }
+        reading
+    }
+
+    /// Close the open row.
+    fn close(&mut self, reading: Reading) {
+        self.rows.push(std::mem::take(&mut self.open));
+        self.readings.push(reading);
+        if self.rows.len() == self.rows_max {
+            self.width *= 2;
+            let mut at = 0;
+            self.readings.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            let mut rows = std::mem::take(&mut self.rows).into_iter();
+            while let Some(mut row) = rows.next() {
+                if let Some(other) = rows.next() {
+                    row.join(&other);
+                }
+                self.rows.push(row);
+            }
+        }
+    }
+}
+
+impl Host {
+    fn join(&mut self, other: &Host) {
+        for op in 0..4 {
+            match (&mut self.latency[op], &other.latency[op]) {
+                (Some(mine), Some(theirs)) => mine.add(theirs).expect("the histogram grows"),
+                (mine @ None, theirs) => *mine = theirs.clone(),
+                (Some(_), None) => {}
+            }
+            self.max_ps[op] = self.max_ps[op].max(other.max_ps[op]);
+            self.total_ps[op] += other.total_ps[op];
+            self.requests[op] += other.requests[op];
+            self.bytes[op] += other.bytes[op];
+        }
+        self.written += other.written;
+    }
+}
+
+impl Metric for Series {
+    fn on(&mut self, event: &Event) {
+        match *event {
+            Event::Submitted { op, bytes, at } => {
+                self.level(at, 1);
+                if op == HostOp::Write {
+                    self.open.written += bytes;
+                }
+                if !self.timed {
+                    self.open.requests[op as usize] += 1;
+                    self.open.bytes[op as usize] += bytes;
+                }
+            }
+            Event::Done { op, bytes, arrived, at, .. } => {
+                self.level(at, -1);
+                let (i, latency) = (op as usize, at.since(arrived));
+                self.open.requests[i] += 1;
+                self.open.bytes[i] += bytes;
+                self.open.total_ps[i] += u128::from(latency.0);
+                self.open.max_ps[i] = self.open.max_ps[i].max(latency.0);
+                let new = || Histogram::new(DIGITS).expect("two digits are supported");
+                let histogram = self.open.latency[i].get_or_insert_with(new);
+                histogram.record(latency.ns()).expect("the histogram grows");
+            }
+        }
+    }
+
+    fn next_sample(&self) -> u64 {
+        self.readings.last().map_or(0, |r| r.clock.saturating_add(self.width))
+    }
+
+    fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
+        if clock == 0 {
+            self.readings = vec![self.read(0, now)];
+        } else if clock == self.next_sample() {
+            let reading = self.read(clock, now);
+            self.close(reading);
+        }
+    }
+
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+        let clock = if self.timed { end.active.max(end.elapsed).0 } else { end.submitted };
+        if clock > self.readings[self.readings.len() - 1].clock {
+            let reading = self.read(clock, end);
+            self.rows.push(std::mem::take(&mut self.open));
+            self.readings.push(reading);
+        }
+        if self.rows.is_empty() {
+            return;
+        }
+        let width =
+            if self.timed { ("width_ns", self.width as f64 / 1e3) } else { ("width_requests", self.width as f64) };
+        record.insert("series".into(), json!({ "rows": self.rows.len(), width.0: width.1 }));
+        tables.push(self.table(f64::from(end.medium.layout().geometry.page_bytes)));
+    }
+}
+
+impl Series {
+    fn table(&self, page_bytes: f64) -> Table {
+        let mut table = Table::new("series");
+        let pairs: Vec<(&Reading, &Reading)> = self.readings.iter().zip(&self.readings[1..]).collect();
+        let of = |value: &dyn Fn(&Reading) -> u64| -> Column {
+            Column::Int(pairs.iter().map(|(from, to)| (value(to) - value(from)) as i64).collect())
+        };
+        let at = |value: &dyn Fn(&Reading) -> u64| Column::Int(pairs.iter().map(|(_, to)| value(to) as i64).collect());
+        if self.timed {
+            let ns = |value: &dyn Fn(&Reading, &Reading) -> u64| {
+                Column::Int(pairs.iter().map(|(from, to)| (value(from, to) / 1000) as i64).collect())
+            };
+            table.add("start_ns", ns(&|from, _| from.clock));
+            table.add("width_ns", ns(&|from, to| to.clock - from.clock));
+        }
+        table.add("requests_from", Column::Int(pairs.iter().map(|(from, _)| from.submitted as i64 + 1).collect()));
+        for op in HostOp::ALL {
+            self.add_operation(&mut table, op);
+        }
+        for (name, counts) in [
+            ("programs", (|c| &c.programs) as fn(&Counters) -> &[u64; Cause::ALL.len()]),
+            ("reads", |c| &c.reads),
+            ("erases", |c| &c.erases),
+        ] {
+            for (cause, _) in Counters::by_cause(counts(&self.readings[self.readings.len() - 1].counters)) {
+                let i = Cause::ALL.iter().position(|c| c.name() == cause).expect("one of all");
+                table.add(format!("{name}_{cause}"), of(&|r| counts(&r.counters)[i]));
+            }
+        }
+        let waf = pairs.iter().zip(&self.rows).map(|((from, to), host)| {
+            let programs = Counters::total(&to.counters.programs) - Counters::total(&from.counters.programs);
+            if host.written == 0 { f64::NAN } else { programs as f64 * page_bytes / host.written as f64 }
+        });
+        table.add("waf", Column::Float(waf.collect()));
+        if self.timed {
+            let share = |count: usize, busy: &dyn Fn(&Reading) -> u64| {
+                let one = |(from, to): &(&Reading, &Reading)| {
+                    (busy(to) - busy(from)) as f64 / (to.clock - from.clock) as f64 / count as f64
+                };
+                Column::Float(pairs.iter().map(one).collect())
+            };
+            table.add("die_busy", share(self.dies, &|r| r.die_busy));
+            table.add("channel_busy", share(self.channels, &|r| r.channel_busy));
+            table.add("link_in_busy", share(1, &|r| r.link_busy[0]));
+            table.add("link_out_busy", share(1, &|r| r.link_busy[1]));
+            let level = pairs
+                .iter()
+                .map(|(from, to)| (to.in_flight_time - from.in_flight_time) as f64 / (to.clock - from.clock) as f64);
+            table.add("in_flight_mean", Column::Float(level.collect()));
+        }
+        table.add("cache_dirty_units", at(&|r| r.cache_dirty));
+        table.add("free_blocks", at(&|r| r.free_blocks));
+        table.add("collected_foreground", of(&|r| r.collected[0]));
+        table.add("collected_idle", of(&|r| r.collected[1]));
+        table.add("collected_wear", of(&|r| r.collected[2]));
+        table.add("map_hits", of(&|r| r.map[0]));
+        table.add("map_misses", of(&|r| r.map[1]));
+        if self.readings[0].merges.is_some() {
+            table.add("merges_full", of(&|r| r.merges.unwrap_or_default()[0]));
+            table.add("merge_copies", of(&|r| r.merges.unwrap_or_default()[1]));
+        }
+        table
+    }
+
+    /// The columns of one host operation, if there was any.
+    fn add_operation(&self, table: &mut Table, op: HostOp) {
+        let (i, name) = (op as usize, op.name());
+        if self.rows.iter().all(|row| row.requests[i] == 0) {
+            return;
+        }
+        table.add(format!("{name}_requests"), Column::Int(self.rows.iter().map(|r| r.requests[i] as i64).collect()));
+        table.add(format!("{name}_bytes"), Column::Int(self.rows.iter().map(|r| r.bytes[i] as i64).collect()));
+        if !self.timed {
+            return;
+        }
+        let latency = |value: &dyn Fn(&Host, &Histogram<u32>) -> f64| {
+            let one = |row: &Host| row.latency[i].as_ref().map_or(f64::NAN, |h| value(row, h));
+            Column::Float(self.rows.iter().map(one).collect())
+        };
+        let max_ns = |row: &Host| row.max_ps[i] as f64 / 1e3;
+        let at = |row: &Host, h: &Histogram<u32>, q| (h.value_at_quantile(q) as f64).min(max_ns(row));
+        table.add(format!("{name}_mean_ns"), latency(&|row, _| row.total_ps[i] as f64 / row.requests[i] as f64 / 1e3));
+        table.add(format!("{name}_p50_ns"), latency(&|row, h| at(row, h, 0.5)));
+        table.add(format!("{name}_p99_ns"), latency(&|row, h| at(row, h, 0.99)));
+        table.add(format!("{name}_max_ns"), latency(&|row, _| max_ns(row)));
+    }
+}

@@ -1,0 +1,250 @@
+//! The player: hands requests to a drive, checks what it reads, and shows the metrics what happens and when.
+//!
+//! Who decides *which* request comes next, and when, stands elsewhere: [`crate::stream`] for traces and generators.
+
+use crate::metrics::{Event, METRICS, Metric, Snapshot, Start};
+use crate::oracle::Oracle;
+use crate::precondition::failed;
+use crate::table::Table;
+use crate::{Progress, RunError, RunSpec};
+use flashatlas_device::{Cmd, Device, Done, Reply, Ssd};
+use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag};
+use serde_json::{Map, Value};
+
+/// Drives with more mapping units are not swept after the run.
+const SWEEP_UNITS_MAX: u32 = 1 << 26;
+
+/// A command in flight.
+#[derive(Clone, Copy)]
+struct Flight {
+    op: HostOp,
+    bytes: u64,
+    arrived: Ps,
+    submitted: Ps,
+    measured: bool,
+}
+
+/// What plays requests on a drive.
+pub(crate) struct Player {
+    pub drive: Ssd,
+    pub oracle: Oracle,
+    /// When it is now.
+    pub now: Ps,
+    /// Commands handed to the drive that are not complete.
+    pub in_flight: usize,
+    /// When the last command was complete.
+    pub last_done: Ps,
+    /// Commands handed to the drive.
+    pub submitted: u64,
+    /// Commands that were complete.
+    pub completed: u64,
+    /// The measured part has begun.
+    pub measuring: bool,
+    /// Time passes.
+    timed: bool,
+    interval: Option<Dur>,
+    metrics: Vec<Box<dyn Metric>>,
+    flights: Vec<Flight>,
+    vacant: Vec<u32>,
+    measured_from: Ps,
+    submitted_before: u64,
+    /// The reading of the sampling clock at which a metric wants to look next.
+    next_sample: u64,
+    done: Vec<Done>,
+    reply: Reply,
+}
+
+impl Player {
+    pub fn new(drive: Ssd, oracle: Oracle, spec: &RunSpec) -> Player {
+        let timed = spec.mode != crate::Mode::Untimed;
+        let mut player = Player {
+            drive,
+            oracle,
+            now: Ps::ZERO,
+            in_flight: 0,
+            last_done: Ps::ZERO,
+            submitted: 0,
+            completed: 0,
+            measuring: false,
+            timed,
+            interval: spec.interval_ns.map(Dur::from_ns),
+            metrics: Vec::new(),
+            flights: Vec::new(),
+            vacant: Vec::new(),
+            measured_from: Ps::ZERO,
+            submitted_before: 0,
+            next_sample: u64::MAX,
+            done: Vec::new(),
+            reply: Reply::default(),
+        };
+        player.drive.set_instant(!timed);
+        player
+    }
+
+    /// Forget what was measured so far: the next request is the first that counts.
+    pub fn start_measuring(&mut self) {
+        self.measuring = true;
+        let start = Start { timed: self.timed, interval: self.interval };
+        self.metrics = METRICS.iter().map(|m| (m.build)(start)).collect();
+        self.flights.iter_mut().for_each(|f| f.measured = false);
+        self.measured_from = self.now;
+        self.submitted_before = self.submitted;
+        self.drive.reset_counters();
+        self.sample(0);
+    }
+
+    /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1) is what it writes.
+    /// Returns its tag.
+    pub fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<u32, RunError> {
+        if !self.timed && self.measuring && self.submitted - self.submitted_before >= self.next_sample {
+            self.sample(self.submitted - self.submitted_before);
+        }
+        let bytes = u64::from(r.sectors) * u64::from(SECTOR_BYTES);
+        let flight = Flight { op: r.op, bytes, arrived, submitted: self.now, measured: self.measuring };
+        let tag = match self.vacant.pop() {
+            Some(tag) => tag,
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        };
+        self.flights[tag as usize] = flight;
+        let cmd = match r.op {
+            HostOp::Read => Cmd::Read { lba: r.lba, sectors: r.sectors },
+            HostOp::Write => Cmd::Write { lba: r.lba, sectors: r.sectors, fua: r.fua, content: number, data: None },
+            HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
+            HostOp::Flush => Cmd::Flush,
+        };
+        let mut reply = std::mem::take(&mut self.reply);
+        self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply).map_err(|e| failed(number, e))?;
+        self.submitted += 1;
+        if r.op == HostOp::Read {
+            self.oracle.compare(r, &reply.stamps, number);
+        } else {
+            self.oracle.apply(r, number);
+        }
+        self.reply = reply;
+        self.tell(&Event::Submitted { op: r.op, bytes, at: self.now });
+        if self.timed {
+            self.in_flight += 1;
+        } else {
+            self.completed += 1;
+            self.vacant.push(tag);
+        }
+        Ok(tag)
+    }
+
+    fn tell(&mut self, event: &Event) {
+        self.metrics.iter_mut().for_each(|m| m.on(event));
+    }
+
+    /// Run until at most `in_flight` commands are in flight.
+    pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
+        while self.in_flight > in_flight {
+            let Some(at) = self.drive.next_event() else { return Err(self.stalled()) };
+            self.now = self.now.max(at);
+            self.advance(at, |_, _| ());
+        }
+        Ok(())
+    }
+
+    /// What is said when commands are in flight and nothing will happen any more.
+    pub fn stalled(&self) -> RunError {
+        RunError::Stalled { submitted: self.submitted, completed: self.completed, waiting: self.drive.explain() }
+    }
+
+    /// Handle everything up to `until`; `finished` sees the tag of each command that is complete, and when it was.
+    pub fn advance(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) {
+        while let Some(at) = self.sample_before(until) {
+            self.step(at, &mut finished);
+            self.sample(at.since(self.measured_from).0);
+        }
+        self.step(until, &mut finished);
+    }
+
+    /// The host asks for nothing until `until`: the drive may use the time. No command may be in flight.
+    pub fn idle(&mut self, until: Ps) -> Result<(), RunError> {
+        let from = self.last_done.max(self.now);
+        while let Some(at) = self.sample_before(until) {
+            self.drive.idle(from, at).map_err(|e| failed(self.submitted, e))?;
+            self.step(at, &mut |_, _| ());
+            self.sample(at.since(self.measured_from).0);
+        }
+        self.drive.idle(from, until).map_err(|e| failed(self.submitted, e))
+    }
+
+    /// When a metric wants to look next, if that is not after `until`.
+    fn sample_before(&self, until: Ps) -> Option<Ps> {
+        let wanted = self.timed && self.measuring && until.since(self.measured_from).0 >= self.next_sample;
+        wanted.then(|| self.measured_from.after(Dur(self.next_sample)))
+    }
+
+    fn step(&mut self, until: Ps, finished: &mut impl FnMut(u32, Ps)) {
+        let mut done = std::mem::take(&mut self.done);
+        self.drive.advance(until, &mut done);
+        for d in done.drain(..) {
+            let tag = d.tag.0 as u32;
+            let Flight { op, bytes, arrived, submitted, measured } = self.flights[tag as usize];
+            self.vacant.push(tag);
+            self.in_flight -= 1;
+            self.completed += 1;
+            self.last_done = d.at;
+            if measured {
+                self.tell(&Event::Done { op, bytes, arrived, submitted, at: d.at });
+            }
+            finished(tag, d.at);
+        }
+        self.done = done;
+    }
+
+    /// Let the metrics look at `clock`: picoseconds since measuring began, or requests in untimed runs.
+    fn sample(&mut self, clock: u64) {
+        let mut metrics = std::mem::take(&mut self.metrics);
+        self.with_snapshot(Dur::ZERO, |now| metrics.iter_mut().for_each(|m| m.sample(clock, now)));
+        self.next_sample = metrics.iter().map(|m| m.next_sample()).min().unwrap_or(u64::MAX);
+        assert!(self.next_sample > clock, "a metric wants to look at {clock} again");
+        self.metrics = metrics;
+    }
+
+    fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
+        let statistics = self.timed.then(|| self.drive.statistics().clone());
+        let ftl = self.drive.ftl_report();
+        look(&Snapshot {
+            drive: &self.drive,
+            medium: self.drive.medium(),
+            ftl: &ftl,
+            device: self.drive.counters(),
+            statistics: statistics.as_ref(),
+            elapsed: if self.timed { self.last_done.since(self.measured_from) } else { Dur::ZERO },
+            active,
+            submitted: self.submitted - self.submitted_before,
+        });
+    }
+
+    /// Let every metric add its keys and tables.
+    pub fn measure(&mut self, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+        let active = if self.timed { self.drive.settle_down().since(self.measured_from) } else { Dur::ZERO };
+        let mut metrics = std::mem::take(&mut self.metrics);
+        self.with_snapshot(active, |end| metrics.iter_mut().for_each(|m| m.finish(end, record, tables)));
+    }
+
+    /// Look at every page once more, behind the drive's back. Says so when the drive is too large for that.
+    pub fn sweep(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Option<String>, RunError> {
+        let units = self.oracle.units();
+        if units > SWEEP_UNITS_MAX {
+            return Ok(Some(format!(
+                "the drive has {units} pages: they were not all looked at again after the run; reads were checked"
+            )));
+        }
+        for lpn in 0..units {
+            let found =
+                self.drive.peek(Lpn(lpn)).map_err(|error| RunError::Drive { request: self.submitted, error })?;
+            self.oracle.sweep(lpn, found.map_or(Stamp::ZERO, |u| u.stamp));
+            let share = Some(f64::from(lpn) / f64::from(units));
+            if lpn % (1 << 20) == 0 && !progress(Progress { phase: "check", requests: self.submitted, share }) {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(None)
+    }
+}

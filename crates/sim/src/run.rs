@@ -1,0 +1,237 @@
+//! A run: from what was asked for to its record and tables.
+
+use crate::checkpoint::Header;
+use crate::fit::{Extents, Mapper};
+use crate::input::{Input, Inputs, Opener};
+use crate::oracle::Oracle;
+use crate::player::Player;
+use crate::precondition::{checkpoint, preconditioned};
+use crate::stream::{self, PROGRESS_EVERY};
+use crate::table::Table;
+use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
+use flashatlas_device::{Device, DriveConfig, Ssd};
+use flashatlas_workload::ReadOptions;
+use serde_json::{Map, Value, json};
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// `precondition`, `scan`, `run` or `check`.
+    pub phase: &'static str,
+    /// Requests so far.
+    pub requests: u64,
+    /// Share done, 0 to 1, where it is known.
+    pub share: Option<f64>,
+}
+
+/// What a run found out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The run record: see `docs/FORMATS.md`.
+    pub record: Value,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}
+
+/// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is called now and then
+/// and stops the run by returning `false`.
+///
+/// # Errors
+/// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial record.
+pub fn run(
+    spec: &RunSpec,
+    opener: &dyn Opener,
+    version: &str,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    let queue_depth = config.params.u32("host.queue_depth");
+    check(spec, queue_depth)?;
+    let capacity = config.layout()?.sectors();
+    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let mut input = inputs.workload(spec, capacity, true)?;
+    if spec.mode == Mode::Open && !input.timed {
+        return Err(RunError::Fit(format!(
+            "{}: format {} carries no times; open loop needs them: use --mode closed --depth N, or asap",
+            input.name, input.format
+        )));
+    }
+    let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
+    let mut player = Player::new(drive, oracle, spec);
+    let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
+    let mut body = Map::new();
+    let mut tables = Vec::new();
+    player.measure(&mut body, &mut tables);
+    let sweep = player.sweep(progress)?;
+    player.drive.check().map_err(RunError::Broken)?;
+
+    let mut record = record::head(spec, &config, version);
+    let mut trace = Map::new();
+    trace.insert("path".into(), input.name.as_str().into());
+    trace.insert("format".into(), input.format.into());
+    if let Some(digest) = input.digest()? {
+        trace.insert("digest".into(), format!("sha256:{digest}").into());
+    }
+    trace.insert("requests".into(), player.submitted.into());
+    trace.insert("skipped_bad".into(), input.source.skipped().into());
+    record.insert("trace".into(), Value::Object(trace));
+    if let Some(header) = origin {
+        record.insert("checkpoint".into(), json!(header));
+    }
+    let mut extra: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
+    if out_of_order > 0 {
+        let n = out_of_order;
+        extra.push(format!("{n} requests carried an earlier time than the one before; they arrive together with it"));
+    }
+    if mapper.crossed_end > 0 {
+        extra
+            .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
+    }
+    if player.drive.dirty_units() > 0 {
+        let n = player.drive.dirty_units();
+        extra.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
+    }
+    let unmapped = player.drive.counters().unmapped_units;
+    if unmapped > 0 {
+        extra.push(format!(
+            "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
+        ));
+    }
+    extra.extend(sweep);
+    record.insert("approximations".into(), record::approximations(spec, extra));
+    record.append(&mut body);
+    record.insert("oracle".into(), record::oracle(&player.oracle));
+    record.insert(
+        "conservation".into(),
+        json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
+    );
+    Ok(Outcome { record: Value::Object(record), tables })
+}
+
+/// A drive in the state in which the run begins.
+struct Prepared {
+    drive: Ssd,
+    oracle: Oracle,
+    mapper: Mapper,
+    /// The header of the checkpoint that it was loaded from.
+    origin: Option<Header>,
+}
+
+fn prepare(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    inputs: &Inputs<'_>,
+    with_workload: bool,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Prepared, RunError> {
+    let capacity = config.layout()?.sectors();
+    let mut checkpoint = match &spec.precondition {
+        Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
+        _ => None,
+    };
+    let packed = checkpoint.as_mut().map(|c| std::mem::take(&mut c.extents)).filter(|extents| !extents.is_empty());
+    let touched = touched(spec, inputs, capacity, with_workload, progress)?;
+    let mut mapper = match packed {
+        Some(packed) if spec.fit == Fit::Compact => Mapper::packed_before(capacity, packed, touched)?,
+        _ => Mapper::new(spec.fit, capacity, touched)?,
+    };
+    let before = match &spec.precondition {
+        Precondition::Trace(path) => Some(inputs.trace(path, None, false)?),
+        _ => None,
+    };
+    let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
+    if !go_on(0) {
+        return Err(RunError::Interrupted);
+    }
+    let origin = checkpoint.as_ref().map(|c| c.header.clone());
+    let (drive, oracle) = preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
+    Ok(Prepared { drive, oracle, mapper, origin })
+}
+
+/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint. The workload, if there is one, is looked
+/// at only to pack its addresses (`compact`).
+///
+/// # Errors
+/// As [`run`]; and when `out` takes no more.
+pub fn save_checkpoint(
+    spec: &RunSpec,
+    opener: &dyn Opener,
+    version: &str,
+    out: &mut dyn std::io::Write,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(), RunError> {
+    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    if spec.precondition == Precondition::None {
+        return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
+    }
+    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let with_workload = spec.trace.is_some() || spec.workload.is_some();
+    let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
+    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
+    checkpoint.write(out).map_err(|error| RunError::Io { path: "checkpoint".into(), error })
+}
+
+fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
+    if spec.depth.is_some() && spec.mode != Mode::Closed {
+        return Err(RunError::Fit("a depth was given, but only closed mode (--mode closed) uses one".into()));
+    }
+    if let Some(depth) = spec.depth
+        && !(1..=queue_depth).contains(&depth)
+    {
+        return Err(RunError::Fit(format!(
+            "depth {depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+        )));
+    }
+    if spec.speed != 1.0 && spec.mode != Mode::Open {
+        return Err(RunError::Fit(
+            "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
+        ));
+    }
+    if spec.workload.is_some() && spec.trace.is_none() {
+        let ignored = [("format", spec.format.is_some()), ("skip-bad", spec.skip_bad > 0), ("shift", spec.shift != 0)];
+        if let Some((name, _)) = ignored.iter().find(|(_, given)| *given) {
+            return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
+        }
+    }
+    if !(spec.speed.is_finite() && spec.speed > 0.0) {
+        return Err(RunError::Fit(format!("speed {}: must be a number above 0", spec.speed)));
+    }
+    Ok(())
+}
+
+/// The extents that the workload and the preconditioning trace touch, which `compact` must know before.
+fn touched(
+    spec: &RunSpec,
+    inputs: &Inputs<'_>,
+    capacity: u64,
+    with_workload: bool,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Extents, RunError> {
+    let mut extents = Extents::default();
+    if spec.fit != Fit::Compact {
+        return Ok(extents);
+    }
+    let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
+        let mut requests = 0;
+        while requests < limit
+            && let Some(record) = input.next_record()?
+        {
+            if !extents.add(&record, capacity) {
+                break;
+            }
+            requests += 1;
+            let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+            if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(())
+    };
+    if let Precondition::Trace(path) = &spec.precondition {
+        scan(inputs.trace(path, None, false)?, u64::MAX)?;
+    }
+    if with_workload {
+        scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
+    }
+    Ok(extents)
+}

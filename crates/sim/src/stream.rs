@@ -1,0 +1,103 @@
+//! Pacing of traces and generators: one stream of requests, at its own times or as fast as a queue depth allows.
+
+use crate::fit::Mapper;
+use crate::input::Input;
+use crate::player::Player;
+use crate::{Mode, Progress, RunError, RunSpec};
+use flashatlas_types::{Ps, Request};
+
+/// Requests between two calls of the progress function.
+pub(crate) const PROGRESS_EVERY: u64 = 8192;
+
+/// The latest arrival: 200 of the 213 days that fit simulated time.
+const LATEST_PS: f64 = 200.0 * 86_400e12;
+
+/// Play all requests of `input`, and wait until the last is complete. Returns how many carried an earlier time than the
+/// one before them.
+pub(crate) fn play(
+    player: &mut Player,
+    spec: &RunSpec,
+    queue_depth: usize,
+    input: &mut Input,
+    mapper: &mut Mapper,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<u64, RunError> {
+    let depth = if spec.mode == Mode::Closed { spec.depth.unwrap_or(1) as usize } else { queue_depth };
+    let limit = spec.limit.unwrap_or(u64::MAX);
+    let (mut number, mut latest, mut out_of_order) = (0, Ps::ZERO, 0);
+    while number < limit
+        && let Some(record) = input.next_record()?
+    {
+        number += 1;
+        let Some(request) = mapper.map(&record, number)? else { continue };
+        out_of_order += u64::from(request.at < latest);
+        latest = latest.max(request.at);
+        issue(player, spec, depth, &request, latest, number)?;
+        if number % PROGRESS_EVERY == 0 {
+            let share = match (input.source.expected(), input.length) {
+                (Some(total), _) => Some(number as f64 / total.min(limit).max(1) as f64),
+                (None, Some(length)) => Some(input.source.bytes_read() as f64 / length.max(1) as f64),
+                (None, None) => None,
+            };
+            if !progress(Progress { phase: "run", requests: number, share }) {
+                return Err(RunError::Interrupted);
+            }
+        }
+    }
+    if spec.warmup > 0 && number <= spec.warmup {
+        return Err(RunError::Fit(format!(
+            "the warm-up of {} requests leaves nothing to measure: the workload has {number}",
+            spec.warmup
+        )));
+    }
+    player.wait_for(0)?;
+    if player.submitted == player.completed { Ok(out_of_order) } else { Err(player.stalled()) }
+}
+
+/// Hand one request to the drive, when its time has come and the queue has room.
+fn issue(
+    player: &mut Player,
+    spec: &RunSpec,
+    depth: usize,
+    request: &Request,
+    at: Ps,
+    number: u64,
+) -> Result<(), RunError> {
+    let mut arrived = Ps::ZERO;
+    if spec.mode != Mode::Untimed {
+        player.wait_for(depth - 1)?;
+        arrived = player.now;
+        if spec.mode == Mode::Open {
+            arrived = scaled(at, spec.speed, number)?;
+            if arrived > player.now {
+                while player.in_flight > 0
+                    && let Some(at) = flashatlas_device::Device::next_event(&player.drive).filter(|&at| at <= arrived)
+                {
+                    player.advance(at, |_, _| ());
+                }
+                if player.in_flight == 0 {
+                    player.idle(arrived)?;
+                }
+                player.now = arrived;
+                player.advance(arrived, |_, _| ());
+            }
+        }
+    }
+    if number > spec.warmup && !player.measuring {
+        player.start_measuring();
+    }
+    player.submit(request, arrived, number).map(|_| ())
+}
+
+/// A time of the trace at the speed of the run; at speed 1 to the picosecond.
+fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
+    let scaled = at.0 as f64 / speed;
+    match speed == 1.0 {
+        true => Ok(at),
+        false if scaled < LATEST_PS => Ok(Ps(scaled as u64)),
+        false => Err(RunError::Fit(format!(
+            "request {number} would arrive {:.0} days after the first: simulated time ends after 200 days; use a larger --speed",
+            scaled / 86_400e12
+        ))),
+    }
+}

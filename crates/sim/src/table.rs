@@ -1,0 +1,70 @@
+//! Tables: what a run found out that is too long for its record. Named columns of equal length.
+
+/// The values of a column.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Column {
+    /// Whole numbers.
+    Int(Vec<i64>),
+    /// Numbers; what is not there is NaN.
+    Float(Vec<f64>),
+    /// Words out of a few, by number.
+    Words {
+        /// The words.
+        of: Vec<&'static str>,
+        /// The number of each row's word.
+        codes: Vec<u8>,
+    },
+}
+
+impl Column {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Int(values) => values.len(),
+            Column::Float(values) => values.len(),
+            Column::Words { codes, .. } => codes.len(),
+        }
+    }
+
+    /// No rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A table. See `docs/FORMATS.md` for the columns of each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its name: that of the metric that filled it.
+    pub name: &'static str,
+    /// Columns in order.
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    /// A table without columns.
+    pub fn new(name: &'static str) -> Table {
+        Table { name, columns: Vec::new() }
+    }
+
+    /// Add a column.
+    ///
+    /// # Panics
+    /// When its length is not that of the columns before it.
+    pub fn add(&mut self, name: impl Into<String>, column: Column) {
+        let name = name.into();
+        let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
+        assert!(rows == column.len(), "column {name} of table {} has {} rows, not {rows}", self.name, column.len());
+        self.columns.push((name, column));
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(n, _)| n == name).map(|(_, column)| column)
+    }
+}

@@ -1,0 +1,233 @@
+//! The steady state against a long simulation, and checkpoints against preconditioning.
+
+use flashatlas_sim::{Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::Cursor;
+
+/// Files of a test live in memory.
+#[derive(Default)]
+struct Files(HashMap<String, Vec<u8>>);
+
+impl flashatlas_sim::Opener for Files {
+    fn open(&self, path: &str) -> std::io::Result<Stream> {
+        let bytes = self.0.get(path).ok_or_else(|| std::io::Error::other("no such file"))?.clone();
+        let length = bytes.len() as u64;
+        Ok((Box::new(Cursor::new(bytes)), Some(length)))
+    }
+}
+
+fn spec(value: &Value) -> RunSpec {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn try_run(files: &Files, value: &Value) -> Result<Outcome, RunError> {
+    run(&spec(value), files, "test", &mut |_| true)
+}
+
+fn outcome(files: &Files, value: &Value) -> Outcome {
+    let outcome = try_run(files, value).unwrap_or_else(|e| panic!("{value}: {e}"));
+    assert_eq!(outcome.record["oracle"]["violations"], 0, "{value}");
+    outcome
+}
+
+fn save(files: &Files, value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    save_checkpoint(&spec(value), files, "test", &mut bytes, &mut |_| true).unwrap_or_else(|e| panic!("{value}: {e}"));
+    bytes
+}
+
+fn with(base: &Value, changes: Value) -> Value {
+    let mut value = base.clone();
+    for (key, change) in changes.as_object().unwrap() {
+        value[key] = change.clone();
+    }
+    value
+}
+
+/// Share of the closed blocks with at most `i` tenths of their slots valid, at the beginning of the measured part.
+fn distribution(outcome: &Outcome) -> Vec<f64> {
+    let table: &Table = outcome.tables.iter().find(|t| t.name == "blocks").unwrap();
+    let Some(Column::Int(frames)) = table.column("frame") else { panic!("frames") };
+    let Some(Column::Float(valid)) = table.column("valid") else { panic!("valid") };
+    let Some(Column::Words { codes, .. }) = table.column("role") else { panic!("role") };
+    let closed: Vec<f64> = (0..frames.len()).filter(|&i| frames[i] == 0 && codes[i] == 2).map(|i| valid[i]).collect();
+    (0..=64)
+        .map(|i| closed.iter().filter(|&&v| v <= f64::from(i) / 64.0).count() as f64 / closed.len() as f64)
+        .collect()
+}
+
+const UNITS: u32 = 51_200;
+
+/// 1,000 blocks of 64 slots at a utilisation of 0.8: in one lane of whole-page units, or in four lanes of units that share
+/// a page.
+fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
+    let logical = "drive.logical_pages=51200";
+    if lanes == 1 {
+        let one =
+            ["drive.channels=1", "drive.ways=1", "drive.blocks=1001", "drive.pages=64", "cache.mode=write-through"];
+        ([&one[..], &[logical]].concat(), "2KiB")
+    } else {
+        let four = ["drive.blocks=253", "drive.pages=32", "map.unit=1KiB", "cache.bytes=32KiB"];
+        ([&four[..], &[logical]].concat(), "1KiB")
+    }
+}
+
+/// Five drive writes bring a filled drive close to its steady state; the sixth is measured. The drive that begins in the
+/// steady state is measured from its first write on. Distributions of the valid slots of 1,000 blocks may differ by the
+/// critical value of the two-sample Kolmogorov test at 1 %, `1.63 sqrt(2 / 1000) = 0.073`. Amplification: 1 %; random
+/// victims are 5 %, since there the amplification of a single drive write spreads by 1.2 % (a victim's valid share has a
+/// standard deviation of 0.15, of which 4,000 are averaged, at an amplification of 5).
+#[test]
+fn the_steady_state_is_that_of_a_long_simulation() {
+    let files = Files::default();
+    for (lanes, mode) in [(1, "single"), (1, "dual"), (4, "dual")] {
+        for (policy, tolerance) in [("greedy", 0.01), ("fifo", 0.01), ("random", 0.05), ("d-choices", 0.01)] {
+            let (mut set, unit) = shape(lanes);
+            let chosen = [format!("ftl.victim={policy}"), format!("ftl.gc_mode={mode}")];
+            set.extend(chosen.iter().map(String::as_str));
+            let uniform = |requests: u32| format!("uniform:requests={requests},size={unit}");
+            let base = json!({ "drive": "tiny", "set": set, "mode": "untimed" });
+            let long =
+                with(&base, json!({ "precondition": "fill", "warmup": 5 * UNITS, "workload": uniform(6 * UNITS) }));
+            let steady = with(&base, json!({ "precondition": "steady", "workload": uniform(UNITS) }));
+            let (long, steady) = (outcome(&files, &long), outcome(&files, &steady));
+            let waf = |o: &Outcome| o.record["waf"].as_f64().unwrap();
+            let error = waf(&steady) / waf(&long) - 1.0;
+            assert!(error.abs() < tolerance, "{policy} {mode}, {lanes} lanes: {} {}", waf(&long), waf(&steady));
+            let (a, b) = (distribution(&long), distribution(&steady));
+            let distance = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(distance < 0.073, "{policy} {mode}, {lanes} lanes: {distance}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_model_is_refused_by_name() {
+    let files = Files::default();
+    let error = |set: Value| {
+        let value =
+            json!({ "drive": "tlc-small", "set": set, "precondition": "steady", "workload": "uniform:requests=10" });
+        try_run(&files, &value).unwrap_err().to_string()
+    };
+    for (set, key) in [
+        (json!(["ftl.victim=cost-benefit"]), "ftl.victim: the steady state of `cost-benefit`"),
+        (json!(["ftl.streams=2", "ftl.classifier=dac"]), "ftl.streams: the steady state of several streams"),
+    ] {
+        let error = error(set);
+        assert!(error.starts_with(key) && error.contains("--precondition fill"), "{error}");
+    }
+    let block = json!({ "drive": "tiny", "set": ["ftl.scheme=block"], "precondition": "steady", "workload": "uniform:requests=10,size=2KiB" });
+    assert!(try_run(&files, &block).unwrap_err().to_string().contains("ftl.scheme: the steady state of `block`"));
+}
+
+/// Writes and trims of 2 KiB, far apart: 0 and 1 stay, 2 is trimmed, 3 is overwritten.
+const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n/dev/a write 4096 4096\n\
+    /dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a write 6144 2048\n";
+
+fn files() -> Files {
+    Files(HashMap::from([("before.log".to_owned(), TRACE.as_bytes().to_vec())]))
+}
+
+/// A run for each way of preconditioning, on schemes that place pages differently.
+fn specs() -> Vec<Value> {
+    let set = ["cache.mode=write-through", "drive.blocks=64"];
+    let base = json!({ "drive": "tiny", "set": set, "workload": "mixed:requests=2000,read=0.4,sizes=2KiB/4KiB,flush_every=9" });
+    let traced = json!({ "trace": "before.log" });
+    let block = json!(["ftl.scheme=block", "drive.blocks=64"]);
+    vec![
+        with(&base, json!({ "precondition": "fill" })),
+        with(&base, json!({ "precondition": "steady" })),
+        with(&base, json!({ "precondition": traced.clone(), "fit": "wrap" })),
+        with(&base, json!({ "precondition": traced, "fit": "compact", "trace": "before.log", "workload": null })),
+        with(&base, json!({ "precondition": "fill", "set": block })),
+    ]
+}
+
+#[test]
+fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
+    for spec in specs() {
+        let mut files = files();
+        let direct = outcome(&files, &spec);
+        files.0.insert("drive.ckpt".into(), save(&files, &spec));
+        let loaded = outcome(&files, &with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } })));
+        for key in ["nand", "waf", "latency_ns", "simulated_ns", "wear", "oracle", "gc", "host", "map"] {
+            assert_eq!(direct.record.get(key), loaded.record.get(key), "{key} of {spec}");
+        }
+        // as text: what is absent is NaN, which equals nothing
+        assert_eq!(format!("{:?}", direct.tables), format!("{:?}", loaded.tables), "{spec}");
+        assert_eq!(loaded.record["checkpoint"]["precondition"], spec["precondition"]);
+    }
+}
+
+#[test]
+fn trimmed_pages_stay_trimmed() {
+    let (mut files, spec) = (files(), specs().remove(2));
+    let read = with(&spec, json!({ "workload": "sequential:requests=4,size=2KiB,read=1" }));
+    files.0.insert("drive.ckpt".into(), save(&files, &read));
+    for precondition in [read["precondition"].clone(), json!({ "checkpoint": "drive.ckpt" })] {
+        let r = outcome(&files, &with(&read, json!({ "precondition": precondition }))).record;
+        assert_eq!(r["host"]["unmapped_reads"], 1, "page 2 of 0 to 3");
+    }
+}
+
+#[test]
+fn one_checkpoint_serves_drives_that_differ_in_speed_and_policy_only() {
+    let mut files = files();
+    let spec = specs().remove(0);
+    files.0.insert("drive.ckpt".into(), save(&files, &spec));
+    let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
+    let other = |setting: &str| with(&load, json!({ "set": ["cache.mode=write-through", "drive.blocks=64", setting] }));
+    for setting in ["timing.t_program=1ms", "ftl.victim=fifo", "host.queue_depth=2", "cache.mode=write-back"] {
+        outcome(&files, &other(setting));
+    }
+    for (setting, expected) in [
+        ("drive.pages=16", "its drive.pages is 8, here it is 16"),
+        ("drive.allocation=WCDP", "its drive.allocation is \"CWDP\", here it is \"WCDP\""),
+        ("ftl.scheme=block", "its ftl.scheme is \"page\", here it is \"block\""),
+        ("nand.data=ram", "its nand.data is \"none\", here it is \"ram\""),
+        ("drive.over_provisioning=0.9", "its number of logical pages is"),
+    ] {
+        let error = try_run(&files, &other(setting)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("drive.ckpt: the checkpoint is of another drive") && error.contains(expected),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn no_damage_goes_unseen() {
+    let spec = specs().remove(3);
+    let mut files = files();
+    let good = save(&files, &spec);
+    let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
+    let mut error = |bytes: Vec<u8>| {
+        files.0.insert("drive.ckpt".into(), bytes);
+        try_run(&files, &load).expect_err("damage must be seen").to_string()
+    };
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        assert!(error(bad).starts_with("drive.ckpt: byte "), "byte {at}");
+    }
+    for length in (0..good.len()).step_by(7) {
+        let why = error(good[..length].to_vec());
+        assert!(why.starts_with("drive.ckpt: byte ") && why.contains("truncated"), "{length} bytes: {why}");
+    }
+    assert!(error([&good[..], b"x"].concat()).contains("more bytes than were written"));
+    assert_eq!(
+        error(b"once upon a time there was".to_vec()),
+        "drive.ckpt: byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end"
+    );
+    let mut future = good.clone();
+    future[8] = 2;
+    assert_eq!(
+        error(future),
+        "drive.ckpt: byte 8: a checkpoint of layout 2; this program reads layout 1: make it again"
+    );
+    // a header that claims more than there is allocates nothing
+    let mut huge = good[..16].to_vec();
+    huge[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(error(huge).contains("a header of 4294967295 bytes"));
+}

@@ -1,0 +1,155 @@
+//! The tables of a run: they agree with its record, and looking changes nothing.
+
+use flashatlas_sim::{Column, Outcome, RunSpec, Table, input::Stream, run};
+use serde_json::{Value, json};
+
+fn open(path: &str) -> std::io::Result<Stream> {
+    Err(std::io::Error::other(format!("{path}: no test needs a file")))
+}
+
+fn outcome(spec: &Value) -> Outcome {
+    let spec: RunSpec = serde_json::from_value(spec.clone()).unwrap();
+    run(&spec, &open, "test", &mut |_| true).unwrap()
+}
+
+fn with(base: &Value, key: &str, value: Value) -> Value {
+    let mut spec = base.clone();
+    spec[key] = value;
+    spec
+}
+
+fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Table {
+    outcome.tables.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no table {name}"))
+}
+
+fn ints<'a>(table: &'a Table, name: &str) -> &'a [i64] {
+    match table.column(name) {
+        Some(Column::Int(values)) => values,
+        other => panic!("{}.{name}: {other:?}", table.name),
+    }
+}
+
+fn floats<'a>(table: &'a Table, name: &str) -> &'a [f64] {
+    match table.column(name) {
+        Some(Column::Float(values)) => values,
+        other => panic!("{}.{name}: {other:?}", table.name),
+    }
+}
+
+/// Bursts with pauses in which the drive collects: every kind of time that a run has.
+fn bursty() -> Value {
+    json!({
+        "drive": "tiny", "mode": "open", "precondition": "fill", "warmup": 100,
+        "set": ["cache.mode=write-through", "ftl.idle_free=4", "ftl.idle_valid=0.9", "host.idle_after=1ms"],
+        "workload": "uniform:requests=3000,size=2KiB,interval=7ms,read=0.4,trim=0.05,flush_every=50"
+    })
+}
+
+#[test]
+fn rows_sum_up_to_the_record() {
+    for spec in [bursty(), with(&bursty(), "mode", json!("untimed")), with(&bursty(), "interval_ns", json!(1_000_000))]
+    {
+        let outcome = outcome(&spec);
+        let (record, series) = (&outcome.record, table(&outcome, "series"));
+        for (op, count) in [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")] {
+            let sum: i64 = ints(series, &format!("{op}_requests")).iter().sum();
+            assert_eq!(json!(sum), record["host"][count], "{op}");
+        }
+        assert_eq!(json!(ints(series, "read_bytes").iter().sum::<i64>()), record["host"]["read_bytes"]);
+        for kind in ["reads", "programs", "erases"] {
+            let counts = record["nand"][kind].as_object().unwrap();
+            assert!(counts.contains_key("idle") || spec["mode"] == "untimed", "{kind}: idle time was used");
+            for (cause, count) in counts {
+                let sum: i64 = ints(series, &format!("{kind}_{cause}")).iter().sum();
+                assert_eq!(json!(sum), *count, "{kind} {cause}");
+            }
+        }
+        assert_eq!(ints(series, "requests_from")[0], 1);
+        if spec["mode"] == "untimed" {
+            assert!(series.column("start_ns").is_none());
+            continue;
+        }
+        let (starts, widths) = (ints(series, "start_ns"), ints(series, "width_ns"));
+        assert!(starts.windows(2).zip(widths).all(|(s, w)| s[1] == s[0] + w), "rows follow each other without a gap");
+        assert!(widths[..widths.len() - 1].windows(2).all(|w| w[0] == w[1]), "and are equally wide but for the last");
+        // time with a die at work, summed over rows, is the whole run's
+        let busy: f64 = floats(series, "die_busy").iter().zip(widths).map(|(b, &w)| b * w as f64).sum();
+        let total: i64 = widths.iter().sum();
+        let whole = record["utilisation"]["dies"]["mean"].as_f64().unwrap();
+        assert!((busy / total as f64 / whole - 1.0).abs() < 1e-6, "{busy} {total} {whole}");
+        assert!(floats(series, "die_busy").iter().all(|&b| (0.0..=1.0).contains(&b)));
+        let maximum = floats(series, "write_max_ns").iter().copied().fold(0.0, f64::max);
+        assert_eq!(json!(maximum), record["latency_ns"]["write"]["max"]);
+    }
+}
+
+#[test]
+fn the_number_of_rows_stays_bounded_whatever_the_length() {
+    for requests in [10, 1000, 60_000] {
+        let workload = format!("uniform:requests={requests},size=2KiB,interval=3ms");
+        let outcome = outcome(
+            &with(&bursty(), "workload", json!(workload))
+                .as_object_mut()
+                .map(|o| {
+                    o["warmup"] = json!(0);
+                    json!(o)
+                })
+                .unwrap(),
+        );
+        let rows = table(&outcome, "series").rows();
+        assert!((10..=512).contains(&rows), "{requests} requests: {rows} rows");
+        assert!(table(&outcome, "blocks").rows() <= 64 * 4096);
+    }
+    // a user's interval is kept
+    let outcome = outcome(&with(&bursty(), "interval_ns", json!(10_000_000)));
+    assert_eq!(outcome.record["series"]["width_ns"], 10_000_000.0);
+    assert!(table(&outcome, "series").rows() > 1500);
+}
+
+#[test]
+fn looking_more_often_changes_nothing() {
+    let without_series = |spec: &Value| {
+        let mut record = outcome(spec).record;
+        record.as_object_mut().unwrap().remove("series").expect("a series was kept");
+        record
+    };
+    let plain = without_series(&bursty());
+    for interval_ns in [10_000, 333_333, 5_000_000_000u64] {
+        assert_eq!(without_series(&with(&bursty(), "interval_ns", json!(interval_ns))), plain);
+    }
+}
+
+#[test]
+fn histograms_count_every_request_and_block() {
+    let outcome = outcome(&bursty());
+    let latency = table(&outcome, "latency");
+    let Some(Column::Words { of, codes }) = latency.column("op") else { panic!("words") };
+    for (op, name) in of.iter().enumerate() {
+        let rows = || codes.iter().zip(ints(latency, "count")).filter(|(c, _)| usize::from(**c) == op).map(|(_, n)| n);
+        assert_eq!(json!(rows().sum::<i64>()), outcome.record["latency_ns"][name]["count"], "{name}");
+    }
+    let wear = table(&outcome, "wear");
+    assert_eq!(json!(ints(wear, "blocks").iter().sum::<i64>()), outcome.record["wear"]["blocks"]);
+    let erases: i64 = ints(wear, "erases").iter().zip(ints(wear, "blocks")).map(|(e, b)| e * b).sum();
+    let mean = erases as f64 / outcome.record["wear"]["blocks"].as_f64().unwrap();
+    assert!((mean - outcome.record["wear"]["mean"].as_f64().unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn the_last_frame_shows_the_drive_as_it_is_at_the_end() {
+    let outcome = outcome(&json!({ "drive": "tiny", "mode": "untimed", "precondition": "fill",
+        "workload": "uniform:requests=5000,size=2KiB,trim=0.1" }));
+    let blocks = table(&outcome, "blocks");
+    let frames = ints(blocks, "frame");
+    let last = frames[frames.len() - 1];
+    let at_end: Vec<usize> = (0..frames.len()).filter(|&i| frames[i] == last).collect();
+    let (valid, erases) = (floats(blocks, "valid"), floats(blocks, "erases"));
+    // tiny: 128 blocks of 8 pages; every page that is not trimmed is valid exactly once
+    let units: f64 = at_end.iter().map(|&i| valid[i] * 8.0).sum();
+    assert_eq!(at_end.len(), 128);
+    let written = outcome.record["oracle"]["units_swept"].as_f64().unwrap();
+    assert!(units > 0.8 * written && units <= written, "{units} of {written}");
+    let worn: f64 = at_end.iter().map(|&i| erases[i]).sum();
+    assert_eq!(worn / 128.0, outcome.record["wear"]["mean"].as_f64().unwrap());
+    assert_eq!(ints(blocks, "request")[frames.len() - 1], 5000);
+}

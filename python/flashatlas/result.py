@@ -1,0 +1,142 @@
+"""What a run found out: a record, and tables beside it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from flashatlas._core import RUN_SCHEMA, InputError
+from flashatlas.files import write_whole
+
+TABLES = ("series", "latency", "wear", "resources", "blocks")
+"""The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The record of one run (schema ``flashatlas.run/1``, see ``docs/FORMATS.md``), with its most wanted parts."""
+
+    record: dict[str, Any]
+    label: str = ""
+    tables: dict[str, pa.Table] = field(default_factory=dict, compare=False)
+    """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
+
+    @property
+    def name(self) -> str:
+        """The label, or the drive where there is none."""
+        return self.label or self.record["config"]["drive"]
+
+    @property
+    def waf(self) -> float | None:
+        """Write amplification: bytes programmed over bytes that the host wrote; ``None`` when it wrote nothing."""
+        return self.record.get("waf")
+
+    @property
+    def latency(self) -> dict[str, dict[str, float]]:
+        """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``. Empty for untimed runs."""
+        return self.record.get("latency_ns", {})
+
+    @property
+    def iops(self) -> float | None:
+        """Completed requests for each second of simulated time; ``None`` for untimed runs."""
+        return self.record.get("iops")
+
+    @property
+    def violations(self) -> int:
+        """Mapping units that did not hold what was last written to them. Anything but 0 is a bug of FlashAtlas."""
+        return self.record["oracle"]["violations"]
+
+    def to_arrow(self, table: str = "series") -> pa.Table:
+        """One of the run's tables: ``series`` (everything counted, over time) unless another is named.
+
+        Args:
+            table: ``series``, ``latency`` (histogram), ``wear`` (blocks by erases), ``resources`` (busy shares of dies
+                and channels) or ``blocks`` (every block over time).
+
+        Raises:
+            InputError: The run has no such table.
+
+        """
+        if table not in self.tables:
+            has = ", ".join(self.tables) or "none"
+            raise InputError(f"table `{table}` is not in this result (it has: {has})")
+        return self.tables[table]
+
+    def to_json(self) -> str:
+        """The record as JSON text."""
+        return json.dumps(self.record, indent=2)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write ``run.json`` and a Parquet file for each table into a folder; returns the path of the record.
+
+        Each file appears whole or not at all, the record last.
+        """
+        for name, table in self.tables.items():
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer, compression="zstd")
+            write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
+        path = Path(folder) / "run.json"
+        labelled = {"label": self.label, **self.record} if self.label else self.record
+        write_whole(path, json.dumps(labelled, indent=2) + "\n")
+        return path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read what :meth:`save` wrote: a folder, or its ``run.json``.
+
+        Raises:
+            InputError: There is no record, or it is of another schema or damaged.
+
+        """
+        record_path = Path(path) / "run.json" if Path(path).is_dir() else Path(path)
+        try:
+            record = json.loads(record_path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{record_path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{record_path}: not a run record: not UTF-8 at byte {error.start}") from error
+        except json.JSONDecodeError as error:
+            raise InputError(f"{record_path}:{error.lineno}:{error.colno}: not a run record: {error.msg}") from error
+        found = record.get("schema") if isinstance(record, dict) else None
+        if found != RUN_SCHEMA:
+            raise InputError(f"{record_path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
+        missing = [key for key in ("config", "trace", "oracle", "approximations") if key not in record]
+        if missing:
+            raise InputError(f"{record_path}: not a whole run record: {', '.join(missing)} missing")
+        tables = {}
+        for name in TABLES:
+            file = record_path.parent / f"{name}.parquet"
+            if file.exists():
+                try:
+                    tables[name] = pq.read_table(file)
+                except (pa.ArrowException, OSError) as error:
+                    raise InputError(f"{file}: not a readable Parquet file: {error}") from error
+        return cls(record, record.pop("label", ""), tables)
+
+    def __repr__(self) -> str:
+        waf = "none" if self.waf is None else f"{self.waf:.3f}"
+        return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def tables_of(raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]]) -> dict[str, pa.Table]:
+    """The tables of the core as Arrow tables; the buffers are not copied."""
+    return {name: pa.table({column: _array(*rest) for column, *rest in columns}) for name, columns in raw}
+
+
+def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
+    buffer = pa.py_buffer(data)
+    if kind == "int64":
+        return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, buffer])
+    if kind == "float64":
+        values = pa.Array.from_buffers(pa.float64(), len(data) // 8, [None, buffer])
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    codes = pa.Array.from_buffers(pa.uint8(), len(data), [None, buffer])
+    return pa.DictionaryArray.from_arrays(codes, pa.array(words))

@@ -145,7 +145,6 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=64ki bs=4kib",
         "rw=write size=65536 bs=0x2000",
         "rw=write bssplit=8k/100 size=64k",
-        "rw=write size=64k iodepth=8 fsync=3",
     ]
     .iter()
     .enumerate()

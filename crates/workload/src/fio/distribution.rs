@@ -133,7 +133,7 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     }
     // zones without a size share what is left of the file
     let open = given.iter().filter(|z| z.1.is_none()).count() as u64;
-    let rest = if open > 0 { (100 - total) / open } else { 0 };
+    let rest = 100u64.saturating_sub(total).checked_div(open).unwrap_or(0);
     Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
 }
 
@@ -150,7 +150,7 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     if given > 100 || (open == 0 && given == 0) {
         return Err(format!("the sizes get {given} percent of the requests; expected 100"));
     }
-    let rest = if open > 0 { (100 - given) / open } else { 0 };
+    let rest = (100 - given).checked_div(open).unwrap_or(0);
     let mut shares: Vec<Share> =
         shares.iter().map(|&(bytes, share)| Share { bytes, percent: share.unwrap_or(rest) }).collect();
     shares.sort_by_key(|s| std::cmp::Reverse(s.percent));

@@ -12,6 +12,8 @@ use std::sync::Arc;
 const FILE_ALIGN: u64 = 4096;
 /// Files of all jobs together, counted once for each job.
 const MAX_FILES: usize = 65_536;
+/// Largest request: 1 GiB less a sector at each end, which a request off alignment is widened by.
+const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
 /// Blocks of one file that a random map can hold: 512 MiB of bits.
 const MAX_MAP_BLOCKS: u64 = 1 << 32;
 
@@ -209,6 +211,10 @@ impl Job {
                 "bs",
                 format!("blocks of {smallest} bytes in a file of which {least} are used"),
             ));
+        }
+        if o.largest() > MAX_BLOCK_BYTES {
+            let why = format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
+            return Err(error(section, "bs", why));
         }
         let blocks = self.files.iter().map(|f| f.length / smallest).max().unwrap_or(0);
         if o.keeps_map() && blocks > MAX_MAP_BLOCKS {

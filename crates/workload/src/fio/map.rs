@@ -62,9 +62,7 @@ impl BlockMap {
         let (mut bit, mut level) = (start, 0);
         loop {
             let words = self.levels.get(level)?;
-            let Some(word) = words.get((bit / 64) as usize) else {
-                return None;
-            };
+            let word = words.get((bit / 64) as usize)?;
             let free = !word & (u64::MAX << (bit % 64));
             if free != 0 {
                 bit = bit / 64 * 64 + u64::from(free.trailing_zeros());

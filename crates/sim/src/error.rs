@@ -1,6 +1,7 @@
 //! Why a run ended early.
 
 use flashatlas_types::{ConfigError, FtlError, Violation};
+use flashatlas_workload::fio::JobError;
 use flashatlas_workload::{OpenError, TraceError};
 use std::fmt;
 
@@ -37,6 +38,8 @@ pub enum RunError {
         /// Why.
         error: Box<crate::checkpoint::CheckpointError>,
     },
+    /// A job file cannot be used.
+    Job(Box<JobError>),
     /// The workload does not fit the drive.
     Fit(String),
     /// The drive could not go on.
@@ -78,6 +81,7 @@ impl RunError {
             | RunError::Open { .. }
             | RunError::Trace { .. }
             | RunError::Checkpoint { .. }
+            | RunError::Job(_)
             | RunError::Fit(_) => "input",
             RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => "drive",
             // the spare area contradicts the map: without injected faults that is a bug
@@ -94,6 +98,12 @@ impl From<ConfigError> for RunError {
     }
 }
 
+impl From<JobError> for RunError {
+    fn from(error: JobError) -> RunError {
+        RunError::Job(Box::new(error))
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,6 +112,7 @@ impl fmt::Display for RunError {
             RunError::Open { path, error } => write!(f, "{path}: {error}"),
             RunError::Trace { path, error } => write!(f, "{path}:{error}"),
             RunError::Checkpoint { path, error } => write!(f, "{path}: {error}"),
+            RunError::Job(error) => error.fmt(f),
             RunError::Fit(why) => f.write_str(why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),

@@ -5,6 +5,7 @@ mod config_hash;
 pub mod error;
 mod fit;
 pub mod input;
+mod jobs;
 pub mod metrics;
 mod oracle;
 mod player;

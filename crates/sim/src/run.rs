@@ -1,8 +1,10 @@
 //! A run: from what was asked for to its record and tables.
 
 use crate::checkpoint::Header;
+use crate::config_hash::hex;
 use crate::fit::{Extents, Mapper};
 use crate::input::{Input, Inputs, Opener};
+use crate::jobs::{self, Jobs};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
@@ -11,8 +13,10 @@ use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::{Device, DriveConfig, Ssd};
+use flashatlas_types::Seed;
 use flashatlas_workload::ReadOptions;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,8 @@ pub struct Outcome {
     pub record: Value,
     /// Its tables.
     pub tables: Vec<Table>,
+    /// Statistics of the jobs of a job file: see `docs/howto/run-a-fio-job.md`.
+    pub jobs: Option<Value>,
 }
 
 /// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is called now and then
@@ -50,6 +56,10 @@ pub fn run(
     check(spec, queue_depth)?;
     let capacity = config.layout()?.sectors();
     let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    if let Some(path) = &spec.job {
+        let jobs = Jobs::read(path, spec, opener, capacity)?;
+        return run_jobs(spec, &config, &inputs, &jobs, version, progress);
+    }
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
         return Err(RunError::Fit(format!(
@@ -61,26 +71,7 @@ pub fn run(
     let interval = spec.interval.as_deref().map(|text| duration("interval", text)).transpose()?;
     let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, interval);
     let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
-    let mut body = Map::new();
-    let mut tables = Vec::new();
-    player.measure(&mut body, &mut tables);
-    let sweep = player.sweep(progress)?;
-    player.drive.check().map_err(RunError::Broken)?;
-
-    let mut record = record::head(spec, &config, version);
-    let mut trace = Map::new();
-    trace.insert("path".into(), input.name.as_str().into());
-    trace.insert("format".into(), input.format.into());
-    if let Some(digest) = input.digest()? {
-        trace.insert("digest".into(), format!("sha256:{digest}").into());
-    }
-    trace.insert("requests".into(), player.submitted.into());
-    trace.insert("skipped_bad".into(), input.source.skipped().into());
-    record.insert("trace".into(), Value::Object(trace));
-    if let Some(header) = origin {
-        record.insert("checkpoint".into(), json!(header));
-    }
-    let mut extra: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
+    let mut extra = Vec::new();
     if out_of_order > 0 {
         let n = out_of_order;
         extra.push(format!("{n} requests carried an earlier time than the one before; they arrive together with it"));
@@ -89,25 +80,94 @@ pub fn run(
         extra
             .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
     }
+    let digest = input.digest()?;
+    let trace = Source { path: &input.name, format: input.format, digest, skipped: input.source.skipped(), origin };
+    finish(spec, &config, player, trace, extra, version, progress)
+}
+
+/// Play a job file.
+fn run_jobs(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    inputs: &Inputs<'_>,
+    jobs: &Jobs,
+    version: &str,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
+    let mut player = Player::new(drive, oracle, spec);
+    let queue_depth = config.params.u32("host.queue_depth") as usize;
+    let statistics = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
+    if !player.measuring {
+        player.start_measuring(); // every job ended in its ramp
+    }
+    let source =
+        Source { path: &jobs.path, format: "fio", digest: Some(hex(&Sha256::digest(&jobs.text))), skipped: 0, origin };
+    let outcome = finish(spec, config, player, source, jobs.warnings().collect(), version, progress)?;
+    Ok(Outcome { jobs: Some(statistics), ..outcome })
+}
+
+/// Where the requests of a run came from.
+struct Source<'a> {
+    path: &'a str,
+    format: &'static str,
+    /// SHA-256 of the file, if it is one.
+    digest: Option<String>,
+    /// Bad records.
+    skipped: u64,
+    origin: Option<Header>,
+}
+
+/// Check the drive after the last request, and write the record. `extra` are further approximations.
+fn finish(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    mut player: Player,
+    source: Source<'_>,
+    extra: Vec<String>,
+    version: &str,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let mut body = Map::new();
+    let mut tables = Vec::new();
+    player.measure(&mut body, &mut tables);
+    let sweep = player.sweep(progress)?;
+    player.drive.check().map_err(RunError::Broken)?;
+
+    let mut record = record::head(spec, config, version);
+    let mut trace = Map::new();
+    trace.insert("path".into(), source.path.into());
+    trace.insert("format".into(), source.format.into());
+    if let Some(digest) = source.digest {
+        trace.insert("digest".into(), format!("sha256:{digest}").into());
+    }
+    trace.insert("requests".into(), player.submitted.into());
+    trace.insert("skipped_bad".into(), source.skipped.into());
+    record.insert("trace".into(), Value::Object(trace));
+    if let Some(header) = source.origin {
+        record.insert("checkpoint".into(), json!(header));
+    }
+    let mut list: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
+    list.extend(extra);
     if player.drive.dirty_units() > 0 {
         let n = player.drive.dirty_units();
-        extra.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
+        list.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
     }
     let unmapped = player.drive.counters().unmapped_units;
     if unmapped > 0 {
-        extra.push(format!(
+        list.push(format!(
             "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
         ));
     }
-    extra.extend(sweep);
-    record.insert("approximations".into(), record::approximations(spec, extra));
+    list.extend(sweep);
+    record.insert("approximations".into(), record::approximations(spec, list));
     record.append(&mut body);
     record.insert("oracle".into(), record::oracle(&player.oracle));
     record.insert(
         "conservation".into(),
         json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
     );
-    Ok(Outcome { record: Value::Object(record), tables })
+    Ok(Outcome { record: Value::Object(record), tables, jobs: None })
 }
 
 /// A drive in the state in which the run begins.

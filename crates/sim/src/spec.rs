@@ -98,6 +98,9 @@ pub struct RunSpec {
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
     #[serde(default)]
     pub workload: Option<String>,
+    /// Path of an fio job file instead of a trace or a generator; its jobs decide how requests are issued.
+    #[serde(default)]
+    pub job: Option<String>,
     /// How requests are issued.
     #[serde(default)]
     pub mode: Mode,

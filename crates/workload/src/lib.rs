@@ -11,6 +11,7 @@
 
 pub mod compress;
 pub mod error;
+pub mod fio;
 pub mod formats;
 pub mod generators;
 mod lines;

@@ -8,7 +8,7 @@ const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// The natural logarithm of a positive, normal number.
-pub(super) fn ln(x: f64) -> f64 {
+pub(crate) fn ln(x: f64) -> f64 {
     // x = m · 2^k with m between √½ and √2
     let bits = x.to_bits();
     let mut k = (bits >> 52) as i64 - 1023;
@@ -21,7 +21,7 @@ pub(super) fn ln(x: f64) -> f64 {
 }
 
 /// `e^x`; 0 below the smallest normal number, the largest power of two near the top of the range.
-pub(super) fn exp(x: f64) -> f64 {
+pub(crate) fn exp(x: f64) -> f64 {
     let x = x.clamp(-708.0, 709.0);
     let k = (x / std::f64::consts::LN_2).round();
     let r = (x - k * LN2_HIGH) - k * LN2_LOW;

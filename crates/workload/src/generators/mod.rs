@@ -5,7 +5,7 @@
 
 mod common;
 mod hotcold;
-mod math;
+pub(crate) mod math;
 mod mixed;
 mod sequential;
 mod uniform;

@@ -1,0 +1,106 @@
+//! Job files of fio as the workload of a run: jobs in a closed loop, each with its depth, rates and pauses.
+//!
+//! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive; [`stats`] collects what
+//! fio would report of each. Requests come from [`flashatlas_workload::fio::JobStream`].
+
+mod pacer;
+mod report;
+mod scheduler;
+mod stats;
+
+use crate::input::Opener;
+use crate::player::Player;
+use crate::{Fit, Mode, Progress, RunError, RunSpec};
+use flashatlas_types::{SECTOR_BYTES, Seed};
+use flashatlas_workload::fio::{self, JobError, Layout, Position};
+use serde_json::Value;
+use std::io::Read as _;
+use std::sync::Arc;
+
+/// Bytes of a job file, and of each file that it includes.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+
+/// A job file that was read and laid out on the drive.
+pub(crate) struct Jobs {
+    /// Path of the job file.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// Its jobs on the drive.
+    pub layout: Layout,
+}
+
+impl Jobs {
+    /// Read the job file that `spec` names, for a drive of `capacity` sectors.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or with options that a job file has no use for.
+    pub fn read(path: &str, spec: &RunSpec, opener: &dyn Opener, capacity: u64) -> Result<Jobs, RunError> {
+        check(spec)?;
+        let text = read_text(opener, path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let file = fio::parse(&text, path, &|name| opener.variable(name), &|path| read_text(opener, path))?;
+        let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
+        let depth: u64 = layout.jobs.iter().map(|job| u64::from(job.options.effective_depth())).sum();
+        if depth > scheduler::MAX_IN_FLIGHT {
+            let at = Position { file: Arc::from(path), line: 1, column: 1 };
+            let why =
+                format!("iodepth: {depth} requests of all jobs at once; expected at most {}", scheduler::MAX_IN_FLIGHT);
+            return Err(RunError::Job(Box::new(JobError { at, why, nearest: None })));
+        }
+        layout.warnings.splice(0..0, file.warnings);
+        Ok(Jobs { path: path.to_owned(), text, layout })
+    }
+
+    /// What is not simulated as the file asks, in words.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.layout.warnings.iter().map(ToString::to_string)
+    }
+}
+
+/// Play all jobs to their ends; returns their statistics.
+///
+/// # Errors
+/// As [`crate::run`].
+pub(crate) fn play(
+    player: &mut Player,
+    jobs: &Jobs,
+    seed: Seed,
+    queue_depth: usize,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Value, RunError> {
+    let stats = scheduler::play(player, jobs, seed, queue_depth, progress)?;
+    Ok(report::jobs_json(jobs, &stats))
+}
+
+/// A job file says itself what these options say of traces.
+fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let given = [
+        ("trace", spec.trace.is_some()),
+        ("workload", spec.workload.is_some()),
+        ("format", spec.format.is_some()),
+        ("mode", spec.mode != Mode::Asap),
+        ("depth", spec.depth.is_some()),
+        ("fit", spec.fit != Fit::Error),
+        ("warmup", spec.warmup > 0),
+        ("limit", spec.limit.is_some()),
+        ("skip-bad", spec.skip_bad > 0),
+        ("shift", spec.shift != 0),
+        ("speed", spec.speed != 1.0),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(RunError::Fit(format!(
+            "--{name} was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn read_text(opener: &dyn Opener, path: &str) -> std::io::Result<String> {
+    let (reader, _) = opener.open(path)?;
+    let mut text = String::new();
+    reader.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_TEXT_BYTES {
+        true => Err(std::io::Error::other(format!("larger than {MAX_TEXT_BYTES} bytes: no job file"))),
+        false => Ok(text),
+    }
+}

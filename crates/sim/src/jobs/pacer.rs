@@ -1,0 +1,128 @@
+//! When a job may issue its next request: rates and pauses.
+
+use flashatlas_types::{Dur, Ps};
+use flashatlas_workload::fio::{Direction, Job, Options};
+
+/// Rates and pauses of one job, in fio's way: a rate is kept from its beginning, so that a job that fell behind catches up;
+/// a pause begins when nothing is in flight.
+pub(super) struct Pacer {
+    /// Bytes per second by direction; 0 is no limit.
+    rates: [u64; 3],
+    /// Bytes that count for the rate.
+    paced_bytes: [u64; 3],
+    /// When the rate allows the next request.
+    next: [Ps; 3],
+    /// From when rates are kept.
+    epoch: Ps,
+    /// Requests issued and complete.
+    issued: u64,
+    completed: u64,
+    /// The count at the last pause.
+    paused_at: u64,
+    last_pause: Ps,
+}
+
+/// What the rates say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pace {
+    /// Issue in this direction now.
+    Go(Direction),
+    /// Issue in this direction at that time, when nothing is in flight any more.
+    Wait(Direction, Ps),
+}
+
+impl Pacer {
+    pub fn new(job: &Job, now: Ps) -> Pacer {
+        let rates = [0, 1, 2].map(|dir| job.options.bytes_per_second(dir));
+        Pacer {
+            rates,
+            paced_bytes: [0; 3],
+            next: [now; 3],
+            epoch: now,
+            issued: 0,
+            completed: 0,
+            paused_at: 0,
+            last_pause: now,
+        }
+    }
+
+    /// A request in direction `wish` comes next; a mixed job may be told to take the other direction.
+    pub fn pace(&self, o: &Options, wish: Direction, now: Ps) -> Pace {
+        let ready = self.next[wish as usize];
+        if ready <= now {
+            return Pace::Go(wish);
+        }
+        let Some(other) = other(o, wish) else { return Pace::Wait(wish, ready) };
+        match self.next[other as usize] {
+            at if at <= now => Pace::Go(other),
+            at if at < ready => Pace::Wait(other, at),
+            _ => Pace::Wait(wish, ready),
+        }
+    }
+
+    /// A request was issued.
+    pub fn issue(&mut self, direction: Direction, bytes: u64) {
+        let dir = direction as usize;
+        self.issued += 1;
+        if self.rates[dir] > 0 {
+            self.paced_bytes[dir] = self.paced_bytes[dir].saturating_add(bytes);
+            self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
+        }
+    }
+
+    /// A request is complete.
+    pub fn complete(&mut self) {
+        self.completed += 1;
+    }
+
+    /// Whether a pause is due, after a request in `direction`. Remembers that it was.
+    pub fn pause_due(&mut self, o: &Options, direction: Direction, now: Ps) -> bool {
+        if o.think == Dur::ZERO {
+            return false;
+        }
+        let long = o.think_after > Dur::ZERO && now.since(self.last_pause) >= o.think_after;
+        if !long && o.think_after > Dur::ZERO && o.think_blocks.is_none() {
+            return false;
+        }
+        let count = if o.think_issued { self.issued } else { self.completed };
+        let due = long || count >= self.paused_at + o.think_blocks.unwrap_or(1);
+        if due {
+            self.paused_at = count;
+            if o.rate_ignores_think {
+                self.forgive(direction, o.think, o.sizes[direction as usize].0);
+            }
+        }
+        due
+    }
+
+    /// The pause is over.
+    pub fn paused(&mut self, now: Ps) {
+        self.last_pause = now;
+    }
+
+    /// `rate_ignore_thinktime`: what the pause missed counts as issued, but for one block.
+    fn forgive(&mut self, direction: Direction, pause: Dur, block: u64) {
+        let dir = direction as usize;
+        if self.rates[dir] > 0 {
+            let missed = u128::from(self.rates[dir]) * u128::from(pause.0) / 1_000_000_000_000;
+            let missed = u64::try_from(missed).unwrap_or(u64::MAX).saturating_sub(block);
+            self.paced_bytes[dir] = self.paced_bytes[dir].saturating_add(missed);
+            self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
+        }
+    }
+}
+
+/// The other direction of a mixed job, if it has a share.
+fn other(o: &Options, wish: Direction) -> Option<Direction> {
+    match wish {
+        Direction::Read if o.pattern.mixed() && o.read_percent < 100 => Some(Direction::Write),
+        Direction::Write if o.pattern.mixed() && o.read_percent > 0 => Some(Direction::Read),
+        _ => None,
+    }
+}
+
+/// When `bytes` are due at `rate`, at the latest what simulated time can hold.
+fn later(epoch: Ps, bytes: u64, rate: u64) -> Ps {
+    let ps = (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(rate)) + u128::from(epoch.0);
+    Ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,88 @@
+//! Statistics of jobs as JSON: see `docs/howto/run-a-fio-job.md`.
+
+use super::Jobs;
+use super::stats::{DirectionStats, Rates, Stats, Times};
+use flashatlas_workload::fio::{Direction, Job};
+use serde_json::{Map, Value, json};
+
+/// Version of the layout.
+const SCHEMA: &str = "flashatlas.jobs/1";
+
+/// All jobs, in order; those of a group with `group_reporting` as one.
+pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats]) -> Value {
+    let mut rows: Vec<(&Job, Stats, u32)> = Vec::new();
+    for (job, stats) in jobs.layout.jobs.iter().zip(stats) {
+        match rows.last_mut() {
+            Some((first, sum, count)) if first.group == job.group && first.options.group_reporting => {
+                sum.merge(stats);
+                *count += 1;
+            }
+            _ => rows.push((job, stats.clone(), 1)),
+        }
+    }
+    json!({
+        "schema": SCHEMA,
+        "file": jobs.path,
+        "warnings": jobs.warnings().collect::<Vec<_>>(),
+        "jobs": rows.iter().map(|(job, stats, count)| row(job, stats, *count)).collect::<Vec<_>>(),
+    })
+}
+
+fn row(job: &Job, stats: &Stats, count: u32) -> Value {
+    let mut row = Map::new();
+    row.insert("name".into(), job.name.as_str().into());
+    row.insert("number".into(), job.number.into());
+    row.insert("jobs".into(), count.into());
+    row.insert("group".into(), job.group.into());
+    row.insert("options".into(), options(job));
+    row.insert("start_ns".into(), stats.from.0.div_euclid(1000).into());
+    row.insert("runtime_ns".into(), stats.until.since(stats.from).ns().into());
+    for (direction, stats) in Direction::ALL.iter().zip(&stats.directions) {
+        row.insert(direction.name().into(), direction_json(stats));
+    }
+    row.insert("sync".into(), times(&stats.sync));
+    row.insert("depth_classes".into(), json!(stats.depths));
+    row.insert("latency_ns_classes".into(), json!(stats.latency_ns));
+    row.insert("latency_us_classes".into(), json!(stats.latency_us));
+    row.insert("latency_ms_classes".into(), json!(stats.latency_ms));
+    Value::Object(row)
+}
+
+/// What the job file says of the job, in fio's words.
+fn options(job: &Job) -> Value {
+    let o = &job.options;
+    let size = |&(low, high): &(u64, u64)| if low == high { low.to_string() } else { format!("{low}-{high}") };
+    let all_alike = o.sizes.iter().all(|s| *s == o.sizes[0]);
+    let sizes = &o.sizes[..if all_alike { 1 } else { 3 }];
+    let bs = sizes.iter().map(size).collect::<Vec<_>>().join(",");
+    json!({
+        "rw": o.pattern.name,
+        "bs": bs,
+        "size": job.size.to_string(),
+        "iodepth": o.effective_depth().to_string(),
+        "numjobs": o.clones.to_string(),
+        "description": o.description,
+    })
+}
+
+fn direction_json(d: &DirectionStats) -> Value {
+    json!({
+        "issued": d.issued,
+        "ios": d.ios,
+        "bytes": d.bytes,
+        "latency_ns": times(&d.latency),
+        "bandwidth_kib": rates(&d.bandwidth),
+        "iops": rates(&d.iops),
+    })
+}
+
+fn times(t: &Times) -> Value {
+    let bins: Vec<[u64; 2]> =
+        t.histogram.iter_recorded().map(|v| [v.value_iterated_to().min(t.max), v.count_at_value()]).collect();
+    let min = if t.count == 0 { 0 } else { t.min };
+    json!({ "count": t.count, "min": min, "max": t.max, "mean": t.mean(), "stddev": t.deviation(), "bins": bins })
+}
+
+fn rates(r: &Rates) -> Value {
+    json!({ "samples": r.samples, "min": r.min, "max": r.max, "mean": r.mean, "stddev": r.deviation })
+}

@@ -1,0 +1,466 @@
+//! All jobs of a file on one drive: who starts, who acts, who waits for what.
+//!
+//! At each instant, jobs that can act do so in turns of one step each, in order of their numbers. A request that the
+//! drive's queue has no room for waits at the host, first come first served.
+
+use super::Jobs;
+use super::pacer::{Pace, Pacer};
+use super::stats::Stats;
+use crate::player::Player;
+use crate::stream::PROGRESS_EVERY;
+use crate::{Progress, RunError};
+use flashatlas_device::Device;
+use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, Rng, SECTOR_BYTES, Seed};
+use flashatlas_workload::fio::{Direction, Job, JobRequest, JobStream, Step, Wish};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Requests of all jobs that can be in flight or wait at the host.
+pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
+/// The latest start and end of a pause: 200 of the 213 days that fit simulated time.
+const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
+
+/// A request between its job and its completion.
+#[derive(Clone, Copy)]
+struct Waiting {
+    job: usize,
+    kind: Kind,
+    request: Request,
+    bytes: u64,
+    /// The job waits for it.
+    call: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Data(Direction),
+    Sync,
+}
+
+/// What a running job waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// To be started.
+    Before,
+    /// Nothing, unless its depth is reached.
+    Ready,
+    /// A request that it waits for, as for a system call.
+    Call,
+    /// That nothing is in flight; then it pauses so long.
+    DrainThenPause(Dur),
+    /// That nothing is in flight; then until that time, unless it has passed.
+    DrainThenUntil(Ps),
+    /// That time.
+    Until(Ps),
+    /// That nothing is in flight; then the next step.
+    Drain,
+    /// That nothing is in flight; then an fsync.
+    DrainThenSync,
+    /// That nothing is in flight; then it is over.
+    Ending,
+    /// Nothing any more.
+    Over,
+}
+
+struct Thread {
+    stream: JobStream,
+    pacer: Pacer,
+    stats: Stats,
+    state: State,
+    depth: u32,
+    in_flight: u32,
+    /// When it may start at the earliest.
+    starts: Ps,
+    started: Ps,
+    /// From when `runtime` counts; moves to the end of the ramp.
+    epoch: Ps,
+    in_ramp: bool,
+    /// Direction chosen by the rates.
+    towards: Option<Direction>,
+    /// The last request, until a pause after it was considered.
+    issued: Option<Direction>,
+    last_written: bool,
+    /// Its time is up.
+    expired: bool,
+}
+
+impl Thread {
+    fn new(job: &Job, seed: Seed) -> Thread {
+        let (low, high) = job.options.start_delay;
+        let mut rng = Rng::stream(seed, &format!("fio.{}.startdelay", job.number));
+        let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
+        Thread {
+            stream: JobStream::new(job, seed),
+            pacer: Pacer::new(job, Ps::ZERO),
+            stats: Stats::new(Ps::ZERO),
+            state: State::Before,
+            depth: job.options.effective_depth(),
+            in_flight: 0,
+            starts,
+            started: Ps::ZERO,
+            epoch: Ps::ZERO,
+            in_ramp: job.options.ramp > Dur::ZERO,
+            towards: None,
+            issued: None,
+            last_written: false,
+            expired: false,
+        }
+    }
+
+    fn start(&mut self, now: Ps) {
+        self.state = State::Ready;
+        (self.started, self.epoch) = (now, now);
+        self.restart(now);
+    }
+
+    /// Statistics and rates begin now.
+    fn restart(&mut self, now: Ps) {
+        self.stats = Stats::new(now);
+        self.pacer = Pacer::new(self.stream.job(), now);
+    }
+
+    /// When its time is up.
+    fn deadline(&self) -> Ps {
+        let runtime = self.stream.job().options.runtime;
+        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { self.epoch.after(runtime) }
+    }
+
+    /// Leave the ramp when it is over.
+    fn leave_ramp(&mut self, now: Ps) {
+        if self.in_ramp && now.since(self.started) >= self.stream.job().options.ramp {
+            self.in_ramp = false;
+            self.epoch = now;
+            self.restart(now);
+            self.stream.restart_counts();
+        }
+    }
+}
+
+/// The jobs of a file on a drive.
+struct Scheduler<'a> {
+    player: &'a mut Player,
+    queue_depth: usize,
+    threads: Vec<Thread>,
+    /// Jobs that can act now.
+    ready: BTreeSet<usize>,
+    /// Jobs that wait for a time.
+    sleeping: BTreeSet<(Ps, usize)>,
+    /// Requests that wait at the host for a place in the drive's queue.
+    host: VecDeque<Waiting>,
+    /// By tag of the player.
+    flying: Vec<Option<Waiting>>,
+    done: Vec<(u32, Ps)>,
+    over: usize,
+}
+
+/// Play all jobs to their ends; returns the statistics of each.
+///
+/// # Errors
+/// As [`crate::run`].
+pub(super) fn play(
+    player: &mut Player,
+    jobs: &Jobs,
+    seed: Seed,
+    queue_depth: usize,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Vec<Stats>, RunError> {
+    let mut scheduler = Scheduler {
+        player,
+        queue_depth,
+        threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        ready: BTreeSet::new(),
+        sleeping: BTreeSet::new(),
+        host: VecDeque::new(),
+        flying: Vec::new(),
+        done: Vec::new(),
+        over: 0,
+    };
+    scheduler.run(progress)?;
+    Ok(scheduler.threads.into_iter().map(|t| t.stats).collect())
+}
+
+impl Scheduler<'_> {
+    fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
+        let mut reported = 0;
+        loop {
+            self.start();
+            self.act()?;
+            if self.over == self.threads.len() {
+                return Ok(());
+            }
+            if self.player.submitted - reported >= PROGRESS_EVERY {
+                reported = self.player.submitted;
+                if !progress(Progress { phase: "run", requests: reported, share: self.share() }) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+            self.pass_time()?;
+        }
+    }
+
+    /// Share of the jobs that are over: what is left of the others is not known.
+    fn share(&self) -> Option<f64> {
+        Some(self.over as f64 / self.threads.len() as f64)
+    }
+
+    /// Start the jobs whose time has come: in order, but none behind one that waits for all others to end.
+    fn start(&mut self) {
+        let mut running = self.threads.iter().any(|t| !matches!(t.state, State::Before | State::Over));
+        for number in 0..self.threads.len() {
+            let thread = &mut self.threads[number];
+            if thread.state != State::Before || thread.starts > self.player.now {
+                continue;
+            }
+            if thread.stream.job().stonewall && running {
+                break;
+            }
+            thread.start(self.player.now);
+            self.ready.insert(number);
+            running = true;
+        }
+    }
+
+    /// Let jobs act in turns until none can, or the drive decides.
+    fn act(&mut self) -> Result<(), RunError> {
+        loop {
+            let turn: Vec<usize> = self.ready.iter().copied().collect();
+            for number in turn {
+                if !self.step(number)? {
+                    self.ready.remove(&number);
+                }
+            }
+            self.submit_waiting()?;
+            if self.ready.is_empty() {
+                self.start();
+                if self.ready.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// One step of one job; whether it may be able to act again at once.
+    fn step(&mut self, number: usize) -> Result<bool, RunError> {
+        let now = self.player.now;
+        let thread = &mut self.threads[number];
+        thread.leave_ramp(now);
+        if thread.state == State::Ready && !thread.expired && now >= thread.deadline() {
+            thread.expired = true;
+            let o = &thread.stream.job().options;
+            thread.state = if o.end_fsync && thread.last_written { State::DrainThenSync } else { State::Ending };
+        }
+        match thread.state {
+            State::Ready => self.ready_step(number),
+            State::Before | State::Over | State::Call => Ok(false),
+            State::Until(at) => {
+                if at <= now {
+                    thread.pacer.paused(now);
+                    thread.state = State::Ready;
+                }
+                Ok(at <= now)
+            }
+            _ if thread.in_flight > 0 => Ok(false),
+            State::DrainThenPause(pause) => {
+                let until = Ps(now.0.saturating_add(pause.0));
+                Ok(self.sleep(number, until))
+            }
+            State::DrainThenUntil(until) => Ok(self.sleep(number, until)),
+            State::Drain => {
+                thread.state = State::Ready;
+                Ok(true)
+            }
+            State::DrainThenSync => {
+                thread.state = if thread.expired { State::Ending } else { State::Ready };
+                thread.last_written = false;
+                self.sync(number, true)?;
+                Ok(false)
+            }
+            State::Ending => {
+                thread.stats.finish(now);
+                thread.state = State::Over;
+                self.over += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Let a job sleep until `until`, or until its time is up; whether that is now.
+    fn sleep(&mut self, number: usize, until: Ps) -> bool {
+        let until = until.min(self.threads[number].deadline()).min(LATEST);
+        self.threads[number].state = State::Until(until);
+        if until <= self.player.now {
+            return true;
+        }
+        self.sleeping.insert((until, number));
+        false
+    }
+
+    fn ready_step(&mut self, number: usize) -> Result<bool, RunError> {
+        let now = self.player.now;
+        let thread = &mut self.threads[number];
+        if thread.in_flight >= thread.depth {
+            return Ok(false);
+        }
+        if let Some(direction) = thread.issued.take() {
+            let o = &thread.stream.job().options;
+            if thread.pacer.pause_due(o, direction, now) {
+                thread.state = State::DrainThenPause(o.think);
+                return Ok(true);
+            }
+        }
+        let wish = match thread.towards.take() {
+            Some(direction) => Some(direction),
+            None => match thread.stream.wish() {
+                Wish::Other => None,
+                Wish::Direction(wish) => match thread.pacer.pace(&thread.stream.job().options, wish, now) {
+                    Pace::Go(direction) => Some(direction),
+                    Pace::Wait(direction, at) => {
+                        thread.towards = Some(direction);
+                        thread.state = State::DrainThenUntil(at);
+                        return Ok(true);
+                    }
+                },
+            },
+        };
+        let step = match wish {
+            Some(direction) => thread.stream.next_towards(direction),
+            None => thread.stream.next_step(),
+        };
+        self.take(number, step)
+    }
+
+    fn take(&mut self, number: usize, step: Option<Step>) -> Result<bool, RunError> {
+        match step {
+            Some(Step::Request(request)) => self.data(number, request),
+            Some(Step::Sync { .. }) => {
+                let waits = self.threads[number].stream.job().options.engine.waits_for_sync();
+                self.threads[number].last_written = false;
+                self.sync(number, waits)?;
+                Ok(!waits)
+            }
+            Some(Step::EndSync) => {
+                self.threads[number].state = State::DrainThenSync;
+                Ok(true)
+            }
+            Some(Step::PassEnd) => {
+                self.threads[number].state = State::Drain;
+                Ok(true)
+            }
+            None => {
+                self.threads[number].state = State::Ending;
+                Ok(true)
+            }
+        }
+    }
+
+    fn data(&mut self, number: usize, r: JobRequest) -> Result<bool, RunError> {
+        let thread = &mut self.threads[number];
+        let job = thread.stream.job();
+        let first = job.files[r.file as usize].start + r.offset;
+        let sector = u64::from(SECTOR_BYTES);
+        let (lba, end) = (first / sector, (first + r.bytes).div_ceil(sector));
+        let write = r.direction == Direction::Write;
+        let request = Request {
+            at: self.player.now,
+            op: [HostOp::Read, HostOp::Write, HostOp::Trim][r.direction as usize],
+            lba: Lba(lba),
+            sectors: (end - lba) as u32, // the layout bounds sizes
+            fua: write && job.options.durable,
+        };
+        let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
+        thread.pacer.issue(r.direction, r.bytes);
+        thread.in_flight += 1;
+        thread.stats.issue(r.direction, thread.in_flight);
+        thread.issued = Some(r.direction);
+        thread.last_written |= write;
+        if waits {
+            thread.state = State::Call;
+        }
+        self.host.push_back(Waiting {
+            job: number,
+            kind: Kind::Data(r.direction),
+            request,
+            bytes: r.bytes,
+            call: waits,
+        });
+        self.submit_waiting()?;
+        Ok(!waits)
+    }
+
+    fn sync(&mut self, number: usize, waits: bool) -> Result<(), RunError> {
+        let thread = &mut self.threads[number];
+        thread.in_flight += 1;
+        if waits && thread.state == State::Ready {
+            thread.state = State::Call;
+        }
+        let request = Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
+        self.host.push_back(Waiting { job: number, kind: Kind::Sync, request, bytes: 0, call: waits });
+        self.submit_waiting()
+    }
+
+    /// Hand requests to the drive while its queue has room.
+    fn submit_waiting(&mut self) -> Result<(), RunError> {
+        while self.player.in_flight < self.queue_depth
+            && let Some(waiting) = self.host.pop_front()
+        {
+            if !self.player.measuring && !self.threads[waiting.job].in_ramp {
+                self.player.start_measuring();
+            }
+            let number = self.player.submitted + 1;
+            let tag = self.player.submit(&waiting.request, waiting.request.at, number)? as usize;
+            if tag >= self.flying.len() {
+                self.flying.resize(tag + 1, None);
+            }
+            self.flying[tag] = Some(waiting);
+        }
+        Ok(())
+    }
+
+    /// Go to the next instant at which something happens.
+    fn pass_time(&mut self) -> Result<(), RunError> {
+        let wake = self.sleeping.first().map(|s| s.0);
+        let start = self.next_start();
+        let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
+        let Some(next) = [wake, start, event].into_iter().flatten().min() else { return Err(self.player.stalled()) };
+        if self.player.in_flight == 0 && next > self.player.now {
+            self.player.idle(next)?;
+        }
+        self.player.now = self.player.now.max(next);
+        let mut done = std::mem::take(&mut self.done);
+        self.player.advance(self.player.now, |tag, at| done.push((tag, at)));
+        for (tag, at) in done.drain(..) {
+            self.complete(tag, at);
+        }
+        self.done = done;
+        while let Some(&(at, number)) = self.sleeping.first()
+            && at <= self.player.now
+        {
+            self.sleeping.remove(&(at, number));
+            self.ready.insert(number);
+        }
+        Ok(())
+    }
+
+    /// When a job that waits for nothing but its time starts.
+    fn next_start(&self) -> Option<Ps> {
+        let later = self.threads.iter().filter(|t| t.state == State::Before && t.starts > self.player.now);
+        later.map(|t| t.starts).min()
+    }
+
+    fn complete(&mut self, tag: u32, at: Ps) {
+        let waiting = self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
+        let thread = &mut self.threads[waiting.job];
+        thread.in_flight -= 1;
+        thread.leave_ramp(at);
+        match waiting.kind {
+            Kind::Data(direction) => {
+                thread.pacer.complete();
+                thread.stats.complete(direction, waiting.bytes, waiting.request.at, at);
+            }
+            Kind::Sync => thread.stats.complete_sync(waiting.request.at, at),
+        }
+        if waiting.call && thread.state == State::Call {
+            thread.state = State::Ready;
+        }
+        self.ready.insert(waiting.job);
+    }
+}

@@ -1,0 +1,283 @@
+//! Job files on the tiny drive, in times worked out by hand.
+//!
+//! The tiny drive has pages of 2 KiB, two channels of 51.2 us a page, and two dies on each. With `cache.mode=write-through`
+//! a write of 4 KiB takes 51.2 us of transfer and 200 us of programming on both channels side by side: 251.2 us.
+
+use flashatlas_sim::{Opener, RunError, RunSpec, input::Stream, run};
+use serde_json::{Value, json};
+use std::io::Cursor;
+
+/// A write of 4 KiB, in nanoseconds.
+const WRITE_NS: u64 = 251_200;
+
+/// One job file, in memory.
+struct Files(String);
+
+impl Opener for Files {
+    fn open(&self, path: &str) -> std::io::Result<Stream> {
+        match path {
+            "job.fio" => Ok((Box::new(Cursor::new(self.0.clone().into_bytes())), None)),
+            "common.fio" => Ok((Box::new(Cursor::new("size=16k\n".to_owned().into_bytes())), None)),
+            _ => Err(std::io::Error::other("no such file")),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "SIZE").then(|| "16k".to_owned())
+    }
+}
+
+fn try_play(text: &str, changes: Value) -> Result<(Value, Value), RunError> {
+    let mut spec = json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "job": "job.fio" });
+    spec.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    run(&spec, &Files(text.to_owned()), "test", &mut |_| true).map(|outcome| (outcome.record, outcome.jobs.unwrap()))
+}
+
+fn play(text: &str) -> (Value, Value) {
+    let (record, jobs) = try_play(text, json!({})).unwrap_or_else(|e| panic!("{text}: {e}"));
+    assert_eq!(record["oracle"]["violations"], 0);
+    assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"]);
+    (record, jobs)
+}
+
+fn error(text: &str, changes: Value) -> String {
+    try_play(text, changes).expect_err(text).to_string()
+}
+
+/// A job of direct writes, with more options.
+fn writes(options: &str) -> String {
+    format!("[job]\nrw=write\ndirect=1\nsize=16k\n{}\n", options.replace(' ', "\n"))
+}
+
+#[test]
+fn one_write_after_the_other() {
+    let (record, jobs) = play(&writes(""));
+    assert_eq!(record["trace"]["format"], "fio");
+    assert_eq!((&record["host"]["writes"], &record["host"]["write_bytes"]), (&json!(4), &json!(16384)));
+    assert_eq!(record["simulated_ns"], 4 * WRITE_NS);
+    let job = &jobs["jobs"][0];
+    assert_eq!((&job["name"], &job["jobs"], &job["runtime_ns"]), (&json!("job"), &json!(1), &json!(4 * WRITE_NS)));
+    let write = &job["write"];
+    assert_eq!((&write["ios"], &write["bytes"]), (&json!(4), &json!(16384)));
+    assert_eq!(write["latency_ns"]["mean"], WRITE_NS as f64);
+    assert_eq!(write["latency_ns"]["stddev"], 0.0);
+    assert_eq!(write["latency_ns"]["bins"], json!([[WRITE_NS, 4]]));
+    assert_eq!(job["depth_classes"], json!([4, 0, 0, 0, 0, 0, 0]));
+    // 251.2 us lie in the class of 250 to 499 us
+    assert_eq!(job["latency_us_classes"], json!([0, 0, 0, 0, 0, 0, 0, 4, 0, 0]));
+    assert_eq!(job["read"]["ios"], 0);
+    assert_eq!(jobs["warnings"], json!([]));
+}
+
+#[test]
+fn pauses_lie_between_requests() {
+    // after each of four writes 1 ms, after the last too
+    let (_, jobs) = play(&writes("thinktime=1000"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * (WRITE_NS + 1_000_000));
+    // after every second write
+    let (_, jobs) = play(&writes("thinktime=1ms thinktime_blocks=2"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * WRITE_NS + 2 * 1_000_000);
+}
+
+#[test]
+fn a_rate_is_kept_from_the_beginning() {
+    // 4 KiB/s and blocks of 4 KiB: a request each second, the first at once
+    let (_, jobs) = play(&writes("rate=4k"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 3_000_000_000u64 + WRITE_NS);
+    let (_, jobs) = play(&writes("rate_iops=10"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 300_000_000 + WRITE_NS);
+    // 2,000 a second: one every 500 us, and the drive is fast enough
+    let (_, jobs) = play(&writes("rate_iops=2000"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 1_500_000 + WRITE_NS);
+    // 10,000 a second: the drive is not
+    let (_, jobs) = play(&writes("rate_iops=10000"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * WRITE_NS);
+}
+
+#[test]
+fn rates_of_a_mixed_job_are_kept_apart() {
+    let text = "[job]\nrw=randrw\nsize=64k\ndirect=1\nio_size=1m\nrate_iops=20,10\n";
+    let (_, jobs) = play(text);
+    let job = &jobs["jobs"][0];
+    let (reads, writes) = (job["read"]["ios"].as_u64().unwrap(), job["write"]["ios"].as_u64().unwrap());
+    assert_eq!(reads + writes, 256);
+    // who is ahead of the rate waits for the other: 2 to 1, the first of each at once
+    let seconds = job["runtime_ns"].as_f64().unwrap() / 1e9;
+    assert!((reads as f64 / 20.0 - seconds).abs() < 0.11 && (writes as f64 / 10.0 - seconds).abs() < 0.11, "{job}");
+}
+
+#[test]
+fn depth_is_what_the_engine_can_queue() {
+    let levels = |options: &str| {
+        let (_, jobs) = play(&writes(&format!("io_size=16k iodepth=4 {options}")));
+        jobs["jobs"][0]["depth_classes"].clone()
+    };
+    assert_eq!(levels("ioengine=psync"), json!([4, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(levels("ioengine=libaio"), json!([1, 2, 1, 0, 0, 0, 0]));
+}
+
+#[test]
+fn the_queue_of_the_drive_is_the_limit_of_all() {
+    let text = "[job]\nrw=write\ndirect=1\nsize=4k\nnumjobs=3\n";
+    let spec = json!({ "set": ["cache.mode=write-through", "host.queue_depth=1"] });
+    let (record, jobs) = try_play(text, spec).unwrap();
+    for (i, job) in (1u64..).zip(jobs["jobs"].as_array().unwrap()) {
+        // each waits for those before it
+        assert_eq!(job["write"]["latency_ns"]["max"], i * WRITE_NS, "{i}");
+    }
+    assert_eq!(record["latency_ns"]["write"]["max"], 3.0 * WRITE_NS as f64);
+    assert_eq!(record["latency_ns"]["write"]["service_mean"], WRITE_NS as f64);
+}
+
+#[test]
+fn a_stonewall_waits_for_all_before_it() {
+    let text = "[global]\nrw=write\ndirect=1\nsize=16k\n[a]\n[b]\nstonewall\n[c]\nstonewall\nsize=4k\n";
+    let (_, jobs) = play(text);
+    let starts: Vec<u64> = jobs["jobs"].as_array().unwrap().iter().map(|j| j["start_ns"].as_u64().unwrap()).collect();
+    assert_eq!(starts, [0, 4 * WRITE_NS, 8 * WRITE_NS]);
+    let groups: Vec<u64> = jobs["jobs"].as_array().unwrap().iter().map(|j| j["group"].as_u64().unwrap()).collect();
+    assert_eq!(groups, [0, 1, 2]);
+}
+
+#[test]
+fn start_delays_count_from_the_beginning() {
+    let text = "[global]\nrw=write\ndirect=1\nsize=4k\n[a]\nstartdelay=2\n[b]\nstartdelay=500ms\n[c]\nstartdelay=1-2\n";
+    let (_, jobs) = play(text);
+    let start = |i: usize| jobs["jobs"][i]["start_ns"].as_u64().unwrap();
+    assert_eq!((start(0), start(1)), (2_000_000_000, 500_000_000));
+    assert!((1_000_000_000..=2_000_000_000).contains(&start(2)), "{}", start(2));
+}
+
+#[test]
+fn a_job_that_goes_by_time_ends_by_time() {
+    let (_, jobs) = play(&writes("time_based runtime=10ms"));
+    // the last write is issued before 10 ms have passed and completes after: 40 writes
+    assert_eq!(jobs["jobs"][0]["write"]["ios"], 40);
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 40 * WRITE_NS);
+    let (_, jobs) = play(&writes("runtime=10ms"));
+    assert_eq!(jobs["jobs"][0]["write"]["ios"], 4, "without time_based the size ends it");
+    // a pause is cut short
+    let (_, jobs) = play(&writes("time_based runtime=10ms thinktime=1s"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], 10_000_000);
+}
+
+#[test]
+fn what_happens_in_the_ramp_does_not_count() {
+    let (record, jobs) = play(&writes("time_based runtime=10ms ramp_time=5ms"));
+    let job = &jobs["jobs"][0];
+    // the ramp ends with the 20th write, which completes at 5.024 ms and counts already, as in fio
+    assert_eq!(job["start_ns"], 20 * WRITE_NS);
+    assert_eq!(job["write"]["ios"], 41);
+    assert_eq!(job["runtime_ns"], 40 * WRITE_NS);
+    assert_eq!(record["host"]["writes"], 40);
+}
+
+#[test]
+fn fsyncs_are_flushes_and_the_job_waits_for_them() {
+    let (record, jobs) = play(&writes("fsync=2 end_fsync=1"));
+    assert_eq!(record["host"]["flushes"], 2, "the last one is the end's");
+    assert_eq!(jobs["jobs"][0]["sync"]["count"], 2);
+    let (record, _) = play(&writes("fdatasync=1"));
+    assert_eq!(record["host"]["flushes"], 3, "no fsync follows the last write: the job is over");
+    let (_, jobs) = play(&writes("ioengine=libaio iodepth=4 fsync=2"));
+    // two writes, then an fsync that libaio waits for
+    assert_eq!(jobs["jobs"][0]["depth_classes"], json!([2, 2, 0, 0, 0, 0, 0]));
+}
+
+#[test]
+fn durable_writes_bypass_the_cache() {
+    let run = |options: &str| {
+        let spec = json!({ "set": [] });
+        let (record, _) = try_play(&writes(options), spec).unwrap();
+        record["latency_ns"]["write"]["mean"].as_f64().unwrap()
+    };
+    assert!(run("") < 200_000.0, "a cached write does not wait for the flash");
+    assert!(run("sync=1") > 200_000.0 && run("sync=dsync") > 200_000.0);
+}
+
+#[test]
+fn trims_take_data_away() {
+    let text = "[w]\nrw=write\ndirect=1\nsize=16k\nfilename=f\n[t]\nstonewall\nrw=trim\ndirect=1\nsize=16k\nfilename=f\nioengine=libaio\niodepth=4\n[r]\nstonewall\nrw=read\ndirect=1\nsize=16k\nfilename=f\n";
+    let (record, jobs) = play(text);
+    assert_eq!(jobs["jobs"][1]["trim"]["bytes"], 16384);
+    assert_eq!(jobs["jobs"][1]["depth_classes"], json!([4, 0, 0, 0, 0, 0, 0]), "libaio waits for a trim");
+    let unmapped = record["approximations"].as_array().unwrap().iter().any(|a| a.as_str().unwrap().starts_with("8 of"));
+    assert!(unmapped, "eight pages were read that are trimmed: {}", record["approximations"]);
+}
+
+#[test]
+fn files_lie_side_by_side_and_clones_share_a_named_one() {
+    let text = "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=2\n[b]\nstonewall\nrw=read\ndirect=1\nfilename=a.1.0\nsize=16k\n[c]\nrw=read\ndirect=1\nfilename=new\nsize=16k\n";
+    let (record, _) = play(text);
+    // [b] reads what the second clone wrote, [c] a file that nobody wrote
+    assert_eq!(record["oracle"]["units_checked"], 16);
+    let unmapped = record["approximations"].as_array().unwrap().iter().any(|a| a.as_str().unwrap().starts_with("8 of"));
+    assert!(unmapped, "{}", record["approximations"]);
+}
+
+#[test]
+fn a_group_reports_as_one() {
+    let text =
+        "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=3\ngroup_reporting\n[b]\nnew_group\nrw=write\ndirect=1\nsize=8k\n";
+    let (_, jobs) = play(text);
+    let rows = jobs["jobs"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(
+        (&rows[0]["jobs"], &rows[0]["write"]["ios"], &rows[0]["write"]["bytes"]),
+        (&json!(3), &json!(12), &json!(49152))
+    );
+    assert_eq!((&rows[1]["name"], &rows[1]["write"]["ios"]), (&json!("b"), &json!(2)));
+}
+
+#[test]
+fn windows_of_half_a_second_give_rates() {
+    // 100 requests a second for two seconds: four windows, of which the first has the request at time zero
+    let (_, jobs) = play(&writes("rate_iops=100 time_based runtime=2s"));
+    let iops = &jobs["jobs"][0]["write"]["iops"];
+    assert_eq!((&iops["samples"], &iops["mean"]), (&json!(4), &json!(100.0)));
+    let bandwidth = &jobs["jobs"][0]["write"]["bandwidth_kib"];
+    assert_eq!((&bandwidth["mean"], &bandwidth["stddev"]), (&json!(400.0), &json!(0.0)));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let text =
+        "[a]\nrw=randrw\nsize=128k\nio_size=1m\ndirect=1\nioengine=libaio\niodepth=8\nnumjobs=3\nbssplit=2k/50:4k/50\n";
+    let (first, jobs) = play(text);
+    let (second, again) = play(text);
+    assert_eq!((first, &jobs), (second, &again));
+    let (_, other) = try_play(text, json!({ "seed": 2 })).unwrap();
+    assert_ne!(jobs, other);
+}
+
+#[test]
+fn variables_includes_and_warnings() {
+    let (record, jobs) = play("[global]\ninclude common.fio\n[a]\nrw=write\nverify=crc32c\n[b]\nsize=${SIZE}\n");
+    assert_eq!(record["oracle"]["units_checked"], 8);
+    let warnings: Vec<&str> = jobs["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    assert_eq!(
+        warnings,
+        [
+            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests go to the drive as with direct=1",
+            "job.fio:5:1: verify: fio knows this option, the simulation leaves it out",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_played_says_so() {
+    assert_eq!(
+        error(&writes("offset=2m"), json!({})),
+        "job.fio:5:8: offset: the job would end at byte 2113536 of `job.0.0`; the drive has 1310720"
+    );
+    assert_eq!(
+        error("[job]\nsize=1m\nnumjobs=2\n", json!({})),
+        "job.fio:2:6: size: the files of all jobs take 2097152 bytes; the drive has 1310720"
+    );
+    assert_eq!(
+        error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
+        "--mode was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+    );
+    assert_eq!(error("[a]\ninclude nowhere\n", json!({})), "job.fio:2:1: cannot include `nowhere`: no such file");
+}

@@ -1,0 +1,307 @@
+//! Where a job is in one of its files, and what comes next there.
+
+use super::distribution::{Distribution, Zone};
+use super::law::{Law, Permutation};
+use super::layout::JobSpan;
+use super::map::BlockMap;
+use super::options::{Generator, Options, Sequencer};
+use flashatlas_types::{Rng, Seed};
+
+/// Draws of a size that does not fit before the end of the file are repeated; after this many the smallest is taken.
+const MAX_DRAWS: u32 = 10_000;
+
+/// Draws that all files of a job share.
+pub(super) struct Draw {
+    offset: Rng,
+    sizes: [Rng; 3],
+    order: [Rng; 3],
+    zone: Rng,
+    /// Requests up to and with the next random one.
+    until_random: u64,
+}
+
+impl Draw {
+    pub fn new(seed: Seed, number: u32) -> Draw {
+        let stream = |what: &str| Rng::stream(seed, &format!("fio.{number}.{what}"));
+        Draw {
+            offset: stream("offset"),
+            sizes: ["read", "write", "trim"].map(|d| stream(&format!("size.{d}"))),
+            order: ["read", "write", "trim"].map(|d| stream(&format!("order.{d}"))),
+            zone: stream("zone"),
+            until_random: 1,
+        }
+    }
+
+    /// Draw the same numbers again; where the job is between two random requests stays.
+    pub fn repeat(&mut self, seed: Seed, number: u32) {
+        *self = Draw { until_random: self.until_random, ..Draw::new(seed, number) };
+    }
+}
+
+/// A file as a job goes through it.
+pub(super) struct Cursor {
+    /// Nothing is left for this pass.
+    pub done: bool,
+    span: JobSpan,
+    /// End of the last request by direction, as a byte of the file.
+    position: [u64; 3],
+    /// Start of the last request by direction, none yet, or none that a trim could be paired with.
+    start: [Option<u64>; 3],
+    map: Option<BlockMap>,
+    law: Option<Law>,
+    permutation: Option<Permutation>,
+}
+
+/// An offset from the job's start in the file.
+struct Offset {
+    at: u64,
+    /// It was drawn, so the map is asked and told.
+    random: bool,
+    /// It was drawn or repeated on purpose: the map is not told.
+    unmapped: bool,
+}
+
+impl Cursor {
+    pub fn new(o: &Options, span: &JobSpan, seed: Seed, number: u32, file: usize) -> Cursor {
+        let blocks = (span.length / o.smallest()).max(1);
+        let stream = |what: &str| Rng::stream(seed, &format!("fio.{number}.{what}.{file}"));
+        let random = o.pattern.random;
+        let uniform = o.distribution == Distribution::Random;
+        let permuted = random && uniform && o.generator == Generator::Lfsr;
+        Cursor {
+            done: false,
+            position: [span.offset; 3],
+            start: [None; 3],
+            map: o.keeps_map().then(|| BlockMap::new(blocks)),
+            law: if random { Law::new(&o.distribution, blocks, stream("law")) } else { None },
+            permutation: permuted.then(|| Permutation::new(blocks, &mut stream("lfsr"))),
+            span: span.clone(),
+        }
+    }
+
+    /// Start the next pass. What a law has drawn stays drawn.
+    pub fn rewind(&mut self) {
+        self.done = false;
+        self.reset();
+    }
+
+    fn reset(&mut self) {
+        self.position = [self.span.offset; 3];
+        self.start = [None; 3];
+        if let Some(map) = &mut self.map {
+            map.reset();
+        }
+        if let Some(permutation) = &mut self.permutation {
+            permutation.reset();
+        }
+    }
+
+    /// Whether the last trim was followed by its write.
+    pub fn pair_done(&self) -> bool {
+        self.start[1] == self.start[2]
+    }
+
+    /// The next request in direction `dir`: its first byte in the file and its length. `None` when there is none left.
+    pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
+        let offset = self.offset(o, dir, draw)?;
+        if offset.at >= self.span.length {
+            return None;
+        }
+        let at = self.span.offset + offset.at;
+        if o.pattern.trim_then_write() && o.pattern.random && dir == 2 && self.start[2] == Some(at) {
+            self.start[1] = None; // the same block twice: still a new pair
+        }
+        let mut bytes = self.size(o, dir, at, &offset, draw)?;
+        if at.checked_add(bytes)? > self.span.file_bytes {
+            return None;
+        }
+        if let Some(map) = &mut self.map
+            && !offset.unmapped
+        {
+            let block = o.sizes[dir].0;
+            let blocks = map.mark((at - self.span.offset) / block, bytes.div_ceil(block));
+            bytes = bytes.min(blocks * block);
+        }
+        self.start[dir] = Some(at);
+        self.position[dir] = at + bytes;
+        Some((at, bytes))
+    }
+
+    fn offset(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<Offset> {
+        draw.until_random -= 1;
+        let turn = draw.until_random == 0;
+        if turn {
+            draw.until_random = o.random_every;
+        }
+        if o.pattern.random && o.pattern.trim_then_write() && dir == 1 {
+            return Some(Offset { at: self.start[2]? - self.span.offset, random: true, unmapped: true });
+        }
+        if !turn {
+            return match o.sequencer {
+                Sequencer::Sequential => self.sequential_or_random(o, dir, draw),
+                Sequencer::Identical => {
+                    let at = self.start[dir].map_or(0, |start| start - self.span.offset);
+                    Some(Offset { at, random: false, unmapped: true })
+                }
+            };
+        }
+        if !o.pattern.random {
+            let at = self.sequential(o, dir)?;
+            return Some(Offset { at, random: false, unmapped: true });
+        }
+        let share = o.percent_random[dir];
+        if share == 100 || draw.order[dir].below(100) < u64::from(share) {
+            let at = self.random(o, dir, draw)?;
+            return Some(Offset { at, random: true, unmapped: false });
+        }
+        self.sequential_or_random(o, dir, draw)
+    }
+
+    fn sequential_or_random(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<Offset> {
+        let at = self.sequential(o, dir).or_else(|| self.random(o, dir, draw))?;
+        Some(Offset { at, random: false, unmapped: true })
+    }
+
+    /// Behind the last request, and the hole of `rw=write:8k` further.
+    fn sequential(&mut self, o: &Options, dir: usize) -> Option<u64> {
+        let (first, length, whole) = (self.span.offset, self.span.length, self.span.file_bytes);
+        let position = &mut self.position[dir];
+        if *position >= first + length && o.time_based && o.files_in_turn() == 1 {
+            *position = first;
+        }
+        if *position >= whole {
+            return None;
+        }
+        // where requests going backwards begin
+        let top = if whole > length { length } else { whole };
+        if *position == first && first > 0 && o.hole < 0 {
+            *position = top;
+        }
+        let mut at = position.wrapping_sub(first);
+        if at != 0 && o.hole != 0 {
+            at = at.wrapping_add_signed(o.hole);
+            if at >= whole {
+                at = if o.hole > 0 { first } else { top.wrapping_add_signed(o.hole) };
+            }
+        }
+        Some(at)
+    }
+
+    fn random(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<u64> {
+        let block = self.random_block(o, dir, draw).or_else(|| {
+            if !o.time_based {
+                return None;
+            }
+            self.reset();
+            self.random_block(o, dir, draw)
+        })?;
+        block.checked_mul(o.alignment(dir))
+    }
+
+    fn random_block(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<u64> {
+        if let Some(law) = &mut self.law {
+            return Some(law.draw());
+        }
+        let blocks = self.random_blocks(o, dir);
+        if blocks == 0 {
+            return None;
+        }
+        if let Distribution::Zoned { absolute, zones } = &o.distribution
+            && !zones[dir].is_empty()
+        {
+            let (first, count) = zone(&zones[dir], *absolute, blocks, o.alignment(dir), draw);
+            return Some(first + if count > 0 { draw.offset.below(count) } else { 0 });
+        }
+        if let Some(permutation) = &mut self.permutation {
+            return permutation.draw();
+        }
+        let block = draw.offset.below(blocks);
+        match &self.map {
+            Some(map) if map.used(block) => map.next_free(block),
+            _ => Some(block),
+        }
+    }
+
+    /// Blocks at which a random request can begin.
+    fn random_blocks(&self, o: &Options, dir: usize) -> u64 {
+        let align = o.alignment(dir);
+        let last = o.sizes[dir].0.saturating_sub(align);
+        self.span.length.min(self.span.file_bytes).saturating_sub(last) / align
+    }
+
+    fn fits(&self, at: u64, bytes: u64) -> bool {
+        at.checked_add(bytes).is_some_and(|end| end <= self.span.offset + self.span.length)
+    }
+
+    fn size(&self, o: &Options, dir: usize, at: u64, offset: &Offset, draw: &mut Draw) -> Option<u64> {
+        if o.pattern.random && o.pattern.trim_then_write() && dir == 1 {
+            return self.start[2].map(|start| self.position[2] - start);
+        }
+        let kind = match o.sizes_by_order {
+            true if offset.random => 1,
+            true => 0,
+            false => dir,
+        };
+        let (low, high) = o.sizes[kind];
+        if low == high {
+            return Some(low);
+        }
+        if !self.fits(at, low) {
+            return None;
+        }
+        for _ in 0..MAX_DRAWS {
+            let bytes = self.drawn_size(o, kind, at, draw);
+            if bytes > 0 && self.fits(at, bytes) {
+                return Some(bytes);
+            }
+        }
+        Some(low)
+    }
+
+    fn drawn_size(&self, o: &Options, kind: usize, at: u64, draw: &mut Draw) -> u64 {
+        let (low, high) = o.sizes[kind];
+        let rng = &mut draw.sizes[kind];
+        let mut bytes = 0;
+        if o.split[kind].is_empty() {
+            bytes = low + rng.below(high);
+        } else {
+            let drawn = rng.below(100);
+            let mut up_to = 0;
+            for share in o.split[kind].iter().filter(|s| s.percent > 0) {
+                bytes = share.bytes;
+                up_to += u64::from(share.percent);
+                if drawn < up_to && self.fits(at, bytes) {
+                    break;
+                }
+            }
+        }
+        if !o.sizes_unaligned {
+            bytes -= bytes % low;
+        }
+        bytes.min(high)
+    }
+}
+
+/// First block and number of blocks of a zone, drawn by its share of the requests.
+fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw) -> (u64, u64) {
+    let drawn = draw.zone.below(100);
+    let (mut access, mut before) = (0, 0);
+    for zone in zones {
+        access += u64::from(zone.access);
+        if drawn < access {
+            return match absolute {
+                true => (before / align, (before + zone.size) / align - before / align),
+                false => (before * blocks / 100, blocks * zone.size / 100),
+            };
+        }
+        before += zone.size;
+    }
+    (0, blocks)
+}
+
+impl Options {
+    /// Files of the job, as `nrfiles` or `filename` says.
+    fn files_in_turn(&self) -> usize {
+        if self.filenames.is_empty() { self.files as usize } else { self.filenames.len() }
+    }
+}

@@ -1,0 +1,311 @@
+//! The options that are modelled: each with its names and what it sets.
+
+use super::distribution::{Distribution, parse_split};
+use super::options::{FileService, Generator, Options, Pattern, Sequencer};
+use super::value::{Amount, Arg};
+use flashatlas_types::Dur;
+use flashatlas_types::error::nearest;
+
+/// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
+const MAX_COUNT: u64 = 65_536;
+const SECOND_US: u64 = 1_000_000;
+
+/// How an engine submits: what it can have in flight, and what makes the job wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// One request after the other.
+    Sync,
+    /// Queues reads and writes; fsyncs and trims are system calls that the job waits for.
+    Libaio,
+    /// Queues all but trims.
+    IoUring,
+    /// Queues everything.
+    Null,
+}
+
+impl Engine {
+    /// Whether more than one request can be in flight.
+    pub fn queues(self) -> bool {
+        self != Engine::Sync
+    }
+
+    /// Whether the job waits for an fsync before it goes on.
+    pub fn waits_for_sync(self) -> bool {
+        matches!(self, Engine::Sync | Engine::Libaio)
+    }
+
+    /// Whether the job waits for a trim before it goes on.
+    pub fn waits_for_trim(self) -> bool {
+        self != Engine::Null
+    }
+}
+
+/// Engines that do block I/O on files or drives, and how.
+const ENGINES: &[(&str, Engine)] = &[
+    ("sync", Engine::Sync),
+    ("psync", Engine::Sync),
+    ("vsync", Engine::Sync),
+    ("pvsync", Engine::Sync),
+    ("pvsync2", Engine::Sync),
+    ("mmap", Engine::Sync),
+    ("sg", Engine::Sync),
+    ("libaio", Engine::Libaio),
+    ("io_uring", Engine::IoUring),
+    ("io_uring_cmd", Engine::IoUring),
+    ("posixaio", Engine::IoUring),
+    ("null", Engine::Null),
+];
+
+const fn pattern(name: &'static str, [read, write, trim]: [bool; 3], random: bool) -> Pattern {
+    Pattern { name, read, write, trim, random }
+}
+
+/// Values of `rw`; the first is the default.
+pub(super) const PATTERNS: &[Pattern] = &[
+    pattern("read", [true, false, false], false),
+    pattern("write", [false, true, false], false),
+    pattern("trim", [false, false, true], false),
+    pattern("randread", [true, false, false], true),
+    pattern("randwrite", [false, true, false], true),
+    pattern("randtrim", [false, false, true], true),
+    pattern("rw", [true, true, false], false),
+    pattern("readwrite", [true, true, false], false),
+    pattern("randrw", [true, true, false], true),
+    pattern("trimwrite", [false, true, true], false),
+    pattern("randtrimwrite", [false, true, true], true),
+];
+
+/// One option that is modelled.
+pub(super) struct OptionDef {
+    /// Its name in fio's list.
+    pub name: &'static str,
+    /// Its other name.
+    pub alias: &'static str,
+    /// Take the value.
+    pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
+}
+
+/// An option without another name.
+const fn option(name: &'static str, set: fn(&mut Options, &Arg<'_>) -> Result<(), String>) -> OptionDef {
+    OptionDef { name, alias: "", set }
+}
+
+const fn aliased(
+    name: &'static str,
+    alias: &'static str,
+    set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
+) -> OptionDef {
+    OptionDef { name, alias, set }
+}
+
+/// A closure that stores what `$parse` returns.
+macro_rules! store {
+    ($field:ident, $parse:expr) => {
+        |o, a| {
+            let parse: fn(&Arg<'_>) -> Result<_, String> = $parse;
+            o.$field = parse(a)?;
+            Ok(())
+        }
+    };
+}
+
+/// All options that are modelled.
+pub(super) const MODELLED: &[OptionDef] = &[
+    option("name", store!(name, |a| a.text().map(|t| Some(t.to_owned())))),
+    option("description", store!(description, |a| a.text().map(str::to_owned))),
+    option("kb_base", store!(kb_base, kb_base)),
+    aliased("rw", "readwrite", set_pattern),
+    option("rw_sequencer", store!(sequencer, sequencer)),
+    option("rwmixread", store!(read_percent, |a| a.int(0, 100).map(|n| n as u32))),
+    option("rwmixwrite", store!(read_percent, |a| a.int(0, 100).map(|n| 100 - n as u32))),
+    aliased("bs", "blocksize", |o, a| {
+        o.split = Default::default();
+        a.by_dir(&mut o.sizes, |one| one.size().map(|n| (n, n)))
+    }),
+    aliased("bsrange", "blocksize_range", |o, a| {
+        o.split = Default::default();
+        a.by_dir(&mut o.sizes, Arg::range)
+    }),
+    option("bssplit", set_split),
+    aliased("bs_unaligned", "blocksize_unaligned", store!(sizes_unaligned, |a| a.flag())),
+    option("bs_is_seq_rand", store!(sizes_by_order, |a| a.flag())),
+    aliased("ba", "blockalign", |o, a| a.by_dir(&mut o.align, |one| one.size().map(Some))),
+    option("size", store!(size, |a| a.amount(1).map(Some))),
+    aliased("io_size", "io_limit", store!(io_size, |a| a.amount(1).map(Some))),
+    option("filesize", store!(file_size, |a| a.size().map(Some))),
+    aliased("offset", "fileoffset", store!(offset, |a| a.amount(0))),
+    option("offset_increment", store!(offset_increment, |a| a.amount(0))),
+    option("offset_align", store!(offset_align, |a| a.size().map(Some))),
+    option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
+    option("filename", store!(filenames, filenames)),
+    option("directory", store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned())))),
+    aliased("nrfiles", "nr_files", store!(files, count)),
+    option("file_service_type", store!(service, service)),
+    option("numjobs", store!(clones, count)),
+    option("iodepth", store!(depth, count)),
+    option("ioengine", store!(engine, engine)),
+    option("direct", store!(direct, |a| a.flag())),
+    option("buffered", store!(direct, |a| a.flag().map(|b| !b))),
+    option("sync", store!(durable, durable)),
+    option("fsync", store!(fsync, |a| a.int(0, u64::MAX))),
+    option("fdatasync", store!(fdatasync, |a| a.int(0, u64::MAX))),
+    option("end_fsync", store!(end_fsync, |a| a.flag())),
+    option("fsync_on_close", store!(end_fsync, |a| a.flag())),
+    option("thinktime", store!(think, |a| a.time(1))),
+    option("thinktime_blocks", store!(think_blocks, |a| a.int(1, u64::MAX).map(Some))),
+    option("thinktime_blocks_type", store!(think_issued, think_issued)),
+    option("thinktime_iotime", store!(think_after, |a| a.time(1))),
+    option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
+    option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
+    option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.flag())),
+    aliased("rate_min", "ratemin", |_, _| Err(NO_MINIMUM.into())),
+    option("rate_iops_min", |_, _| Err(NO_MINIMUM.into())),
+    option("random_distribution", store!(distribution, Distribution::parse)),
+    option("random_generator", store!(generator, generator)),
+    option("norandommap", store!(no_map, |a| a.flag())),
+    option("percentage_random", |o, a| a.by_dir(&mut o.percent_random, |one| one.int(0, 100).map(|n| n as u32))),
+    option("randrepeat", store!(repeat, |a| a.flag())),
+    option("allrandrepeat", store!(repeat, |a| a.flag())),
+    option("randseed", store!(seed, |a| a.int(0, u64::MAX).map(Some))),
+    aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
+    option("time_based", store!(time_based, |a| a.flag())),
+    option("ramp_time", store!(ramp, |a| a.time(SECOND_US))),
+    option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
+    option("loops", store!(loops, |a| a.int(1, u64::MAX))),
+    aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
+    option("new_group", store!(new_group, |a| a.flag())),
+    option("group_reporting", store!(group_reporting, |a| a.flag())),
+];
+
+const NO_MINIMUM: &str = "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated";
+
+fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
+    match arg.text()? {
+        "1000" => Ok(1000),
+        "1024" => Ok(1024),
+        other => Err(format!("{other} is no base; expected 1000 or 1024")),
+    }
+}
+
+/// One of `names`, or an error that lists them.
+fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
+    choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
+        let hint = nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        format!("{what} `{got}` is not one that is simulated{hint} (allowed: {})", names.join(", "))
+    })
+}
+
+fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
+    let text = arg.text()?;
+    let (name, postfix) = text.split_once(':').map_or((text, None), |(name, p)| (name, Some(p)));
+    let choices: Vec<(&str, Pattern)> = PATTERNS.iter().map(|p| (p.name, *p)).collect();
+    let pattern = one_of(name, "pattern", &choices)?;
+    (o.pattern, o.random_every, o.hole) = (pattern, 1, 0);
+    match postfix {
+        Some(every) if pattern.random => o.random_every = Arg { text: Some(every), ..*arg }.int(1, u64::MAX)?,
+        Some(hole) => o.hole = arg.signed(hole)?,
+        None => {}
+    }
+    Ok(())
+}
+
+fn set_split(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
+    arg.by_dir(&mut o.split, parse_split)?;
+    for (sizes, split) in o.sizes.iter_mut().zip(&o.split) {
+        if let (Some(low), Some(high)) = (split.iter().map(|s| s.bytes).min(), split.iter().map(|s| s.bytes).max()) {
+            *sizes = (low, high);
+        }
+    }
+    Ok(())
+}
+
+fn sequencer(arg: &Arg<'_>) -> Result<Sequencer, String> {
+    let choices = [("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)];
+    one_of(arg.text()?, "sequencer", &choices)
+}
+
+fn generator(arg: &Arg<'_>) -> Result<Generator, String> {
+    let choices = [("tausworthe", Generator::Random), ("tausworthe64", Generator::Random), ("lfsr", Generator::Lfsr)];
+    one_of(arg.text()?, "generator", &choices)
+}
+
+fn engine(arg: &Arg<'_>) -> Result<Engine, String> {
+    one_of(arg.text()?, "engine", ENGINES)
+}
+
+fn durable(arg: &Arg<'_>) -> Result<bool, String> {
+    let choices = [("none", false), ("0", false), ("sync", true), ("dsync", true), ("1", true)];
+    one_of(arg.text()?, "sync", &choices)
+}
+
+fn think_issued(arg: &Arg<'_>) -> Result<bool, String> {
+    one_of(arg.text()?, "thinktime_blocks_type", &[("complete", false), ("issue", true)])
+}
+
+fn service(arg: &Arg<'_>) -> Result<FileService, String> {
+    let text = arg.text()?;
+    let (name, each) = text.split_once(':').map_or((text, "1"), |(name, each)| (name, each));
+    let each = Arg { text: Some(each), ..*arg }.int(1, u64::from(u32::MAX))? as u32;
+    let choices = [
+        ("roundrobin", FileService::RoundRobin(each)),
+        ("sequential", FileService::Sequential),
+        ("random", FileService::Random(each)),
+    ];
+    one_of(name, "file_service_type", &choices)
+}
+
+fn count(arg: &Arg<'_>) -> Result<u32, String> {
+    arg.int(1, MAX_COUNT).map(|n| n as u32)
+}
+
+fn rate(arg: &Arg<'_>) -> Result<u64, String> {
+    match arg.number(arg.text()?)? {
+        0 => Err("a rate of 0 would issue nothing; leave it out for no limit".into()),
+        n => Ok(n),
+    }
+}
+
+/// Names between colons; `\:` is a colon of a name.
+fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
+    let text = arg.text()?.replace("\\:", "\0");
+    let names: Vec<String> = text.split(':').map(|name| name.trim().replace('\0', ":")).collect();
+    if names.iter().any(String::is_empty) {
+        return Err("an empty file name".into());
+    }
+    match names.len() as u64 {
+        n if n > MAX_COUNT => Err(format!("{n} files; expected at most {MAX_COUNT}")),
+        _ => Ok(names),
+    }
+}
+
+/// What `Options` leaves out although it is set to something else than fio's default, with the reason.
+pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
+    let mut list = Vec::new();
+    if !o.direct {
+        list.push((
+            "direct",
+            "0 is fio's default: the page cache is not simulated, requests go to the drive as with direct=1",
+        ));
+    }
+    if o.engine == Engine::Null {
+        list.push(("ioengine", "null does nothing in fio; here its requests go to the simulated drive"));
+    }
+    if o.generator == Generator::Lfsr {
+        list.push(("random_generator", "lfsr is another permutation of the blocks here than in fio"));
+    }
+    list
+}
+
+/// Whether any time of the job is zero where fio would take it for none.
+pub(super) fn endless(o: &Options) -> bool {
+    o.time_based && o.runtime == Dur::ZERO
+}
+
+/// `amount` of `whole` bytes.
+pub(super) fn of(amount: Amount, whole: u64) -> u64 {
+    match amount {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
+    }
+}

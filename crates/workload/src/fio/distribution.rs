@@ -1,0 +1,172 @@
+//! `random_distribution` and `bssplit`: their parameters, as written.
+
+use super::value::{Arg, ByDir};
+
+/// Entries of `bssplit` and zones of `random_distribution`, each by direction: fio's limit is 256 zones.
+const MAX_ENTRIES: usize = 256;
+
+/// Which block a random request goes to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Distribution {
+    /// Every block alike.
+    Random,
+    /// Zipf's law with exponent `theta`; ranks are hashed over the file unless `centre` (0 to 1) is given.
+    Zipf {
+        /// The exponent; not 1.
+        theta: f64,
+        /// Where rank 1 lies, as a share of the file.
+        centre: Option<f64>,
+    },
+    /// Pareto's law with power `h`.
+    Pareto {
+        /// Between 0 and 1.
+        h: f64,
+        /// As for Zipf.
+        centre: Option<f64>,
+    },
+    /// About the middle of the file, or `centre`.
+    Normal {
+        /// Percent of the file; 0 to 100.
+        deviation: f64,
+        /// As for Zipf.
+        centre: Option<f64>,
+    },
+    /// Zones with a share of the requests each, by direction.
+    Zoned {
+        /// Sizes are bytes, not percent of the file.
+        absolute: bool,
+        /// The zones, in order of address.
+        zones: ByDir<Vec<Zone>>,
+    },
+}
+
+/// A part of the file with its share of the requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Zone {
+    /// Percent of the requests.
+    pub access: u32,
+    /// Percent of the file, or bytes.
+    pub size: u64,
+}
+
+/// One size of `bssplit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Bytes.
+    pub bytes: u64,
+    /// Percent of the requests.
+    pub percent: u32,
+}
+
+impl Distribution {
+    pub(super) fn parse(arg: &Arg<'_>) -> Result<Distribution, String> {
+        let text = arg.text()?;
+        let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        match name {
+            "random" => Ok(Distribution::Random),
+            "zipf" => {
+                let (theta, centre) = floats(rest, 1.1)?;
+                if !(theta > 0.0 && theta != 1.0) {
+                    return Err(format!("zipf:{theta} is not defined by fio; expected a number above 0 other than 1"));
+                }
+                Ok(Distribution::Zipf { theta, centre })
+            }
+            "pareto" => {
+                let (h, centre) = floats(rest, 0.2)?;
+                if !(h > 0.0 && h < 1.0) {
+                    return Err(format!("pareto:{h} is out of range; expected a number between 0 and 1"));
+                }
+                Ok(Distribution::Pareto { h, centre })
+            }
+            "normal" => {
+                let (deviation, centre) = floats(rest, 0.0)?;
+                if !(0.0..=100.0).contains(&deviation) {
+                    return Err(format!("normal:{deviation} is out of range; expected 0 to 100"));
+                }
+                Ok(Distribution::Normal { deviation, centre })
+            }
+            "zoned" | "zoned_abs" => {
+                let absolute = name == "zoned_abs";
+                let mut zones: ByDir<Vec<Zone>> = Default::default();
+                let list = rest.ok_or_else(|| format!("{name} without zones; expected such as 60/10:40/90"))?;
+                let list = Arg { text: Some(list), ..*arg };
+                list.by_dir(&mut zones, |one| parse_zones(one, absolute))?;
+                Ok(Distribution::Zoned { absolute, zones })
+            }
+            _ => Err(format!(
+                "distribution `{name}` is not known; expected random, zipf, pareto, normal, zoned or zoned_abs"
+            )),
+        }
+    }
+}
+
+/// `value[:centre]`.
+fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String> {
+    let float = |text: &str| match text.trim().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
+        _ => Err(format!("`{text}` is no number; expected one such as 1.2")),
+    };
+    let Some(text) = text else { return Ok((default, None)) };
+    let (value, centre) = text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
+    let centre = centre.map(float).transpose()?;
+    match centre {
+        Some(c) if !(0.0..=1.0).contains(&c) => Err(format!("centre {c} is out of range; expected 0 to 1")),
+        _ => Ok((float(value)?, centre)),
+    }
+}
+
+fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
+    let mut given = Vec::new();
+    for entry in entries(arg.text()?)? {
+        let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
+        let size = if size.is_empty() && !absolute { None } else { Some(arg.number(size)?) };
+        given.push((percent(arg, access)?, size));
+    }
+    let access: u32 = given.iter().map(|z| z.0).sum();
+    if access != 100 {
+        return Err(format!("the zones get {access} percent of the requests; expected 100"));
+    }
+    let total = given.iter().try_fold(0u64, |sum, z| sum.checked_add(z.1.unwrap_or(0)));
+    let total = total.ok_or("the zones are larger than 2^64 bytes")?;
+    if !absolute && total > 100 {
+        return Err(format!("the zones take {total} percent of the file; expected at most 100"));
+    }
+    // zones without a size share what is left of the file
+    let open = given.iter().filter(|z| z.1.is_none()).count() as u64;
+    let rest = 100u64.saturating_sub(total).checked_div(open).unwrap_or(0);
+    Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
+}
+
+/// The sizes of `bssplit` for one direction, the most frequent first: that is how fio looks them up.
+pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
+    let mut shares = Vec::new();
+    for entry in entries(arg.text()?)? {
+        let (bytes, share) = entry.split_once('/').unwrap_or((entry, ""));
+        let bytes = Arg { text: Some(bytes), ..*arg }.size()?;
+        shares.push((bytes, if share.trim().is_empty() { None } else { Some(percent(arg, share)?) }));
+    }
+    let given: u32 = shares.iter().filter_map(|s| s.1).sum();
+    let open = shares.iter().filter(|s| s.1.is_none()).count() as u32;
+    if given > 100 || (open == 0 && given == 0) {
+        return Err(format!("the sizes get {given} percent of the requests; expected 100"));
+    }
+    let rest = (100 - given).checked_div(open).unwrap_or(0);
+    let mut shares: Vec<Share> =
+        shares.iter().map(|&(bytes, share)| Share { bytes, percent: share.unwrap_or(rest) }).collect();
+    shares.sort_by_key(|s| std::cmp::Reverse(s.percent));
+    Ok(shares)
+}
+
+fn entries(text: &str) -> Result<Vec<&str>, String> {
+    let list: Vec<&str> = text.split(':').take(MAX_ENTRIES + 1).map(str::trim).collect();
+    if list.len() > MAX_ENTRIES {
+        return Err(format!("more than {MAX_ENTRIES} entries"));
+    }
+    Ok(list)
+}
+
+fn percent(arg: &Arg<'_>, text: &str) -> Result<u32, String> {
+    let text = text.trim();
+    let percent = Arg { text: Some(text.strip_suffix('%').unwrap_or(text)), ..*arg };
+    percent.int(0, 100).map(|n| n as u32)
+}

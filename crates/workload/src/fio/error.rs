@@ -1,0 +1,74 @@
+//! What can be wrong with a job file, and where.
+
+use flashatlas_types::error::nearest;
+use std::fmt;
+use std::sync::Arc;
+
+/// A place in a job file or in a file that it includes. Displays as `file:line:column`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// Name of the file.
+    pub file: Arc<str>,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in bytes.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// A job file that cannot be used. Displays as `file:line:column: why`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobError {
+    /// Where.
+    pub at: Position,
+    /// What is wrong and what was expected, without a full stop.
+    pub why: String,
+    /// A name that exists and is near to the one given.
+    pub nearest: Option<String>,
+}
+
+impl JobError {
+    pub(crate) fn new(at: &Position, why: impl Into<String>) -> JobError {
+        JobError { at: at.clone(), why: why.into(), nearest: None }
+    }
+
+    /// `got` is none of `names`; job files know some 300 options, so only the nearest is named.
+    pub(crate) fn unknown(at: &Position, got: &str, names: &[&str]) -> JobError {
+        let why = format!("option `{got}` is not known to fio");
+        JobError { nearest: nearest(got, names).map(str::to_owned), ..JobError::new(at, why) }
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.why)?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for JobError {}
+
+/// Something that the job file asks for and that is not simulated. Displays as `file:line:column: option: why`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// Where it stands first.
+    pub at: Position,
+    /// The option; each is named once.
+    pub option: String,
+    /// What is left out.
+    pub why: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.at, self.option, self.why)
+    }
+}

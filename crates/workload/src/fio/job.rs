@@ -1,0 +1,169 @@
+//! Sections of a job file with their options, and what is said about them.
+
+use super::definitions::{MODELLED, endless, left_out};
+use super::error::{JobError, Position, Warning};
+use super::lines::{Env, Include, Item, Lines, quoted};
+use super::names::{KNOWN, OF_ENGINES};
+use super::options::Options;
+use super::value::Arg;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Jobs of one file, clones included; fio's own limit.
+pub const MAX_JOBS: usize = 4096;
+
+/// A job file that was read and checked, as far as that is possible without a drive.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    /// The jobs, in order; clones are not told apart yet.
+    pub sections: Vec<Section>,
+    /// What will not be simulated.
+    pub warnings: Vec<Warning>,
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// What stands in brackets, or `name`.
+    pub name: String,
+    /// Where.
+    pub at: Position,
+    /// Its options, and those of the global sections above it.
+    pub options: Arc<Options>,
+}
+
+/// Read a job file. `env` looks up environment variables, `include` reads the files that it includes.
+///
+/// # Errors
+/// The first thing that fio would not accept, or that cannot be simulated and would change which requests are made.
+pub fn parse(text: &str, file_name: &str, env: Env<'_>, include: Include<'_>) -> Result<JobFile, JobError> {
+    let file = Arc::from(file_name);
+    let mut lines = Lines::new(env, include);
+    lines.read(&file, text)?;
+    let mut reader = Reader::default();
+    for (at, item) in std::mem::take(&mut lines.items) {
+        match item {
+            Item::Section(name) => reader.open(at, name)?,
+            Item::Option { key, value, value_at } => reader.option(at, key, value, value_at)?,
+        }
+    }
+    reader.close()?;
+    if reader.sections.is_empty() {
+        let at = Position { file, line: 1, column: 1 };
+        return Err(JobError::new(&at, "no job; expected at least one section besides [global]"));
+    }
+    let mut warnings: Vec<Warning> = reader.warnings.into_values().collect();
+    warnings.sort_by(|a, b| (a.at.line, a.at.column, &a.option).cmp(&(b.at.line, b.at.column, &b.option)));
+    Ok(JobFile { sections: reader.sections, warnings })
+}
+
+/// An option that waits for its section to end, so that `kb_base` comes first.
+struct Given {
+    at: Position,
+    key: String,
+    value: Option<String>,
+    value_at: Position,
+}
+
+#[derive(Default)]
+struct Reader {
+    global: Options,
+    sections: Vec<Section>,
+    /// By option.
+    warnings: BTreeMap<String, Warning>,
+    current: Option<(Position, String)>,
+    given: Vec<Given>,
+}
+
+impl Reader {
+    fn open(&mut self, at: Position, name: String) -> Result<(), JobError> {
+        self.close()?;
+        if self.sections.len() >= MAX_JOBS {
+            return Err(JobError::new(&at, format!("more than {MAX_JOBS} jobs")));
+        }
+        self.current = Some((at, name));
+        Ok(())
+    }
+
+    fn option(&mut self, at: Position, key: String, value: Option<String>, value_at: Position) -> Result<(), JobError> {
+        if self.current.is_none() {
+            return Err(JobError::new(&at, format!("`{}` stands before the first section", quoted(&key))));
+        }
+        self.given.push(Given { at, key, value, value_at });
+        Ok(())
+    }
+
+    /// The section that was read so far is complete.
+    fn close(&mut self) -> Result<(), JobError> {
+        let Some((at, name)) = self.current.take() else { return Ok(()) };
+        let is_global = name == "global";
+        let mut options = self.global.clone();
+        let mut given = std::mem::take(&mut self.given);
+        given.sort_by_key(|g| g.key != "kb_base"); // stable: the rest stays in order
+        for one in &given {
+            self.apply(&mut options, one)?;
+        }
+        if is_global {
+            self.global = options;
+            return Ok(());
+        }
+        check(&options, &at)?;
+        for (option, why) in left_out(&options) {
+            let at = options.places.get(option).unwrap_or(&at).clone();
+            self.warn(option, at, why);
+        }
+        let name = options.name.clone().unwrap_or(name);
+        self.sections.push(Section { name, at, options: Arc::new(options) });
+        Ok(())
+    }
+
+    fn apply(&mut self, options: &mut Options, given: &Given) -> Result<(), JobError> {
+        let key = given.key.as_str();
+        if let Some(def) = MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key)) {
+            let arg = Arg { text: given.value.as_deref(), kb_base: options.kb_base };
+            (def.set)(options, &arg).map_err(|why| JobError::new(&given.value_at, format!("{key}: {why}")))?;
+            options.places.insert(def.name, given.value_at.clone());
+            return Ok(());
+        }
+        if KNOWN.contains(&key) {
+            self.warn(key, given.at.clone(), "fio knows this option, the simulation leaves it out");
+        } else if OF_ENGINES.contains(&key) {
+            self.warn(key, given.at.clone(), "an option of an I/O engine, the simulation leaves it out");
+        } else {
+            let names: Vec<&str> = MODELLED
+                .iter()
+                .flat_map(|d| [d.name, d.alias])
+                .chain(KNOWN.iter().copied())
+                .chain(OF_ENGINES.iter().copied())
+                .filter(|name| !name.is_empty())
+                .collect();
+            return Err(JobError::unknown(&given.at, &quoted(key), &names));
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, option: &str, at: Position, why: &str) {
+        let warning = Warning { at, option: option.to_owned(), why: why.to_owned() };
+        self.warnings.entry(option.to_owned()).or_insert(warning);
+    }
+}
+
+/// What can be wrong between options of one job.
+fn check(o: &Options, section: &Position) -> Result<(), JobError> {
+    let at = |option: &str| o.places.get(option).unwrap_or(section);
+    if endless(o) {
+        return Err(JobError::new(at("time_based"), "time_based: the job would never end; expected a runtime"));
+    }
+    for (dir, name) in ["reads", "writes", "trims"].iter().enumerate() {
+        if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
+            return Err(JobError::new(
+                at("rate_iops"),
+                format!("rate_iops: rate limits {name} already; expected one of the two"),
+            ));
+        }
+    }
+    if o.sizes_by_order && o.pattern.trim_then_write() {
+        return Err(JobError::new(at("bs_is_seq_rand"), "bs_is_seq_rand: trims and writes need the same sizes"));
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Skewed random blocks as fio draws them: Zipf, Pareto and normal ranks, scattered over the file by a hash.
+//!
+//! The approximations are fio's own (`lib/zipf.c`, `lib/gauss.c` of fio 3.33), so that frequencies agree: Zipf by the
+//! formula of Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994; Pareto by a power of a
+//! uniform number; normal by the mean of twelve uniform ones. A rank is multiplied by an odd constant modulo `2^64`, and
+//! the product taken modulo the number of blocks: where that is no power of two, ranks share blocks, as in fio.
+
+use super::distribution::Distribution;
+use crate::generators::math::{exp, ln};
+use flashatlas_types::Rng;
+
+/// Terms of the harmonic sum; fio's own limit.
+const MAX_TERMS: u64 = 10_000_000;
+/// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
+const HASH: u64 = 0x61c8_8646_80b5_83eb;
+/// Uniform numbers that a normal one is the mean of.
+const NORMAL_TERMS: u64 = 12;
+
+/// Draws blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    blocks: u64,
+    /// Where rank 0 lies.
+    shift: u64,
+    kind: Kind,
+    rng: Rng,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Zipf { alpha: f64, eta: f64, sum: f64, half: f64 },
+    Pareto { power: f64 },
+    Normal { spread: u64 },
+}
+
+/// `base^exponent` for a base from 0 on.
+fn pow(base: f64, exponent: f64) -> f64 {
+    if base < f64::MIN_POSITIVE { 0.0 } else { exp(exponent * ln(base)) }
+}
+
+impl Law {
+    /// `None` where blocks are drawn alike, or by zones.
+    pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Law> {
+        let drawn = rng.below(blocks);
+        let at = |centre: f64| (blocks as f64 * centre) as u64;
+        let (kind, shift) = match *distribution {
+            Distribution::Random | Distribution::Zoned { .. } => return None,
+            Distribution::Zipf { theta, centre } => (zipf(blocks, theta), centre.map_or(drawn, at)),
+            Distribution::Pareto { h, centre } => {
+                (Kind::Pareto { power: ln(h) / ln(1.0 - h) }, centre.map_or(drawn, at))
+            }
+            Distribution::Normal { deviation, centre } => {
+                let spread = (blocks as f64 * deviation / 100.0).ceil() as u64;
+                let shift = blocks + at(centre.unwrap_or(0.5)) - at(0.5);
+                (Kind::Normal { spread: spread.min(blocks / 2) }, shift % blocks)
+            }
+        };
+        Some(Law { blocks, shift, kind, rng })
+    }
+
+    pub fn draw(&mut self) -> u64 {
+        let rank = self.rank();
+        (rank.wrapping_mul(HASH).wrapping_add(self.shift)) % self.blocks
+    }
+
+    fn rank(&mut self) -> u64 {
+        let n = self.blocks as f64;
+        match self.kind {
+            Kind::Zipf { alpha, eta, sum, half } => {
+                let u = self.rng.unit();
+                match u * sum {
+                    z if z < 1.0 => 0,
+                    z if z < 1.0 + half => 1,
+                    _ => (n * pow(eta * u - eta + 1.0, alpha)) as u64,
+                }
+            }
+            Kind::Pareto { power } => ((n - 1.0) * pow(self.rng.unit(), power)) as u64,
+            Kind::Normal { spread } => {
+                let sum: u64 = (0..NORMAL_TERMS).map(|_| self.rng.below(self.blocks + 1)).sum();
+                let mean = sum.div_ceil(NORMAL_TERMS);
+                if spread == 0 {
+                    return mean;
+                }
+                let mut off = self.rng.below(spread) as i64 - (spread / 2) as i64;
+                // halving ends at 0, and the mean itself may be one past the last block: the modulo takes it in
+                while off > 0 && mean.saturating_add_signed(off) >= self.blocks {
+                    off /= 2;
+                }
+                mean.saturating_add_signed(off)
+            }
+        }
+    }
+}
+
+fn zipf(blocks: u64, theta: f64) -> Kind {
+    let sum: f64 = (1..=blocks.min(MAX_TERMS)).map(|i| pow(i as f64, -theta)).sum();
+    let half = pow(0.5, theta);
+    let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - (1.0 + half) / sum);
+    Kind::Zipf { alpha: 1.0 / (1.0 - theta), eta, sum, half }
+}
+
+/// A pseudo-random permutation of `0..count`, different for each `key`.
+#[derive(Clone, Debug)]
+pub(super) struct Permutation {
+    count: u64,
+    mask: u64,
+    shift: u32,
+    keys: [u64; 3],
+    /// The next index.
+    next: u64,
+}
+
+impl Permutation {
+    pub fn new(count: u64, rng: &mut Rng) -> Permutation {
+        let bits = (64 - (count - 1).leading_zeros()).max(1);
+        let keys = [(); 3].map(|()| rng.below(u64::MAX) | 1);
+        Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys, next: 0 }
+    }
+
+    /// The next of the numbers, each once.
+    pub fn draw(&mut self) -> Option<u64> {
+        if self.next == self.count {
+            return None;
+        }
+        let mut x = self.next;
+        self.next += 1;
+        // the power of two above `count` is permuted: an orbit returns into the range, in two turns on average
+        loop {
+            for key in self.keys {
+                x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
+                x ^= x >> self.shift;
+            }
+            if x < self.count {
+                return Some(x);
+            }
+        }
+    }
+
+    pub fn reset(&mut self) {
+        self.next = 0;
+    }
+}

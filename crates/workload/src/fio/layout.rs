@@ -1,0 +1,312 @@
+//! Jobs on a drive: clones told apart, files laid side by side, sizes resolved and checked.
+
+use super::definitions::of;
+use super::error::{JobError, Position, Warning};
+use super::job::{JobFile, MAX_JOBS, Section};
+use super::options::Options;
+use super::value::Amount;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Files begin at multiples of this many bytes: a page of the file systems in use.
+const FILE_ALIGN: u64 = 4096;
+/// Files of all jobs together, counted once for each job.
+const MAX_FILES: usize = 65_536;
+/// Largest request: 1 GiB less a sector at each end, which a request off alignment is widened by.
+const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
+/// Blocks of one file that a random map can hold: 512 MiB of bits.
+const MAX_MAP_BLOCKS: u64 = 1 << 32;
+
+/// A file as one job sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobSpan {
+    /// Its name; what the iolog of fio says.
+    pub name: String,
+    /// It is the whole drive, not a file on it.
+    pub is_drive: bool,
+    /// Byte of the drive at which the file begins.
+    pub start: u64,
+    /// Byte of the file at which the job begins.
+    pub offset: u64,
+    /// Bytes of the file that the job uses.
+    pub length: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+/// One job or clone: what fio runs as one thread.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Name of its section.
+    pub name: String,
+    /// From 1, in order.
+    pub number: u32,
+    /// Which clone of its section, from 0.
+    pub clone: u32,
+    /// Number of its group, from 0: `stonewall` and `new_group` begin a new one.
+    pub group: u32,
+    /// It waits until no job runs.
+    pub stonewall: bool,
+    /// Its files.
+    pub files: Vec<JobSpan>,
+    /// Bytes of one pass.
+    pub size: u64,
+    /// Bytes in all, where that differs from `size`.
+    pub io_size: Option<u64>,
+    /// The options of its section.
+    pub options: Arc<Options>,
+}
+
+/// All jobs of a file on a drive.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// In the order of their numbers.
+    pub jobs: Vec<Job>,
+    /// What is simulated otherwise than asked for, besides what the file itself said.
+    pub warnings: Vec<Warning>,
+    /// Bytes that the files take, from the start of the drive.
+    pub bytes: u64,
+}
+
+impl JobFile {
+    /// Lay the jobs out on a drive of `capacity` bytes.
+    ///
+    /// # Errors
+    /// What does not fit: the drive, a file, or a block size and its file.
+    pub fn layout(&self, capacity: u64) -> Result<Layout, JobError> {
+        let mut jobs = Vec::new();
+        let (mut group, mut spans) = (0, 0);
+        for section in &self.sections {
+            let o = &section.options;
+            for clone in 0..o.clones {
+                if jobs.len() >= MAX_JOBS {
+                    return Err(error(section, "numjobs", format!("more than {MAX_JOBS} jobs in all")));
+                }
+                let first = clone == 0;
+                if first && (o.stonewall || o.new_group) && !jobs.is_empty() {
+                    group += 1;
+                }
+                let mut job = Job {
+                    name: section.name.clone(),
+                    number: jobs.len() as u32 + 1,
+                    clone,
+                    group,
+                    stonewall: first && o.stonewall,
+                    files: Vec::new(),
+                    size: 0,
+                    io_size: None,
+                    options: Arc::clone(o),
+                };
+                job.size_files(section, capacity)?;
+                spans += job.files.len();
+                if spans > MAX_FILES {
+                    return Err(error(section, "nrfiles", format!("more than {MAX_FILES} files in all")));
+                }
+                jobs.push(job);
+            }
+        }
+        Files::default().place(self, jobs, capacity)
+    }
+}
+
+fn error(section: &Section, option: &str, why: String) -> JobError {
+    JobError::new(section.options.places.get(option).unwrap_or(&section.at), format!("{option}: {why}"))
+}
+
+/// Whether `name` is a drive's, not a file's.
+fn names_drive(name: &str) -> bool {
+    name.starts_with("/dev/")
+}
+
+impl Job {
+    /// Names of the files: those given, or fio's `name.clone.number`.
+    fn names(&self, section: &Section) -> Vec<String> {
+        let o = &self.options;
+        let folder = |name: String| match &o.directory {
+            Some(folder) if !names_drive(&name) => format!("{folder}/{name}"),
+            _ => name,
+        };
+        if o.filenames.is_empty() {
+            (0..o.files).map(|i| folder(format!("{}.{}.{i}", section.name, self.clone))).collect()
+        } else {
+            o.filenames.iter().map(|name| folder(name.clone())).collect()
+        }
+    }
+
+    /// Find the files, and what the job uses of each.
+    fn size_files(&mut self, section: &Section, capacity: u64) -> Result<(), JobError> {
+        let names = self.names(section);
+        let o = Arc::clone(&self.options);
+        let count = names.len() as u64;
+        let sizeless = o.size.is_none() && o.file_size.is_none();
+        let smallest = o.smallest();
+        let given = match o.size {
+            Some(Amount::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let each = given.map(|bytes| bytes / count - bytes / count % smallest);
+        let mut total = 0u64;
+        for name in names {
+            let drive = names_drive(&name) || sizeless;
+            let whole = match (drive, o.file_size, given) {
+                (true, ..) => capacity,
+                (_, Some(bytes), _) => bytes,
+                (_, _, Some(bytes)) => bytes / count,
+                _ => return Err(error(section, "size", "a file needs a size in bytes, or a filesize".into())),
+            };
+            let offset = self.offset(whole);
+            if offset >= whole && (drive || o.file_size.is_some()) {
+                return Err(error(
+                    section,
+                    "offset",
+                    format!("the job would begin at byte {offset} of `{name}`, which has {whole}"),
+                ));
+            }
+            let room = whole.saturating_sub(offset);
+            let mut length = match (o.file_size, each) {
+                (None, Some(0)) | (None, None) | (Some(_), _) => room,
+                (None, Some(each)) => each,
+            };
+            if let Some(Amount::Percent(percent)) = o.size {
+                length = of(Amount::Percent(percent), whole).min(room);
+                length -= length % smallest;
+            }
+            let end = offset.checked_add(length);
+            let end = end.ok_or_else(|| error(section, "offset", "the file would end beyond 2^64 bytes".into()))?;
+            if end > capacity {
+                let option = if offset > 0 { "offset" } else { "size" };
+                return Err(error(
+                    section,
+                    option,
+                    format!("the job would end at byte {end} of `{name}`; the drive has {capacity}"),
+                ));
+            }
+            total = total.saturating_add(length);
+            let file_bytes = if drive { capacity } else { whole.max(end) };
+            self.files.push(JobSpan { name, is_drive: drive, start: 0, offset, length, file_bytes });
+        }
+        self.size = given.unwrap_or(total);
+        self.io_size = o.io_size.map(|amount| of(amount, self.size));
+        self.check_sizes(section, smallest)
+    }
+
+    /// Where the job begins in a file of `whole` bytes.
+    fn offset(&self, whole: u64) -> u64 {
+        let o = &self.options;
+        let increment = of(o.offset_increment, whole).saturating_mul(u64::from(self.clone));
+        let offset = of(o.offset, whole).saturating_add(increment);
+        let shares = [o.offset, o.offset_increment].iter().any(|a| matches!(a, Amount::Percent(_)));
+        match shares {
+            true => offset.checked_next_multiple_of(o.offset_align.unwrap_or(o.smallest())).unwrap_or(u64::MAX),
+            false => offset,
+        }
+    }
+
+    fn check_sizes(&self, section: &Section, smallest: u64) -> Result<(), JobError> {
+        let o = &self.options;
+        if self.size < smallest || self.files.iter().any(|f| f.length < smallest) {
+            let least = self.files.iter().map(|f| f.length).min().unwrap_or(0).min(self.size);
+            return Err(error(
+                section,
+                "bs",
+                format!("blocks of {smallest} bytes in a file of which {least} are used"),
+            ));
+        }
+        if o.largest() > MAX_BLOCK_BYTES {
+            let why = format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
+            return Err(error(section, "bs", why));
+        }
+        let blocks = self.files.iter().map(|f| f.length / smallest).max().unwrap_or(0);
+        if o.keeps_map() && blocks > MAX_MAP_BLOCKS {
+            let why = format!("a map of {blocks} blocks is too large (at most {MAX_MAP_BLOCKS}); use norandommap");
+            return Err(error(section, "rw", why));
+        }
+        if let super::Distribution::Zoned { absolute: true, zones } = &o.distribution {
+            let largest = zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
+            if let Some(file) = self.files.iter().find(|f| largest > f.length) {
+                let why = format!("zones of {largest} bytes in a file of which {} are used", file.length);
+                return Err(error(section, "random_distribution", why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files of all jobs.
+#[derive(Default)]
+struct Files {
+    /// Bytes of each file, and its number.
+    by_name: HashMap<String, usize>,
+    sizes: Vec<u64>,
+    /// The section that named it first.
+    first: Vec<usize>,
+    drive: Option<(String, Position)>,
+}
+
+impl Files {
+    /// Give every file its place: side by side, in order of first appearance.
+    fn place(mut self, file: &JobFile, mut jobs: Vec<Job>, capacity: u64) -> Result<Layout, JobError> {
+        let section_of: Vec<usize> =
+            file.sections.iter().enumerate().flat_map(|(i, s)| (0..s.options.clones).map(move |_| i)).collect();
+        for (job, &section) in jobs.iter().zip(&section_of) {
+            for span in &job.files {
+                self.add(span, &file.sections[section], section)?;
+            }
+        }
+        let starts = self.starts(file, capacity)?;
+        for span in jobs.iter_mut().flat_map(|job| &mut job.files) {
+            if !span.is_drive {
+                let number = self.by_name[&span.name];
+                (span.start, span.file_bytes) = (starts[number], self.sizes[number]);
+            }
+        }
+        let bytes = starts.last().map_or(0, |start| start + self.sizes[self.sizes.len() - 1]);
+        let mut warnings = Vec::new();
+        if let (Some((name, at)), Some(first)) = (&self.drive, self.first.first()) {
+            let why =
+                format!("`{name}` is the whole drive, on which the files of [{}] lie too", file.sections[*first].name);
+            warnings.push(Warning { at: at.clone(), option: "filename".into(), why });
+        }
+        Ok(Layout { jobs, warnings, bytes: if self.drive.is_some() { capacity } else { bytes } })
+    }
+
+    fn add(&mut self, span: &JobSpan, section: &Section, number: usize) -> Result<(), JobError> {
+        if span.is_drive {
+            let at = section.options.places.get("filename").unwrap_or(&section.at);
+            return match &self.drive {
+                Some((name, _)) if names_drive(name) && names_drive(&span.name) && *name != span.name => {
+                    let why = format!("`{}` is a second drive beside `{name}`; one is simulated", span.name);
+                    Err(error(section, "filename", why))
+                }
+                _ => {
+                    self.drive = Some((span.name.clone(), at.clone()));
+                    Ok(())
+                }
+            };
+        }
+        let next = self.sizes.len();
+        let index = *self.by_name.entry(span.name.clone()).or_insert(next);
+        if index == next {
+            self.sizes.push(0);
+            self.first.push(number);
+        }
+        self.sizes[index] = self.sizes[index].max(span.file_bytes);
+        Ok(())
+    }
+
+    fn starts(&self, file: &JobFile, capacity: u64) -> Result<Vec<u64>, JobError> {
+        let mut starts = Vec::with_capacity(self.sizes.len());
+        let mut end = 0u64;
+        for (size, &section) in self.sizes.iter().zip(&self.first) {
+            let start = end.next_multiple_of(FILE_ALIGN);
+            end = start + size; // both at most the capacity
+            if end > capacity {
+                let needed = self.sizes.iter().map(|s| u128::from(s.next_multiple_of(FILE_ALIGN))).sum::<u128>();
+                let why = format!("the files of all jobs take {needed} bytes; the drive has {capacity}");
+                return Err(error(&file.sections[section], "size", why));
+            }
+            starts.push(start);
+        }
+        Ok(starts)
+    }
+}

@@ -1,0 +1,29 @@
+//! Job files of fio: what a job asks for, which requests it makes.
+//!
+//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] tells clones apart, lays their files side
+//! by side on a drive, and checks every size. A [`JobStream`] then yields the requests of one job, independent of time;
+//! depth, rates, pauses and the order of jobs are the player's. What is modelled, what warns and what is an error:
+//! `docs/howto/run-a-fio-job.md`. The reference is fio 3.33.
+
+mod cursor;
+mod definitions;
+mod distribution;
+mod error;
+mod job;
+mod law;
+mod layout;
+mod lines;
+mod map;
+mod names;
+mod options;
+mod stream;
+mod value;
+
+pub use definitions::Engine;
+pub use distribution::{Distribution, Share, Zone};
+pub use error::{JobError, Position, Warning};
+pub use job::{JobFile, MAX_JOBS, Section, parse};
+pub use layout::{Job, JobSpan, Layout};
+pub use options::{FileService, Generator, Options, Pattern, Sequencer};
+pub use stream::{Direction, JobRequest, JobStream, Step, Wish};
+pub use value::Amount;

@@ -1,0 +1,278 @@
+//! What a job may say. Names, aliases, units and defaults are those of fio 3.33 (`fio --cmdhelp=all`).
+
+use super::definitions::Engine;
+use super::distribution::{Distribution, Share};
+use super::error::Position;
+use super::value::{Amount, ByDir};
+use flashatlas_types::Dur;
+use std::collections::BTreeMap;
+
+/// Which requests a job makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pattern {
+    /// As written: `randrw`.
+    pub name: &'static str,
+    /// It reads.
+    pub read: bool,
+    /// It writes.
+    pub write: bool,
+    /// It trims.
+    pub trim: bool,
+    /// At random offsets.
+    pub random: bool,
+}
+
+impl Pattern {
+    /// Reads and writes, in the shares of `rwmixread`.
+    pub fn mixed(&self) -> bool {
+        self.read && self.write
+    }
+
+    /// Trims each range, then writes it.
+    pub fn trim_then_write(&self) -> bool {
+        self.trim && self.write
+    }
+}
+
+/// Which of its files a job uses next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileService {
+    /// In turn, this many requests each.
+    RoundRobin(u32),
+    /// One to its end, then the next.
+    Sequential,
+    /// Any, for this many requests each.
+    Random(u32),
+}
+
+/// What a request that a random job does not make at random (`rw=randread:N`) does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sequencer {
+    /// Continues behind the last.
+    Sequential,
+    /// Repeats the last offset.
+    Identical,
+}
+
+/// Where random offsets come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Generator {
+    /// A random number generator and a map of the blocks that were used.
+    Random,
+    /// A permutation of the blocks.
+    Lfsr,
+}
+
+/// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2 for trims.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `name`, else the section's.
+    pub name: Option<String>,
+    /// `description`.
+    pub description: String,
+    /// `kb_base`.
+    pub kb_base: u64,
+    /// `rw`.
+    pub pattern: Pattern,
+    /// `rw=rand…:N`: one random offset every `N` requests; 1 is every.
+    pub random_every: u64,
+    /// `rw=…:N` of sequential patterns: bytes left out between requests, or gone back.
+    pub hole: i64,
+    /// `rw_sequencer`.
+    pub sequencer: Sequencer,
+    /// `rwmixread`: percent.
+    pub read_percent: u32,
+    /// `bs`, when neither range nor split is given: smallest and largest size.
+    pub sizes: ByDir<(u64, u64)>,
+    /// `bssplit`; empty when not given.
+    pub split: ByDir<Vec<Share>>,
+    /// `bs_unaligned`.
+    pub sizes_unaligned: bool,
+    /// `bs_is_seq_rand`: the first size is for sequential requests, the second for random ones.
+    pub sizes_by_order: bool,
+    /// `blockalign`.
+    pub align: ByDir<Option<u64>>,
+    /// `size`.
+    pub size: Option<Amount>,
+    /// `io_size`.
+    pub io_size: Option<Amount>,
+    /// `filesize`, of every file.
+    pub file_size: Option<u64>,
+    /// `offset`.
+    pub offset: Amount,
+    /// `offset_increment`, for every clone of the job.
+    pub offset_increment: Amount,
+    /// `offset_align`.
+    pub offset_align: Option<u64>,
+    /// `number_ios`.
+    pub number_ios: Option<u64>,
+    /// `filename`, split at its colons.
+    pub filenames: Vec<String>,
+    /// `directory`.
+    pub directory: Option<String>,
+    /// `nrfiles`.
+    pub files: u32,
+    /// `file_service_type`.
+    pub service: FileService,
+    /// `numjobs`.
+    pub clones: u32,
+    /// `iodepth`, as written.
+    pub depth: u32,
+    /// `ioengine`.
+    pub engine: Engine,
+    /// `direct`, or not `buffered`.
+    pub direct: bool,
+    /// `sync`: writes are durable when they complete.
+    pub durable: bool,
+    /// `fsync`: after this many writes; 0 is never.
+    pub fsync: u64,
+    /// `fdatasync`.
+    pub fdatasync: u64,
+    /// `end_fsync` or `fsync_on_close`.
+    pub end_fsync: bool,
+    /// `thinktime`.
+    pub think: Dur,
+    /// `thinktime_blocks`.
+    pub think_blocks: Option<u64>,
+    /// `thinktime_blocks_type=issue`: blocks are counted when issued, not when complete.
+    pub think_issued: bool,
+    /// `thinktime_iotime`: zero is none.
+    pub think_after: Dur,
+    /// `rate`: bytes per second; 0 is no limit.
+    pub rate: ByDir<u64>,
+    /// `rate_iops`.
+    pub rate_iops: ByDir<u64>,
+    /// `rate_ignore_thinktime`.
+    pub rate_ignores_think: bool,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// `random_generator`.
+    pub generator: Generator,
+    /// `norandommap`.
+    pub no_map: bool,
+    /// `percentage_random`.
+    pub percent_random: ByDir<u32>,
+    /// `randrepeat`, `allrandrepeat`: every pass draws the same numbers.
+    pub repeat: bool,
+    /// `randseed`.
+    pub seed: Option<u64>,
+    /// `runtime`; zero is no limit.
+    pub runtime: Dur,
+    /// `time_based`.
+    pub time_based: bool,
+    /// `ramp_time`.
+    pub ramp: Dur,
+    /// `startdelay`: shortest and longest.
+    pub start_delay: (Dur, Dur),
+    /// `loops`.
+    pub loops: u64,
+    /// `stonewall`.
+    pub stonewall: bool,
+    /// `new_group`.
+    pub new_group: bool,
+    /// `group_reporting`.
+    pub group_reporting: bool,
+    /// Where each option was given, by its first name.
+    pub places: BTreeMap<&'static str, Position>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            name: None,
+            description: String::new(),
+            kb_base: 1024,
+            pattern: super::definitions::PATTERNS[0],
+            random_every: 1,
+            hole: 0,
+            sequencer: Sequencer::Sequential,
+            read_percent: 50,
+            sizes: [(4096, 4096); 3],
+            split: Default::default(),
+            sizes_unaligned: false,
+            sizes_by_order: false,
+            align: [None; 3],
+            size: None,
+            io_size: None,
+            file_size: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            offset_align: None,
+            number_ios: None,
+            filenames: Vec::new(),
+            directory: None,
+            files: 1,
+            service: FileService::RoundRobin(1),
+            clones: 1,
+            depth: 1,
+            engine: Engine::Sync,
+            direct: false,
+            durable: false,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            think: Dur::ZERO,
+            think_blocks: None,
+            think_issued: false,
+            think_after: Dur::ZERO,
+            rate: [0; 3],
+            rate_iops: [0; 3],
+            rate_ignores_think: false,
+            distribution: Distribution::Random,
+            generator: Generator::Random,
+            no_map: false,
+            percent_random: [100; 3],
+            repeat: true,
+            seed: None,
+            runtime: Dur::ZERO,
+            time_based: false,
+            ramp: Dur::ZERO,
+            start_delay: (Dur::ZERO, Dur::ZERO),
+            loops: 1,
+            stonewall: false,
+            new_group: false,
+            group_reporting: false,
+            places: BTreeMap::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Commands that the job keeps in flight: 1 for a synchronous engine.
+    pub fn effective_depth(&self) -> u32 {
+        if self.engine.queues() { self.depth } else { 1 }
+    }
+
+    /// Bytes per second in direction `dir` that the job keeps to; 0 is no limit. `rate_iops` counts smallest blocks.
+    pub fn bytes_per_second(&self, dir: usize) -> u64 {
+        match self.rate[dir] {
+            0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),
+            rate => rate,
+        }
+    }
+
+    /// Alignment of random offsets.
+    pub fn alignment(&self, dir: usize) -> u64 {
+        self.align[dir].unwrap_or(self.sizes[dir].0)
+    }
+
+    /// Whether blocks that were used are remembered, so that one pass uses each once.
+    pub fn keeps_map(&self) -> bool {
+        let aligned = (0..3).any(|dir| self.alignment(dir) != self.sizes[dir].0);
+        self.pattern.random
+            && !self.no_map
+            && !aligned
+            && self.distribution == Distribution::Random
+            && self.generator == Generator::Random
+    }
+
+    /// The smallest size of a request in any direction, used or not.
+    pub fn smallest(&self) -> u64 {
+        self.sizes.iter().map(|s| s.0).min().expect("there are three")
+    }
+
+    /// The largest size of a request in any direction, used or not.
+    pub fn largest(&self) -> u64 {
+        self.sizes.iter().map(|s| s.1).max().expect("there are three")
+    }
+}

@@ -1,0 +1,404 @@
+//! The requests of one job in the order in which fio makes them, independent of time.
+//!
+//! A *pass* goes through the job's files until one of them is used up: every block once for random jobs with a map, to the
+//! end for sequential ones. Passes follow each other until `loops` times `size` (or `io_size`) bytes are issued. Rules were
+//! taken from the behaviour of fio 3.33, which `tests/fio_reference.rs` compares with.
+
+use super::cursor::{Cursor, Draw};
+use super::layout::Job;
+use super::options::FileService;
+use flashatlas_types::{Rng, Seed};
+
+/// Direction of a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Trim.
+    Trim,
+}
+
+impl Direction {
+    /// All, in the order of indices.
+    pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
+
+    /// `read`, `write` or `trim`.
+    pub const fn name(self) -> &'static str {
+        ["read", "write", "trim"][self as usize]
+    }
+}
+
+/// What a job does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A request for data.
+    Request(JobRequest),
+    /// What was written is to be made durable.
+    Sync {
+        /// `fdatasync`, not `fsync`.
+        data_only: bool,
+    },
+    /// All requests of the pass must be complete, then what was written is made durable (`end_fsync`).
+    EndSync,
+    /// All requests of the pass must be complete: the next one begins.
+    PassEnd,
+}
+
+/// A read, write or trim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobRequest {
+    /// What.
+    pub direction: Direction,
+    /// Which file of the job.
+    pub file: u32,
+    /// First byte in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What comes next, before a rate limit has had its say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// A request in this direction. A mixed job may be asked for the other one.
+    Direction(Direction),
+    /// No request for data, and no rate limit applies.
+    Other,
+}
+
+/// Draws that belong to the job, not to one file.
+struct Draws {
+    mix: Rng,
+    file: Rng,
+}
+
+/// The requests of one job.
+pub struct JobStream {
+    job: Job,
+    seed: Seed,
+    files: Vec<Cursor>,
+    draws: Draws,
+    draw: Draw,
+    /// Requests issued since the statistics began, by direction.
+    issues: [u64; 3],
+    issued_bytes: [u64; 3],
+    loops_left: u64,
+    number_limit: Option<u64>,
+    mix: usize,
+    mix_until: u64,
+    last: Option<Direction>,
+    last_was_sync: bool,
+    /// The file in turn, and for how many requests yet.
+    current: Option<usize>,
+    turns_left: u32,
+    next_file: usize,
+    /// Requests in this pass.
+    in_pass: u64,
+    state: State,
+    ready: Option<(usize, Want)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Before,
+    Pass,
+    /// The pass is over, its last fsync is to come if there is one.
+    Ending,
+    Over,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Want {
+    Data(Direction),
+    Sync { data_only: bool },
+}
+
+impl JobStream {
+    /// The requests of `job`; a run has one `seed`.
+    pub fn new(job: &Job, seed: Seed) -> JobStream {
+        let o = &job.options;
+        let seed = Seed(seed.0 ^ o.seed.unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let files = job.files.iter().enumerate().map(|(i, f)| Cursor::new(o, f, seed, job.number, i)).collect();
+        JobStream {
+            files,
+            draws: Draws::new(seed, job.number),
+            draw: Draw::new(seed, job.number),
+            issues: [0; 3],
+            issued_bytes: [0; 3],
+            loops_left: o.loops,
+            number_limit: o.number_ios,
+            mix: 0,
+            mix_until: 0,
+            last: None,
+            last_was_sync: false,
+            current: None,
+            turns_left: 0,
+            next_file: 0,
+            in_pass: 0,
+            state: State::Before,
+            ready: None,
+            job: job.clone(),
+            seed,
+        }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The statistics begin anew, as at the end of `ramp_time`: fio counts writes for `fsync=N` from here.
+    pub fn restart_counts(&mut self) {
+        self.issues = [0; 3];
+        self.mix_until = 0;
+        self.last_was_sync = false;
+    }
+
+    /// What [`JobStream::next_step`] will be; draws the direction of a mixed job.
+    pub fn wish(&mut self) -> Wish {
+        if self.state == State::Pass && self.ready.is_none() && !self.exceeded() {
+            self.choose();
+        }
+        match self.ready {
+            Some((_, Want::Data(direction))) => Wish::Direction(direction),
+            _ => Wish::Other,
+        }
+    }
+
+    /// As [`JobStream::next_step`], in `direction` where [`JobStream::wish`] said one.
+    pub fn next_towards(&mut self, direction: Direction) -> Option<Step> {
+        if let Some((file, Want::Data(_))) = self.ready {
+            if self.job.options.pattern.mixed() {
+                self.mix = direction as usize;
+            }
+            self.ready = Some((file, Want::Data(direction)));
+        }
+        self.next_step()
+    }
+
+    /// The next step; `None` when the job has made all its requests, which no job with `time_based` ever has.
+    pub fn next_step(&mut self) -> Option<Step> {
+        match self.state {
+            State::Before => self.begin_pass(),
+            State::Pass => Some(self.in_pass()),
+            State::Ending => Some(self.end_pass()),
+            State::Over => None,
+        }
+    }
+
+    fn begin_pass(&mut self) -> Option<Step> {
+        if !self.keeps_running() {
+            self.state = State::Over;
+            return None;
+        }
+        self.rewind();
+        if self.job.options.pattern.trim_then_write() {
+            self.number_limit = self.number_limit.map(|n| n.saturating_mul(2)); // a pair counts as two
+        }
+        self.state = State::Pass;
+        self.in_pass = 0;
+        Some(self.in_pass())
+    }
+
+    /// Whether there is another pass.
+    fn keeps_running(&mut self) -> bool {
+        let o = &self.job.options;
+        if o.time_based {
+            return true;
+        }
+        if self.loops_left > 0 {
+            self.loops_left -= 1;
+            return true;
+        }
+        let done: u64 = self.issued_bytes.iter().sum();
+        let limit = self.job.io_size.unwrap_or(self.job.size);
+        let rest = limit.saturating_sub(done);
+        let files_done = self.files.iter().all(|f| f.done) && self.job.io_size.is_none();
+        !self.numbers_exceeded() && rest > 0 && rest >= o.largest() && !files_done
+    }
+
+    fn numbers_exceeded(&self) -> bool {
+        let requests: u64 = self.issues.iter().sum();
+        self.number_limit.is_some_and(|n| requests >= n.saturating_mul(self.job.options.loops))
+    }
+
+    /// Whether all bytes or requests of all loops were issued.
+    fn exceeded(&self) -> bool {
+        let o = &self.job.options;
+        let [read, write, trim] = self.issued_bytes;
+        let bytes = match () {
+            () if o.pattern.mixed() => read + write,
+            () if o.pattern.write => write,
+            () if o.pattern.read => read,
+            () => trim,
+        };
+        let limit = self.job.io_size.unwrap_or(self.job.size).saturating_mul(o.loops);
+        !o.time_based && (bytes >= limit || self.numbers_exceeded())
+    }
+
+    fn in_pass(&mut self) -> Step {
+        if self.ready.is_none() && self.exceeded() {
+            return self.pass_over();
+        }
+        // each turn but the last finishes a file
+        for _ in 0..=self.files.len() {
+            if self.ready.is_none() {
+                self.choose();
+            }
+            match self.ready.take() {
+                None => break,
+                Some((_, Want::Sync { data_only })) => {
+                    self.last_was_sync = true;
+                    return Step::Sync { data_only };
+                }
+                Some((file, Want::Data(direction))) => {
+                    let o = &self.job.options;
+                    if let Some((offset, bytes)) = self.files[file].next(o, direction as usize, &mut self.draw) {
+                        return self.issue(JobRequest { direction, file: file as u32, offset, bytes });
+                    }
+                    self.finish_file(file);
+                }
+            }
+        }
+        self.pass_over()
+    }
+
+    fn issue(&mut self, request: JobRequest) -> Step {
+        let dir = request.direction as usize;
+        self.issues[dir] += 1;
+        self.issued_bytes[dir] = self.issued_bytes[dir].saturating_add(request.bytes);
+        self.last = Some(request.direction);
+        self.last_was_sync = false;
+        self.in_pass += 1;
+        Step::Request(request)
+    }
+
+    /// The file has nothing left for this pass.
+    fn finish_file(&mut self, file: usize) {
+        self.current = None;
+        self.files[file].done = true;
+    }
+
+    fn pass_over(&mut self) -> Step {
+        self.state = State::Ending;
+        if self.job.options.end_fsync && self.job.options.pattern.write && !self.last_was_sync {
+            return Step::EndSync;
+        }
+        self.end_pass()
+    }
+
+    fn end_pass(&mut self) -> Step {
+        // a pass without a request would be followed by another one, for ever
+        self.state = if self.in_pass == 0 { State::Over } else { State::Before };
+        Step::PassEnd
+    }
+
+    /// The next pass begins at the start of the files, and draws the same numbers again unless `randrepeat=0`.
+    fn rewind(&mut self) {
+        self.last_was_sync = false;
+        self.mix_until = 0;
+        (self.current, self.turns_left) = (None, 0);
+        if self.job.options.repeat {
+            self.draws = Draws::new(self.seed, self.job.number);
+            self.draw.repeat(self.seed, self.job.number);
+        }
+        for cursor in &mut self.files {
+            cursor.rewind();
+        }
+    }
+
+    /// Choose the file and the direction of the next request.
+    fn choose(&mut self) {
+        let Some(file) = self.choose_file() else { return };
+        let want = self.choose_direction(file);
+        self.ready = Some((file, want));
+    }
+
+    fn choose_file(&mut self) -> Option<usize> {
+        let count = self.files.len();
+        if self.files.iter().all(|f| f.done) {
+            return None;
+        }
+        let service = self.job.options.service;
+        if let Some(current) = self.current {
+            match service {
+                FileService::Sequential => return Some(current),
+                _ if self.turns_left > 0 => {
+                    self.turns_left -= 1;
+                    return Some(current);
+                }
+                _ => {}
+            }
+        }
+        let (file, turns) = match service {
+            FileService::Random(turns) => {
+                let open: Vec<usize> = (0..count).filter(|&i| !self.files[i].done).collect();
+                (open[self.draws.file.below(open.len() as u64) as usize], turns)
+            }
+            FileService::RoundRobin(turns) => (self.next_open()?, turns),
+            FileService::Sequential => (self.next_open()?, 1),
+        };
+        self.current = Some(file);
+        self.turns_left = turns - 1;
+        Some(file)
+    }
+
+    /// The next file in turn that is not done.
+    fn next_open(&mut self) -> Option<usize> {
+        let count = self.files.len();
+        let file = (0..count).map(|i| (self.next_file + i) % count).find(|&i| !self.files[i].done)?;
+        self.next_file = (file + 1) % count;
+        Some(file)
+    }
+
+    fn choose_direction(&mut self, file: usize) -> Want {
+        let o = &self.job.options;
+        if o.pattern.trim_then_write() {
+            // fio 3.33 forgets `fsync` here
+            let pair_done = self.files[file].pair_done();
+            return Want::Data(if pair_done { Direction::Trim } else { Direction::Write });
+        }
+        let writes = self.issues[1];
+        if !self.last_was_sync && o.pattern.write && self.last == Some(Direction::Write) && writes > 0 {
+            if o.fsync > 0 && writes % o.fsync == 0 {
+                return Want::Sync { data_only: false };
+            }
+            if o.fdatasync > 0 && writes % o.fdatasync == 0 {
+                return Want::Sync { data_only: true };
+            }
+        }
+        if o.pattern.mixed() {
+            return Want::Data(self.mixed_direction());
+        }
+        Want::Data(match () {
+            () if o.pattern.read => Direction::Read,
+            () if o.pattern.write => Direction::Write,
+            () => Direction::Trim,
+        })
+    }
+
+    /// fio's `rwmixread`: after a change of direction the new one is kept until it has caught up.
+    fn mixed_direction(&mut self) -> Direction {
+        let read_percent = self.job.options.read_percent;
+        if self.issues[self.mix] >= self.mix_until {
+            let drawn = usize::from(self.draws.mix.below(100) >= u64::from(read_percent));
+            if drawn != self.mix {
+                let other = if self.mix == 0 { 100 - read_percent } else { read_percent };
+                self.mix_until = (u128::from(self.issues[self.mix]) * u128::from(other) / 100) as u64;
+            }
+            self.mix = drawn;
+        }
+        Direction::ALL[self.mix]
+    }
+}
+
+impl Draws {
+    fn new(seed: Seed, number: u32) -> Draws {
+        Draws {
+            mix: Rng::stream(seed, &format!("fio.{number}.mix")),
+            file: Rng::stream(seed, &format!("fio.{number}.file")),
+        }
+    }
+}

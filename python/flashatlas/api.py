@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -14,7 +15,7 @@ from flashatlas import _core
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.job import Job
-from flashatlas.result import Result, tables_of
+from flashatlas.result import Result, result_of
 from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def run(
         InternalError: A broken invariant.
 
     """
-    record, tables = _core.run(json.dumps(specification(drive, **options)), progress)
-    return Result(json.loads(record), label, tables_of(tables))
+    return result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
 
 
 def specification(
@@ -227,15 +227,15 @@ def compare(
         for number, spec in enumerate(specs):
             workers.add(number, lambda report, s=spec: _carry_out(s, report))
         outcomes = workers.wait()
-    return [Result(record, label, tables) for label, (record, tables) in zip(labels, outcomes, strict=True)]
+    return [replace(result, label=label) for label, result in zip(labels, outcomes, strict=True)]
 
 
-def _carry_out(spec: dict[str, Any], report: Progress) -> tuple[dict[str, Any], dict[str, Any]]:
+def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
     """A run; one from a checkpoint made here speaks of its precondition as the user gave it."""
     spec = dict(spec)
     given = spec.pop("_of", None)
-    text, tables = _core.run(json.dumps(spec), report)
-    record = json.loads(text)
+    result = result_of(_core.run(json.dumps(spec), report))
+    record = result.record
     if given is not None:
         record["config"]["precondition"] = given
         del record["checkpoint"]
@@ -243,7 +243,7 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> tuple[dict[str, Any], 
         begun = f"the drive began as the checkpoint {path} holds it"
         shared = "the preconditioned drive was shared with other runs of the comparison"
         record["approximations"] = [shared if note == begun else note for note in record["approximations"]]
-    return record, tables_of(tables)
+    return result
 
 
 def _shared_preconditions(specs: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[int]]]:

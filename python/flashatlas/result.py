@@ -31,6 +31,9 @@ class Result:
     command: str = field(default="", compare=False)
     """What was typed to run it, where it was run from the command line."""
 
+    jobs: Any = field(default=None, compare=False)
+    """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``); ``None`` for other workloads."""
+
     @property
     def name(self) -> str:
         """The label, or the drive where there is none."""
@@ -85,6 +88,8 @@ class Result:
             buffer = io.BytesIO()
             pq.write_table(table, buffer, compression="zstd")
             write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
+        if self.jobs is not None:
+            write_whole(Path(folder) / "jobs.json", json.dumps(self.jobs, indent=2) + "\n")
         path = Path(folder) / "run.json"
         own = {"label": self.label, "command": self.command}
         named = {**{key: text for key, text in own.items() if text}, **self.record}
@@ -127,6 +132,14 @@ class Result:
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def result_of(
+    outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None], label: str = ""
+) -> Result:
+    """What the core returns, as a result."""
+    record, tables, jobs = outcome
+    return Result(json.loads(record), label, tables_of(tables), jobs=None if jobs is None else json.loads(jobs))
 
 
 def tables_of(raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]]) -> dict[str, pa.Table]:

@@ -112,11 +112,16 @@ fn guarded<T: Send>(
     }
 }
 
-/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON) and its tables (see [`tables`]).
+/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`]) and, for a job file, the
+/// statistics of its jobs (JSON).
 /// `progress(phase, requests, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
-fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<(String, Vec<tables::PyTable<'py>>)> {
+fn run<'py>(
+    py: Python<'py>,
+    spec: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
     let begin = Instant::now();
     let mut outcome = guarded(py, progress, |reporter| {
@@ -127,7 +132,8 @@ fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResul
     let requests = record["trace"]["requests"].as_f64().unwrap_or(0.0);
     record["wall_s"] = wall.into();
     record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
-    Ok((record.to_string(), tables::to_python(py, &outcome.tables)))
+    let jobs = outcome.jobs.map(|jobs| jobs.to_string());
+    Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
 
 /// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`, which is created. Releases

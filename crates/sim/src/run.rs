@@ -8,7 +8,6 @@ use crate::jobs::{self, Jobs};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
-use crate::spec::duration;
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
@@ -68,8 +67,7 @@ pub fn run(
         )));
     }
     let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
-    let interval = spec.interval.as_deref().map(|text| duration("interval", text)).transpose()?;
-    let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, interval);
+    let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, spec.interval()?);
     let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut extra = Vec::new();
     if out_of_order > 0 {
@@ -95,7 +93,7 @@ fn run_jobs(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
-    let mut player = Player::new(drive, oracle, spec);
+    let mut player = Player::new(drive, oracle, true, spec.interval()?);
     let queue_depth = config.params.u32("host.queue_depth") as usize;
     let statistics = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {

@@ -62,6 +62,16 @@ pub(crate) fn duration(key: &str, text: &str) -> Result<Dur, RunError> {
     }
 }
 
+impl RunSpec {
+    /// The length of a row in time series, where one is given.
+    ///
+    /// # Errors
+    /// What is no time, and zero.
+    pub(crate) fn interval(&self) -> Result<Option<Dur>, RunError> {
+        self.interval.as_deref().map(|text| duration("interval", text)).transpose()
+    }
+}
+
 /// One run. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,9 +102,6 @@ pub struct RunSpec {
     /// `read` or `write`, for traces that do not say.
     #[serde(default)]
     pub assume_op: Option<String>,
-    /// Path of a fio job file.
-    #[serde(default)]
-    pub job: Option<String>,
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
     #[serde(default)]
     pub workload: Option<String>,

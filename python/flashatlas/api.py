@@ -153,7 +153,7 @@ def specification(
         "trace": None if trace is None else os.fspath(trace),
         "workload": workload,
         "job": None if job is None else os.fspath(job),
-        **reading,
+        "reading": reading,
         "mode": _one_of("mode", mode or ("closed" if depth is not None else "asap"), MODES),
         "depth": depth,
         "speed": speed,

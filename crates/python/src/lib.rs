@@ -146,7 +146,7 @@ fn trace_info(
     shift: i64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let options = ReadOptions { skip_bad, shift_sectors: shift };
+    let options = ReadOptions { skip_bad, shift_sectors: shift, ..ReadOptions::default() };
     let value = guarded(py, progress, |reporter| {
         let inputs = Inputs { opener: &open_file, options };
         let mut input = inputs.trace(path, format, true)?;
@@ -157,7 +157,7 @@ fn trace_info(
         })?;
         Ok(json!({
             "path": path, "format": input.format, "digest": input.digest()?.map(|d| format!("sha256:{d}")),
-            "skipped_bad": input.source.skipped(), "timed": input.timed && !s.zero_time(),
+            "skipped_bad": input.source.account().skipped_bad, "timed": input.timed && !s.zero_time(),
             "requests": s.requests(), "reads": s.reads(), "writes": s.writes(), "trims": s.trims(), "flushes": s.flushes(),
             "read_share": s.read_share(), "mean_bytes": s.mean_bytes(),
             "read_bytes": s.read_bytes(), "written_bytes": s.written_bytes(), "footprint_bytes": s.footprint_bytes(),

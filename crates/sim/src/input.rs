@@ -2,7 +2,7 @@
 
 use crate::{RunError, RunSpec};
 use flashatlas_types::Seed;
-use flashatlas_workload::{FormatDef, ReadOptions, RecordSource, Times, TraceSummary, generate, open};
+use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary, generate, open};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
@@ -80,9 +80,10 @@ impl Inputs<'_> {
         } else {
             reader
         };
-        let (def, _, source) = open(reader, format, &self.options)
+        let opened = open(reader, format, &self.options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
-        Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
+        let (format, timed, source) = (opened.format.name, opened.times, opened.source);
+        Ok(Input { name: path.to_owned(), format, timed, source, length, digest })
     }
 
     /// The workload of a run.
@@ -102,10 +103,6 @@ impl Inputs<'_> {
             (None, None) => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
         }
     }
-}
-
-fn has_times(def: &FormatDef) -> bool {
-    !matches!(def.times, Times::Never)
 }
 
 impl Input {

@@ -77,7 +77,10 @@ pub fn run(
     check(spec, queue_depth)?;
     let drive = config.build(Seed(spec.seed))?;
     let capacity = drive.sectors();
-    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let inputs = Inputs {
+        opener,
+        options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift, ..ReadOptions::default() },
+    };
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
         return Err(RunError::Fit(format!(
@@ -132,7 +135,7 @@ pub fn run(
         trace.insert("digest".into(), format!("sha256:{digest}").into());
     }
     trace.insert("requests".into(), replay.submitted.into());
-    trace.insert("skipped_bad".into(), input.source.skipped().into());
+    trace.insert("skipped_bad".into(), input.source.account().skipped_bad.into());
     record.insert("trace".into(), Value::Object(trace));
     let mut extra: Vec<String> = replay.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
     if replay.out_of_order > 0 {

@@ -32,8 +32,8 @@ class Trace:
 
     Args:
         path: The file, plain or compressed (gz, bz2, xz, zst).
-        format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any delimited text is read
-            with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
+        format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any delimited text is
+            read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
         drop_duplicates: Drop a record that repeats the one before within this time, such as ``"5ms"``.
         time_gap_max: Cut pauses to this time, such as ``"1s"``.

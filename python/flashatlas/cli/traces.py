@@ -90,21 +90,18 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         )
     lines.append(("address spaces", _devices(found)))
     jump = account["first_jump"]
-    for name, count, more in (
-        ("out of order", found["out_of_order"], ""),
-        (
-            "jumps over a day",
-            found["jumps"],
-            f"; the first at {jump['place']}: {jump['seconds']:+,.0f} s" if jump else "",
-        ),
-        ("pauses cut", account["gaps_cut"], ""),
-        ("clock set back", account["backward_steps"], ""),
-        ("repeats dropped", account["duplicates_dropped"], ""),
-        ("not selected", account["not_selected"], ""),
-        ("bad records skipped", account["skipped_bad"], ""),
+    if jump:
+        lines.append(("jump in time", f"by {jump['seconds']:+,.0f} s at {jump['place']}, the first over a day"))
+    for name, count in (
+        ("out of order", found["out_of_order"]),
+        ("pauses cut", account["gaps_cut"]),
+        ("clock set back", account["backward_steps"]),
+        ("repeats dropped", account["duplicates_dropped"]),
+        ("not selected", account["not_selected"]),
+        ("bad records skipped", account["skipped_bad"]),
     ):
-        if count or more:
-            lines.append((name, f"{count:,}{more}"))
+        if count:
+            lines.append((name, f"{count:,}"))
     lines.append(("digest", found["digest"]))
     return lines
 
@@ -160,7 +157,7 @@ def convert(
 ) -> None:
     """Write a trace in another format. Nothing is lost silently.
 
-    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's compact format, many times faster to read.
+    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's own format: compact, and fast to read.
     """
     with Bars([path.name], enabled=not quiet) as bars:
         trace = Trace(path, **asdict(common))

@@ -145,6 +145,8 @@ struct Scheduler<'a> {
     player: &'a mut Player,
     queue_depth: usize,
     threads: Vec<Thread>,
+    /// Jobs that have not started, in order.
+    unstarted: Vec<usize>,
     /// Jobs that can act now.
     ready: BTreeSet<usize>,
     /// Jobs that wait for a time.
@@ -172,6 +174,7 @@ pub(super) fn play(
         player,
         queue_depth,
         threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        unstarted: (0..jobs.layout.jobs.len()).collect(),
         ready: BTreeSet::new(),
         sleeping: BTreeSet::new(),
         host: VecDeque::new(),
@@ -218,19 +221,24 @@ impl Scheduler<'_> {
 
     /// Start the jobs whose time has come: in order, but none behind one that waits for all others to end.
     fn start(&mut self) {
-        let mut running = self.threads.iter().any(|t| !matches!(t.state, State::Before | State::Over));
-        for number in 0..self.threads.len() {
+        let now = self.player.now;
+        let mut walled = false;
+        let mut running = self.threads.len() - self.unstarted.len() - self.over;
+        let mut unstarted = std::mem::take(&mut self.unstarted);
+        unstarted.retain(|&number| {
             let thread = &mut self.threads[number];
-            if thread.state != State::Before || thread.starts > self.player.now {
-                continue;
+            if walled || thread.starts > now {
+                return true;
             }
-            if thread.stream.job().stonewall && running {
-                break;
+            walled = thread.stream.job().stonewall && running > 0;
+            if !walled {
+                thread.start(now);
+                self.ready.insert(number);
+                running += 1;
             }
-            thread.start(self.player.now);
-            self.ready.insert(number);
-            running = true;
-        }
+            walled
+        });
+        self.unstarted = unstarted;
     }
 
     /// Let jobs act in turns until none can, or the drive decides.
@@ -459,8 +467,7 @@ impl Scheduler<'_> {
 
     /// When a job that waits for nothing but its time starts.
     fn next_start(&self) -> Option<Ps> {
-        let later = self.threads.iter().filter(|t| t.state == State::Before && t.starts > self.player.now);
-        later.map(|t| t.starts).min()
+        self.unstarted.iter().map(|&number| self.threads[number].starts).filter(|&at| at > self.player.now).min()
     }
 
     fn complete(&mut self, tag: u32, at: Ps) {

@@ -177,7 +177,7 @@ fn what_happens_in_the_ramp_does_not_count() {
 fn fsyncs_are_flushes_and_the_job_waits_for_them() {
     let (record, jobs) = play(&writes("fsync=2 end_fsync=1"));
     assert_eq!(record["host"]["flushes"], 2, "the last one is the end's");
-    assert_eq!(jobs["jobs"][0]["sync"]["count"], 2);
+    assert_eq!(jobs["jobs"][0]["sync"]["count"], 1, "as fio, which does not count that one");
     let (record, _) = play(&writes("fdatasync=1"));
     assert_eq!(record["host"]["flushes"], 3, "no fsync follows the last write: the job is over");
     let (_, jobs) = play(&writes("ioengine=libaio iodepth=4 fsync=2"));
@@ -280,4 +280,49 @@ fn what_cannot_be_played_says_so() {
         "--mode was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
     );
     assert_eq!(error("[a]\ninclude nowhere\n", json!({})), "job.fio:2:1: cannot include `nowhere`: no such file");
+}
+
+/// The Python tests turn the same file into fio's layout.
+#[test]
+fn the_layout_of_the_statistics_is_the_documented_one() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/jobs.json");
+    let expected: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    // with a write-through cache a flush has nothing to wait for: it takes no time
+    let text = "[global]\nrw=write\ndirect=1\n[job]\nsize=16k\nbs=4k\niodepth=1\nnumjobs=1\nfsync=2\nfdatasync=3\n";
+    assert_eq!(play(text).1, expected);
+}
+
+#[test]
+fn jobs_that_no_time_would_end_are_errors() {
+    // a blank drive answers reads at once: a second never passes
+    assert_eq!(
+        error("[job]\nrw=randread\ndirect=1\nsize=64k\ntime_based\nruntime=1\n", json!({})),
+        "2097152 requests of the jobs took no time at all: what was never written, or is trimmed, is read at once; \
+         precondition the drive"
+    );
+    assert_eq!(
+        error("[job]\nrw=write\ndirect=1\nsize=64k\nstartdelay=199d\nthinktime=1d\n", json!({})),
+        "the jobs run for more than 200 days: simulated time ends there"
+    );
+}
+
+#[test]
+fn a_pause_waits_for_what_is_in_flight() {
+    // the third write is issued when the first is complete; the second completion makes the pause due, which waits for the
+    // third write; the fourth is alone, as the first was
+    let (_, jobs) = play(&writes("ioengine=libaio iodepth=2 thinktime=1ms thinktime_blocks=2"));
+    let job = &jobs["jobs"][0];
+    assert_eq!(job["depth_classes"], json!([2, 2, 0, 0, 0, 0, 0]));
+    // blocks that are counted when issued: the pause comes after the second is issued, before it is complete
+    let (_, jobs) = play(&writes("ioengine=libaio iodepth=4 thinktime=1ms thinktime_blocks_type=issue"));
+    assert_eq!(jobs["jobs"][0]["depth_classes"], json!([4, 0, 0, 0, 0, 0, 0]), "each alone: a pause after each");
+}
+
+#[test]
+fn progress_may_stop_the_run() {
+    let text = "[job]\nrw=write\ndirect=1\nsize=64k\nloops=10000\n";
+    let spec = json!({ "drive": "tiny", "job": "job.fio" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let stopped = run(&spec, &Files(text.to_owned()), "test", &mut |p| p.phase != "run");
+    assert!(matches!(stopped, Err(RunError::Interrupted)));
 }

@@ -98,6 +98,8 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=64k io_size=20k",
         "rw=write size=16k io_size=40k",
         "rw=write size=16k io_size=41k",
+        "rw=write size=16k io_size=34k",
+        "rw=write size=16k bs=8k,8k,64k io_size=40k",
         "rw=write size=64k io_size=50%",
         "rw=write size=64k io_size=16k loops=2",
         "rw=write size=64k io_size=100k loops=2",
@@ -345,7 +347,9 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
     .iter()
     .enumerate()
     {
-        let options = format!("rw=randread size={}k io_size=200m random_distribution={law}", blocks * 4);
+        // a normal law differs from its neighbours by little: more draws tell
+        let total = if law.starts_with("normal") { 800 } else { 200 };
+        let options = format!("rw=randread size={}k io_size={total}m random_distribution={law}", blocks * 4);
         let text = job(&options);
         let (a, b) = (ours(&text, 7), theirs(&format!("law{number}"), &text));
         assert_eq!(a.len(), b.len(), "{law}");
@@ -359,6 +363,11 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         for (block, (&a, &b)) in a.iter().zip(&b).enumerate() {
             assert_alike(&format!("{law} block {block}"), a, b, draws);
         }
+        // all blocks together: chi square of two samples has as many degrees of freedom, and twice that variance
+        let drawn: Vec<(f64, f64)> = a.iter().copied().zip(b).filter(|(a, b)| a + b >= 10.0).collect();
+        let chi: f64 = drawn.iter().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
+        let freedom = drawn.len() as f64;
+        assert!(chi <= freedom + SIGMAS * (2.0 * freedom).sqrt(), "{law}: chi square {chi} of {freedom} blocks");
     }
 }
 

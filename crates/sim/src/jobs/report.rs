@@ -23,6 +23,7 @@ pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats]) -> Value {
     json!({
         "schema": SCHEMA,
         "file": jobs.path,
+        "options": given(&jobs.layout.global),
         "warnings": jobs.warnings().collect::<Vec<_>>(),
         "jobs": rows.iter().map(|(job, stats, count)| row(job, stats, *count)).collect::<Vec<_>>(),
     })
@@ -34,12 +35,13 @@ fn row(job: &Job, stats: &Stats, count: u32) -> Value {
     row.insert("number".into(), job.number.into());
     row.insert("jobs".into(), count.into());
     row.insert("group".into(), job.group.into());
-    row.insert("options".into(), options(job));
+    row.insert("options".into(), given(&job.options.given));
     row.insert("start_ns".into(), stats.from.0.div_euclid(1000).into());
     row.insert("runtime_ns".into(), stats.until.since(stats.from).ns().into());
     for (direction, stats) in Direction::ALL.iter().zip(&stats.directions) {
         row.insert(direction.name().into(), direction_json(stats));
     }
+    row.insert("fsyncs".into(), stats.fsyncs.into());
     row.insert("sync".into(), times(&stats.sync));
     row.insert("depth_classes".into(), json!(stats.depths));
     row.insert("latency_ns_classes".into(), json!(stats.latency_ns));
@@ -48,21 +50,9 @@ fn row(job: &Job, stats: &Stats, count: u32) -> Value {
     Value::Object(row)
 }
 
-/// What the job file says of the job, in fio's words.
-fn options(job: &Job) -> Value {
-    let o = &job.options;
-    let size = |&(low, high): &(u64, u64)| if low == high { low.to_string() } else { format!("{low}-{high}") };
-    let all_alike = o.sizes.iter().all(|s| *s == o.sizes[0]);
-    let sizes = &o.sizes[..if all_alike { 1 } else { 3 }];
-    let bs = sizes.iter().map(size).collect::<Vec<_>>().join(",");
-    json!({
-        "rw": o.pattern.name,
-        "bs": bs,
-        "size": job.size.to_string(),
-        "iodepth": o.effective_depth().to_string(),
-        "numjobs": o.clones.to_string(),
-        "description": o.description,
-    })
+/// Options as they were written.
+fn given(options: &[(String, String)]) -> Value {
+    options.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect::<Map<_, _>>().into()
 }
 
 fn direction_json(d: &DirectionStats) -> Value {

@@ -16,7 +16,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
 pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
-/// The latest start and end of a pause: 200 of the 213 days that fit simulated time.
+/// Requests at one instant, without which time would never pass: a drive that answers at once never ends a job by time.
+const MAX_AT_ONCE: u64 = 1 << 21;
+/// The latest event: 200 of the 213 days that fit simulated time.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
 
 /// A request between its job and its completion.
@@ -33,7 +35,10 @@ struct Waiting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Data(Direction),
-    Sync,
+    Fsync,
+    Fdatasync,
+    /// The fsync at the end of a pass, which fio does not count.
+    EndSync,
 }
 
 /// What a running job waits for.
@@ -121,7 +126,7 @@ impl Thread {
     /// When its time is up.
     fn deadline(&self) -> Ps {
         let runtime = self.stream.job().options.runtime;
-        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { self.epoch.after(runtime) }
+        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { Ps(self.epoch.0.saturating_add(runtime.0)) }
     }
 
     /// Leave the ramp when it is over.
@@ -140,6 +145,8 @@ struct Scheduler<'a> {
     player: &'a mut Player,
     queue_depth: usize,
     threads: Vec<Thread>,
+    /// Jobs that have not started, in order.
+    unstarted: Vec<usize>,
     /// Jobs that can act now.
     ready: BTreeSet<usize>,
     /// Jobs that wait for a time.
@@ -167,6 +174,7 @@ pub(super) fn play(
         player,
         queue_depth,
         threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        unstarted: (0..jobs.layout.jobs.len()).collect(),
         ready: BTreeSet::new(),
         sleeping: BTreeSet::new(),
         host: VecDeque::new(),
@@ -181,6 +189,7 @@ pub(super) fn play(
 impl Scheduler<'_> {
     fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
         let mut reported = 0;
+        let mut instant = (Ps::ZERO, 0);
         loop {
             self.start();
             self.act()?;
@@ -193,6 +202,14 @@ impl Scheduler<'_> {
                     return Err(RunError::Interrupted);
                 }
             }
+            if instant.0 != self.player.now {
+                instant = (self.player.now, self.player.submitted);
+            } else if self.player.submitted - instant.1 > MAX_AT_ONCE {
+                return Err(RunError::Fit(format!(
+                    "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never written, or is trimmed, is \
+                     read at once; precondition the drive"
+                )));
+            }
             self.pass_time()?;
         }
     }
@@ -204,19 +221,24 @@ impl Scheduler<'_> {
 
     /// Start the jobs whose time has come: in order, but none behind one that waits for all others to end.
     fn start(&mut self) {
-        let mut running = self.threads.iter().any(|t| !matches!(t.state, State::Before | State::Over));
-        for number in 0..self.threads.len() {
+        let now = self.player.now;
+        let mut walled = false;
+        let mut running = self.threads.len() - self.unstarted.len() - self.over;
+        let mut unstarted = std::mem::take(&mut self.unstarted);
+        unstarted.retain(|&number| {
             let thread = &mut self.threads[number];
-            if thread.state != State::Before || thread.starts > self.player.now {
-                continue;
+            if walled || thread.starts > now {
+                return true;
             }
-            if thread.stream.job().stonewall && running {
-                break;
+            walled = thread.stream.job().stonewall && running > 0;
+            if !walled {
+                thread.start(now);
+                self.ready.insert(number);
+                running += 1;
             }
-            thread.start(self.player.now);
-            self.ready.insert(number);
-            running = true;
-        }
+            walled
+        });
+        self.unstarted = unstarted;
     }
 
     /// Let jobs act in turns until none can, or the drive decides.
@@ -271,7 +293,7 @@ impl Scheduler<'_> {
             State::DrainThenSync => {
                 thread.state = if thread.expired { State::Ending } else { State::Ready };
                 thread.last_written = false;
-                self.sync(number, true)?;
+                self.sync(number, Kind::EndSync, true)?;
                 Ok(false)
             }
             State::Ending => {
@@ -285,7 +307,7 @@ impl Scheduler<'_> {
 
     /// Let a job sleep until `until`, or until its time is up; whether that is now.
     fn sleep(&mut self, number: usize, until: Ps) -> bool {
-        let until = until.min(self.threads[number].deadline()).min(LATEST);
+        let until = until.min(self.threads[number].deadline());
         self.threads[number].state = State::Until(until);
         if until <= self.player.now {
             return true;
@@ -331,10 +353,10 @@ impl Scheduler<'_> {
     fn take(&mut self, number: usize, step: Option<Step>) -> Result<bool, RunError> {
         match step {
             Some(Step::Request(request)) => self.data(number, request),
-            Some(Step::Sync { .. }) => {
+            Some(Step::Sync { data_only }) => {
                 let waits = self.threads[number].stream.job().options.engine.waits_for_sync();
                 self.threads[number].last_written = false;
-                self.sync(number, waits)?;
+                self.sync(number, if data_only { Kind::Fdatasync } else { Kind::Fsync }, waits)?;
                 Ok(!waits)
             }
             Some(Step::EndSync) => {
@@ -386,14 +408,14 @@ impl Scheduler<'_> {
         Ok(!waits)
     }
 
-    fn sync(&mut self, number: usize, waits: bool) -> Result<(), RunError> {
+    fn sync(&mut self, number: usize, kind: Kind, waits: bool) -> Result<(), RunError> {
         let thread = &mut self.threads[number];
         thread.in_flight += 1;
         if waits && thread.state == State::Ready {
             thread.state = State::Call;
         }
         let request = Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
-        self.host.push_back(Waiting { job: number, kind: Kind::Sync, request, bytes: 0, call: waits });
+        self.host.push_back(Waiting { job: number, kind, request, bytes: 0, call: waits });
         self.submit_waiting()
     }
 
@@ -421,6 +443,9 @@ impl Scheduler<'_> {
         let start = self.next_start();
         let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
         let Some(next) = [wake, start, event].into_iter().flatten().min() else { return Err(self.player.stalled()) };
+        if next > LATEST {
+            return Err(RunError::Fit("the jobs run for more than 200 days: simulated time ends there".into()));
+        }
         if self.player.in_flight == 0 && next > self.player.now {
             self.player.idle(next)?;
         }
@@ -442,8 +467,7 @@ impl Scheduler<'_> {
 
     /// When a job that waits for nothing but its time starts.
     fn next_start(&self) -> Option<Ps> {
-        let later = self.threads.iter().filter(|t| t.state == State::Before && t.starts > self.player.now);
-        later.map(|t| t.starts).min()
+        self.unstarted.iter().map(|&number| self.threads[number].starts).filter(|&at| at > self.player.now).min()
     }
 
     fn complete(&mut self, tag: u32, at: Ps) {
@@ -456,7 +480,11 @@ impl Scheduler<'_> {
                 thread.pacer.complete();
                 thread.stats.complete(direction, waiting.bytes, waiting.request.at, at);
             }
-            Kind::Sync => thread.stats.complete_sync(waiting.request.at, at),
+            kind => {
+                if kind != Kind::EndSync {
+                    thread.stats.complete_sync(kind == Kind::Fsync, waiting.request.at, at);
+                }
+            }
         }
         if waiting.call && thread.state == State::Call {
             thread.state = State::Ready;

@@ -113,7 +113,9 @@ pub(super) struct DirectionStats {
 #[derive(Clone)]
 pub(super) struct Stats {
     pub directions: [DirectionStats; 3],
+    /// Latencies of fsyncs and fdatasyncs, and how many of them are fsyncs: fio counts those alone as requests.
     pub sync: Times,
+    pub fsyncs: u64,
     /// Requests issued at each class of depth.
     pub depths: [u64; 7],
     /// Latencies of all requests by fio's classes of nanoseconds, microseconds and milliseconds.
@@ -140,6 +142,7 @@ impl Stats {
         Stats {
             directions: [(); 3].map(|()| direction.clone()),
             sync: Times::new(),
+            fsyncs: 0,
             depths: [0; 7],
             latency_ns: [0; 10],
             latency_us: [0; 10],
@@ -168,8 +171,9 @@ impl Stats {
         self.classify(ns);
     }
 
-    /// An fsync is complete.
-    pub fn complete_sync(&mut self, since: Ps, now: Ps) {
+    /// An fsync, or an fdatasync, is complete.
+    pub fn complete_sync(&mut self, fsync: bool, since: Ps, now: Ps) {
+        self.fsyncs += u64::from(fsync);
         self.sync.add(now.since(since).ns());
     }
 
@@ -218,6 +222,7 @@ impl Stats {
             mine.iops.merge(&theirs.iops);
         }
         self.sync.merge(&other.sync);
+        self.fsyncs += other.fsyncs;
         let add = |mine: &mut [u64], theirs: &[u64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         add(&mut self.depths, &other.depths);
         add(&mut self.latency_ns, &other.latency_ns);

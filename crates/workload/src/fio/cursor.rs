@@ -282,6 +282,10 @@ impl Cursor {
     }
 }
 
+fn percent_of(whole: u64, percent: u64) -> u64 {
+    (u128::from(whole) * u128::from(percent) / 100) as u64
+}
+
 /// First block and number of blocks of a zone, drawn by its share of the requests.
 fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw) -> (u64, u64) {
     let drawn = draw.zone.below(100);
@@ -291,7 +295,7 @@ fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw
         if drawn < access {
             return match absolute {
                 true => (before / align, (before + zone.size) / align - before / align),
-                false => (before * blocks / 100, blocks * zone.size / 100),
+                false => (percent_of(blocks, before), percent_of(blocks, zone.size)),
             };
         }
         before += zone.size;

@@ -17,6 +17,8 @@ pub const MAX_JOBS: usize = 4096;
 pub struct JobFile {
     /// The jobs, in order; clones are not told apart yet.
     pub sections: Vec<Section>,
+    /// What the global sections say: first names and values, of options that have one.
+    pub global: Vec<(String, String)>,
     /// What will not be simulated.
     pub warnings: Vec<Warning>,
 }
@@ -54,7 +56,7 @@ pub fn parse(text: &str, file_name: &str, env: Env<'_>, include: Include<'_>) ->
     }
     let mut warnings: Vec<Warning> = reader.warnings.into_values().collect();
     warnings.sort_by(|a, b| (a.at.line, a.at.column, &a.option).cmp(&(b.at.line, b.at.column, &b.option)));
-    Ok(JobFile { sections: reader.sections, warnings })
+    Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
 /// An option that waits for its section to end, so that `kb_base` comes first.
@@ -98,6 +100,9 @@ impl Reader {
         let Some((at, name)) = self.current.take() else { return Ok(()) };
         let is_global = name == "global";
         let mut options = self.global.clone();
+        if !is_global {
+            options.given.clear();
+        }
         let mut given = std::mem::take(&mut self.given);
         given.sort_by_key(|g| g.key != "kb_base"); // stable: the rest stays in order
         for one in &given {
@@ -119,7 +124,11 @@ impl Reader {
 
     fn apply(&mut self, options: &mut Options, given: &Given) -> Result<(), JobError> {
         let key = given.key.as_str();
-        if let Some(def) = MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key)) {
+        let def = MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key));
+        if let Some(value) = &given.value {
+            options.given.push((def.map_or(key, |d| d.name).to_owned(), value.clone()));
+        }
+        if let Some(def) = def {
             let arg = Arg { text: given.value.as_deref(), kb_base: options.kb_base };
             (def.set)(options, &arg).map_err(|why| JobError::new(&given.value_at, format!("{key}: {why}")))?;
             options.places.insert(def.name, given.value_at.clone());

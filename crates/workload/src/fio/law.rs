@@ -11,6 +11,9 @@ use flashatlas_types::Rng;
 
 /// Terms of the harmonic sum; fio's own limit.
 const MAX_TERMS: u64 = 10_000_000;
+/// Terms that are added one by one; the rest of the sum comes from the Euler-Maclaurin formula, with an error below
+/// `1e-12`.
+const SINGLE_TERMS: u64 = 1000;
 /// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
 /// Uniform numbers that a normal one is the mean of.
@@ -76,8 +79,8 @@ impl Law {
             }
             Kind::Pareto { power } => ((n - 1.0) * pow(self.rng.unit(), power)) as u64,
             Kind::Normal { spread } => {
-                let sum: u64 = (0..NORMAL_TERMS).map(|_| self.rng.below(self.blocks + 1)).sum();
-                let mean = sum.div_ceil(NORMAL_TERMS);
+                let sum: u128 = (0..NORMAL_TERMS).map(|_| u128::from(self.rng.below(self.blocks + 1))).sum();
+                let mean = sum.div_ceil(u128::from(NORMAL_TERMS)) as u64;
                 if spread == 0 {
                     return mean;
                 }
@@ -93,10 +96,24 @@ impl Law {
 }
 
 fn zipf(blocks: u64, theta: f64) -> Kind {
-    let sum: f64 = (1..=blocks.min(MAX_TERMS)).map(|i| pow(i as f64, -theta)).sum();
+    let sum = harmonic(blocks.min(MAX_TERMS), theta);
     let half = pow(0.5, theta);
     let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - (1.0 + half) / sum);
     Kind::Zipf { alpha: 1.0 / (1.0 - theta), eta, sum, half }
+}
+
+/// The sum of `i^-theta` for `i` from 1 to `n`.
+fn harmonic(n: u64, theta: f64) -> f64 {
+    let single: f64 = (1..=n.min(SINGLE_TERMS)).map(|i| pow(i as f64, -theta)).sum();
+    if n <= SINGLE_TERMS {
+        return single;
+    }
+    // from m, which is in `single` already, to n
+    let (m, n) = (SINGLE_TERMS as f64, n as f64);
+    let (at_m, at_n) = (pow(m, -theta), pow(n, -theta));
+    let integral = (n * at_n - m * at_m) / (1.0 - theta);
+    let slopes = theta * (at_m / m - at_n / n) / 12.0;
+    single + integral + (at_n - at_m) / 2.0 + slopes
 }
 
 /// A pseudo-random permutation of `0..count`, different for each `key`.
@@ -138,5 +155,34 @@ impl Permutation {
 
     pub fn reset(&mut self) {
         self.next = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::Seed;
+
+    #[test]
+    fn the_harmonic_sum_is_that_of_single_terms() {
+        for theta in [0.2, 0.99, 1.2, 2.5] {
+            for n in [1, 999, 1000, 1001, 100_000] {
+                let exact: f64 = (1..=n).rev().map(|i| (i as f64).powf(-theta)).sum();
+                let got = harmonic(n, theta);
+                assert!((got / exact - 1.0).abs() < 1e-11, "{n} {theta}: {got} {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_permutation_draws_every_number_once() {
+        let mut rng = Rng::stream(Seed(1), "test");
+        for count in [1, 2, 7, 64, 1000] {
+            let mut permutation = Permutation::new(count, &mut rng);
+            let mut drawn: Vec<u64> = std::iter::from_fn(|| permutation.draw()).collect();
+            assert!(count < 1000 || drawn.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count() < 20);
+            drawn.sort_unstable();
+            assert!(drawn.into_iter().eq(0..count), "{count}");
+        }
     }
 }

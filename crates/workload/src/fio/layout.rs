@@ -14,7 +14,9 @@ const FILE_ALIGN: u64 = 4096;
 const MAX_FILES: usize = 65_536;
 /// Largest request: 1 GiB less a sector at each end, which a request off alignment is widened by.
 const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
-/// Blocks of one file that a random map can hold: 512 MiB of bits.
+/// Bytes of a drive that are used at most, so that sums of two addresses have room.
+const MAX_CAPACITY: u64 = 1 << 62;
+/// Blocks that the random maps of all jobs can hold: 512 MiB of bits.
 const MAX_MAP_BLOCKS: u64 = 1 << 32;
 
 /// A file as one job sees it.
@@ -64,6 +66,8 @@ pub struct Layout {
     pub jobs: Vec<Job>,
     /// What is simulated otherwise than asked for, besides what the file itself said.
     pub warnings: Vec<Warning>,
+    /// What the global sections say: see [`JobFile::global`].
+    pub global: Vec<(String, String)>,
     /// Bytes that the files take, from the start of the drive.
     pub bytes: u64,
 }
@@ -75,7 +79,8 @@ impl JobFile {
     /// What does not fit: the drive, a file, or a block size and its file.
     pub fn layout(&self, capacity: u64) -> Result<Layout, JobError> {
         let mut jobs = Vec::new();
-        let (mut group, mut spans) = (0, 0);
+        let capacity = capacity.min(MAX_CAPACITY);
+        let (mut group, mut spans, mut mapped) = (0, 0, 0u64);
         for section in &self.sections {
             let o = &section.options;
             for clone in 0..o.clones {
@@ -101,6 +106,11 @@ impl JobFile {
                 spans += job.files.len();
                 if spans > MAX_FILES {
                     return Err(error(section, "nrfiles", format!("more than {MAX_FILES} files in all")));
+                }
+                mapped = mapped.saturating_add(job.mapped_blocks());
+                if mapped > MAX_MAP_BLOCKS {
+                    let why = format!("maps of more than {MAX_MAP_BLOCKS} blocks; use norandommap, or larger blocks");
+                    return Err(error(section, "rw", why));
                 }
                 jobs.push(job);
             }
@@ -202,6 +212,12 @@ impl Job {
         }
     }
 
+    /// Blocks that its random maps hold.
+    fn mapped_blocks(&self) -> u64 {
+        let o = &self.options;
+        if o.keeps_map() { self.files.iter().map(|f| f.length / o.smallest()).sum() } else { 0 }
+    }
+
     fn check_sizes(&self, section: &Section, smallest: u64) -> Result<(), JobError> {
         let o = &self.options;
         if self.size < smallest || self.files.iter().any(|f| f.length < smallest) {
@@ -215,11 +231,6 @@ impl Job {
         if o.largest() > MAX_BLOCK_BYTES {
             let why = format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
             return Err(error(section, "bs", why));
-        }
-        let blocks = self.files.iter().map(|f| f.length / smallest).max().unwrap_or(0);
-        if o.keeps_map() && blocks > MAX_MAP_BLOCKS {
-            let why = format!("a map of {blocks} blocks is too large (at most {MAX_MAP_BLOCKS}); use norandommap");
-            return Err(error(section, "rw", why));
         }
         if let super::Distribution::Zoned { absolute: true, zones } = &o.distribution {
             let largest = zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
@@ -267,7 +278,12 @@ impl Files {
                 format!("`{name}` is the whole drive, on which the files of [{}] lie too", file.sections[*first].name);
             warnings.push(Warning { at: at.clone(), option: "filename".into(), why });
         }
-        Ok(Layout { jobs, warnings, bytes: if self.drive.is_some() { capacity } else { bytes } })
+        Ok(Layout {
+            jobs,
+            warnings,
+            global: file.global.clone(),
+            bytes: if self.drive.is_some() { capacity } else { bytes },
+        })
     }
 
     fn add(&mut self, span: &JobSpan, section: &Section, number: usize) -> Result<(), JobError> {

@@ -94,7 +94,7 @@ mod tests {
             let mut used = vec![false; blocks as usize];
             let mut at = 0u64;
             for turn in 0..blocks {
-                at = (at * 6_364_136_223_846_793_005 % (1 << 48) + 1_442_695_041 + turn) % blocks;
+                at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041 + turn) % blocks;
                 let expected = (at + 1..blocks).chain(0..=at).find(|&b| !used[b as usize]);
                 assert_eq!(map.next_free(at), expected, "{blocks} {at}");
                 let block = expected.unwrap();

@@ -172,6 +172,8 @@ pub struct Options {
     pub new_group: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
+    /// What the section itself says, global sections left out: first names and values, of options that have one.
+    pub given: Vec<(String, String)>,
     /// Where each option was given, by its first name.
     pub places: BTreeMap<&'static str, Position>,
 }
@@ -232,6 +234,7 @@ impl Default for Options {
             stonewall: false,
             new_group: false,
             group_reporting: false,
+            given: Vec::new(),
             places: BTreeMap::new(),
         }
     }

@@ -94,6 +94,7 @@ pub struct JobStream {
     current: Option<usize>,
     turns_left: u32,
     next_file: usize,
+    files_done: usize,
     /// Requests in this pass.
     in_pass: u64,
     state: State,
@@ -136,6 +137,7 @@ impl JobStream {
             current: None,
             turns_left: 0,
             next_file: 0,
+            files_done: 0,
             in_pass: 0,
             state: State::Before,
             ready: None,
@@ -215,7 +217,7 @@ impl JobStream {
         let done: u64 = self.issued_bytes.iter().sum();
         let limit = self.job.io_size.unwrap_or(self.job.size);
         let rest = limit.saturating_sub(done);
-        let files_done = self.files.iter().all(|f| f.done) && self.job.io_size.is_none();
+        let files_done = self.files_done == self.files.len() && self.job.io_size.is_none();
         !self.numbers_exceeded() && rest > 0 && rest >= o.largest() && !files_done
     }
 
@@ -279,6 +281,7 @@ impl JobStream {
     fn finish_file(&mut self, file: usize) {
         self.current = None;
         self.files[file].done = true;
+        self.files_done += 1;
     }
 
     fn pass_over(&mut self) -> Step {
@@ -304,6 +307,7 @@ impl JobStream {
             self.draws = Draws::new(self.seed, self.job.number);
             self.draw.repeat(self.seed, self.job.number);
         }
+        self.files_done = 0;
         for cursor in &mut self.files {
             cursor.rewind();
         }
@@ -318,7 +322,7 @@ impl JobStream {
 
     fn choose_file(&mut self) -> Option<usize> {
         let count = self.files.len();
-        if self.files.iter().all(|f| f.done) {
+        if self.files_done == count {
             return None;
         }
         let service = self.job.options.service;
@@ -334,8 +338,9 @@ impl JobStream {
         }
         let (file, turns) = match service {
             FileService::Random(turns) => {
-                let open: Vec<usize> = (0..count).filter(|&i| !self.files[i].done).collect();
-                (open[self.draws.file.below(open.len() as u64) as usize], turns)
+                let drawn = self.draws.file.below(count as u64) as usize;
+                // where the file is done, the next one that is not
+                ((0..count).map(|i| (drawn + i) % count).find(|&i| !self.files[i].done)?, turns)
             }
             FileService::RoundRobin(turns) => (self.next_open()?, turns),
             FileService::Sequential => (self.next_open()?, 1),

@@ -1,0 +1,33 @@
+//! Job files. Every include holds a job file of its own, every variable is 4096; the length chooses the drive.
+#![no_main]
+
+use flashatlas_types::Seed;
+use flashatlas_workload::fio::{JobStream, Step, parse};
+
+/// Steps of each job that are looked at.
+const STEPS: u32 = 300;
+/// Jobs that are looked at: a line can ask for thousands.
+const JOBS: usize = 8;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let include = |_: &str| Ok("[included]\nsize=64k\n".to_owned());
+    let Ok(file) = parse(text, "job.fio", &|_| Some("4096".to_owned()), &include) else { return };
+    let capacity = [1 << 16, 1 << 24, 1 << 36, u64::MAX][text.len() % 4];
+    let Ok(layout) = file.layout(capacity) else { return };
+    if layout.jobs.iter().flat_map(|job| &job.files).any(|f| f.length > 1 << 30) {
+        return; // maps of that size are slow to set up, and no different
+    }
+    for job in layout.jobs.iter().take(JOBS) {
+        let mut stream = JobStream::new(job, Seed(1));
+        for _ in 0..STEPS {
+            stream.wish();
+            let Some(step) = stream.next_step() else { break };
+            if let Step::Request(request) = step {
+                let file = &job.files[request.file as usize];
+                let end = request.offset.checked_add(request.bytes).expect("the end has an address");
+                assert!(request.bytes > 0 && end <= file.file_bytes && file.start + end <= capacity, "{request:?}");
+            }
+        }
+    }
+});

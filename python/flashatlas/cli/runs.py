@@ -16,6 +16,7 @@ from flashatlas import InputError, api, tables
 from flashatlas.cli.console import finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Playing, Quiet, Set, Workload, shared, write_json
 from flashatlas.files import write_whole
+from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
 from flashatlas.result import Result
@@ -61,6 +62,7 @@ def run(
         result.save(out_)
         write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result])
     write_json(json_, result.to_json())
+    write_json(fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else "")
     if "-" not in (json_, fio_json):
         out.print(tables.comparison([result]))
         notes([result])

@@ -1,0 +1,46 @@
+"""fio job files from the command line."""
+
+from __future__ import annotations
+
+import json
+
+from conftest import ROOT
+
+JOB = "[one]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=64k\nio_size=128k\niodepth=4\nbuffer_pattern=0xff\n"
+
+
+def test_a_job_file_is_a_workload(cli, tmp_path):
+    (tmp_path / "job.fio").write_text(JOB)
+    done = cli("run", "--job", "job.fio", "--json", "run.json", "--fio-json", "fio.json", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert (record["host"]["writes"], record["host"]["write_bytes"], record["trace"]["format"]) == (32, 131072, "fio")
+    assert any("buffer_pattern" in note for note in record["approximations"]), "what is not modelled is named"
+    fio = json.loads((tmp_path / "fio.json").read_text())
+    assert fio["jobs"][0]["write"]["total_ios"] == 32 and fio["jobs"][0]["jobname"] == "one"
+    assert json.loads((tmp_path / "out/jobs.json").read_text())["jobs"][0]["write"]["ios"] == 32
+    assert "job.fio" in (tmp_path / "out/report.html").read_text()
+
+
+def test_mistakes_in_a_job_file_are_placed(cli, tmp_path):
+    (tmp_path / "bad.fio").write_text(JOB + "iodpeth=8\n")
+    done = cli("run", "--job", "bad.fio", "--out", "out")
+    assert done.returncode == 2 and "bad.fio:10:1: " in done.stderr and "iodepth" in done.stderr
+    assert not (tmp_path / "out").exists()
+    assert "needs --job" in cli("run", "-w", "uniform", "--fio-json", "-").stderr
+
+
+def test_environment_variables_are_those_of_the_process(cli, tmp_path, monkeypatch):
+    (tmp_path / "env.fio").write_text(JOB.replace("io_size=128k", "io_size=${AMOUNT}"))
+    monkeypatch.setenv("AMOUNT", "16k")
+    assert json.loads(cli("run", "--job", "env.fio", "--json", "-").stdout)["host"]["writes"] == 4
+    monkeypatch.delenv("AMOUNT")
+    assert cli("run", "--job", "env.fio").returncode == 2
+
+
+def test_the_example_runs_and_compares(cli):
+    example = str(ROOT / "examples/mixed.fio")
+    vary = ("--vary", "ftl.victim=greedy,fifo", "--precondition", "steady")
+    done = cli("compare", "--drive", "tlc-small", "--job", example, *vary, "--json", "-")
+    runs = json.loads(done.stdout)["runs"]
+    assert len(runs) == 2 and all(run["oracle"]["violations"] == 0 and run["host"]["flushes"] > 0 for run in runs)

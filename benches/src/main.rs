@@ -159,12 +159,13 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 6] = [
+    let parts: [(&str, fn()); 7] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
         ("linear", linear),
         ("traces", traces::print),
+        ("reading", reading::print),
         ("checkpoint", checkpoint::print),
     ];
     for (name, part) in parts {
@@ -230,5 +231,94 @@ mod traces {
             reading / replaying
         );
         drop(std::fs::remove_file(path));
+    }
+}
+
+mod reading {
+    //! Decoding traces on one core, without replaying them: requests a second by format.
+
+    use flashatlas_types::{HostOp, Lba, Ps, Request, Rng, Seed};
+    use flashatlas_workload::{Opened, ReadOptions, Record, TraceSummary, WriteOptions, create, open};
+    use std::io::{Cursor, Write};
+    use std::sync::{Arc, Mutex};
+
+    const REQUESTS: u64 = 2_000_000;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("one thread").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Reads and writes of 4 to 32 KiB at random addresses, some of them sequential, microseconds apart.
+    fn records() -> Vec<Record> {
+        let mut rng = Rng::stream(Seed(1), "reading");
+        let (mut at, mut end) = (0, 0);
+        let each = (0..REQUESTS).map(|_| {
+            let lba = if rng.below(3) == 0 { end } else { rng.below(1 << 24) * 8 };
+            let sectors = 8 << rng.below(4);
+            (at, end) = (at + rng.below(200) * 1_000_000, lba + u64::from(sectors));
+            let op = if rng.below(10) < 4 { HostOp::Read } else { HostOp::Write };
+            Record { request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false }, device: 0 }
+        });
+        each.collect()
+    }
+
+    fn written(format: &str, records: &[Record]) -> Vec<u8> {
+        let shared = Shared::default();
+        let mut sink = create(format, Box::new(shared.clone()), "none", &WriteOptions::default())
+            .unwrap_or_else(|e| panic!("{e}"));
+        records.iter().for_each(|record| sink.put(record).unwrap_or_else(|e| panic!("{e}")));
+        sink.finish().unwrap_or_else(|e| panic!("{e}"));
+        std::mem::take(&mut *shared.0.lock().expect("one thread"))
+    }
+
+    fn rate(bytes: Vec<u8>, format: &str, each: &mut dyn FnMut(&Record)) -> f64 {
+        let begin = super::now();
+        let reader = Box::new(Cursor::new(bytes));
+        let Opened { mut source, .. } =
+            open(reader, Some(format), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        let mut count = 0u64;
+        while let Some(record) = source.next().unwrap_or_else(|e| panic!("{e}")) {
+            each(&record);
+            count += 1;
+        }
+        count as f64 / begin.elapsed().as_secs_f64() / 1e6
+    }
+
+    pub fn print() {
+        let records = records();
+        let columns = "columns:time=0:ps,op=1,offset=2:sectors,size=3:sectors,header=1";
+        let formats = [
+            ("atlas", "atlas", "atlas", 5.0),
+            ("atlas without zstd", "atlas:zstd=0", "atlas", 5.0),
+            ("csv", "csv", "csv", 1.0),
+            ("columns", "csv", columns, 1.0),
+            ("spc", "spc", "spc", 1.0),
+            ("msr", "msr", "msr", 1.0),
+            ("mqsim", "mqsim", "mqsim", 1.0),
+            ("iolog", "iolog", "iolog", 1.0),
+        ];
+        for (name, write, read, goal) in formats {
+            let begin = super::now();
+            let bytes = written(write, &records);
+            let writing = records.len() as f64 / begin.elapsed().as_secs_f64() / 1e6;
+            let size = bytes.len() as f64 / records.len() as f64;
+            let reading = rate(bytes, read, &mut |_| {});
+            println!(
+                "{name:<20} reading {reading:>6.2} M requests/s (goal {goal}), writing {writing:>5.2} M/s, \
+                 {size:>4.1} bytes a request"
+            );
+        }
+        let mut summary = TraceSummary::new();
+        let reading = rate(written("atlas", &records), "atlas", &mut |record| summary.add(record));
+        println!("atlas, summed up     reading {reading:>6.2} M requests/s");
     }
 }

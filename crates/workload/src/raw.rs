@@ -62,13 +62,10 @@ impl Extent {
 
     /// The sectors that cover `len` bytes at byte `offset`.
     pub fn of_bytes(op: HostOp, offset: u64, len: u64) -> Result<Extent, ExtentError> {
-        if len == 0 {
-            return Err(ExtentError::Empty);
-        }
-        let end = offset.checked_add(len).ok_or(ExtentError::TooFar)?;
+        let last = offset.checked_add(len.checked_sub(1).ok_or(ExtentError::Empty)?).ok_or(ExtentError::TooFar)?;
         let sector = u64::from(SECTOR_BYTES);
         let first = offset / sector;
-        Extent::of_sectors(op, first, end.div_ceil(sector) - first)
+        Extent::of_sectors(op, first, last / sector - first + 1)
     }
 
     /// The sectors that cover `len` bytes at sector `first`.
@@ -132,8 +129,8 @@ mod tests {
         assert_eq!(of(512, 512), Ok((1, 1)));
         assert_eq!(of(1023, 514), Ok((1, 3)));
         assert_eq!(of(5, 0), Err(ExtentError::Empty));
-        assert_eq!(of(u64::MAX, 1), Err(ExtentError::TooFar));
-        assert_eq!(of(u64::MAX - 1, 1), Ok(((1 << 55) - 1, 1)));
+        assert_eq!(of(u64::MAX, 2), Err(ExtentError::TooFar));
+        assert_eq!(of(u64::MAX, 1), Ok(((1 << 55) - 1, 1)));
         assert_eq!(of(0, u64::MAX), Err(ExtentError::TooLong));
     }
 

@@ -25,7 +25,7 @@ fn numbers_and_columns_of_msr() {
         "2:12: a number that is too large `99999999999999999999`; expected an offset in bytes"
     );
     assert_eq!(
-        bad("1,a,0,Read,18446744073709551615,1,1"),
+        bad("1,a,0,Read,18446744073709551615,2,1"),
         "2:12: an address beyond all drives `18446744073709551615`; expected an end below 2^64 bytes"
     );
     assert_eq!(

@@ -37,7 +37,7 @@ struct Arc {
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let block_sectors = super::whole_sectors(start.params, "block")?;
+    let block_sectors = super::whole_sectors(start.params, FORMAT.name, "block")?;
     let format = Arc { block_sectors, op: start.options.assume_op.unwrap_or(HostOp::Read) };
     Ok(Reader { source: TextSource::open(input, format, start.options), times: false, operations: false })
 }

@@ -41,6 +41,6 @@ fn sniff(head: &[u8]) -> Sniff {
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let size_bytes = super::whole_sectors(start.params, "size")? * u64::from(SECTOR_BYTES);
+    let size_bytes = super::whole_sectors(start.params, FORMAT.name, "size")? * u64::from(SECTOR_BYTES);
     Ok(Reader::complete(TextSource::open(input, Ascii::milliseconds(size_bytes), start.options)))
 }

@@ -161,14 +161,14 @@ pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
     flashatlas_types::by_name(FORMATS, |f| f.name, "trace.format", "trace format", name)
 }
 
-/// A parameter of bytes as whole sectors.
-fn whole_sectors(params: &Params, key: &str) -> Result<u64, ConfigError> {
+/// The parameter `key` of bytes, of the format called `name`, as whole sectors.
+fn whole_sectors(params: &Params, name: &str, key: &str) -> Result<u64, ConfigError> {
     let (bytes, sector) = (params.int(key), u64::from(SECTOR_BYTES));
     if bytes % sector == 0 {
         return Ok(bytes / sector);
     }
     Err(ConfigError {
         allowed: vec!["multiples of 512".to_owned()],
-        ..ConfigError::new(key, format!("{bytes} bytes are no whole sectors"))
+        ..ConfigError::new(key, format!("{bytes} bytes are no whole sectors")).at(name)
     })
 }

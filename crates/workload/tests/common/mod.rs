@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test binary uses some of them")]
 
 use flashatlas_types::{HostOp, Lba, Ps, Request};
-use flashatlas_workload::{Opened, ReadOptions, Record, RecordSource, open};
+use flashatlas_workload::{
+    Opened, Origin, ReadOptions, Record, RecordSource, WriteError, WriteOptions, Written, create, open,
+};
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
@@ -119,4 +121,45 @@ pub fn compress(bytes: &[u8], name: &str) -> Vec<u8> {
 /// The root of the workspace.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where a sink's bytes go.
+#[derive(Clone, Default)]
+pub struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `records` written in `format`, and the account of that.
+pub fn write(
+    format: &str,
+    records: &[Record],
+    compression: &str,
+    lossy: bool,
+) -> Result<(Vec<u8>, Written), WriteError> {
+    write_from(format, records, compression, lossy, &Origin::default())
+}
+
+/// The same, of a trace that comes from `origin`.
+pub fn write_from(
+    format: &str,
+    records: &[Record],
+    compression: &str,
+    lossy: bool,
+    origin: &Origin,
+) -> Result<(Vec<u8>, Written), WriteError> {
+    let shared = Shared::default();
+    let mut sink = create(format, Box::new(shared.clone()), compression, &WriteOptions { lossy }).unwrap();
+    records.iter().try_for_each(|record| sink.put(record))?;
+    sink.describe(origin);
+    let written = sink.finish()?;
+    let bytes = std::mem::take(&mut *shared.0.lock().unwrap());
+    Ok((bytes, written))
 }

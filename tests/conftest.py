@@ -32,3 +32,12 @@ def trace(tmp_path) -> Path:
     path = tmp_path / "four.csv"
     path.write_text("".join(f"{1000 * i},host,0,Write,{4096 * i},4096,0\n" for i in range(4)))
     return path
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether the printed lines are the shown ones, dots standing for any."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(matches(shown[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and shown[0] == printed[0] and matches(shown[1:], printed[1:])

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, matches
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 TRACE = ROOT / "out/traces/cloudPhysicsIO.vscsi"
@@ -26,15 +26,6 @@ def sessions() -> list[tuple[str, list[str]]]:
             else:
                 found[-1][1].append(line.rstrip())
     return found
-
-
-def matches(shown: list[str], printed: list[str]) -> bool:
-    """Whether the printed lines are the shown ones, dots standing for any."""
-    if not shown:
-        return not printed
-    if shown[0] == "...":
-        return any(matches(shown[1:], printed[i:]) for i in range(len(printed) + 1))
-    return bool(printed) and shown[0] == printed[0] and matches(shown[1:], printed[1:])
 
 
 def environment() -> dict[str, str]:

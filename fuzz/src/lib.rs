@@ -1,19 +1,30 @@
 //! What the fuzz targets share.
 
-use flashatlas_types::HostOp;
-use flashatlas_workload::{MAX_TRANSFER_SECTORS, ReadOptions, TraceSummary, open};
+use flashatlas_types::{Dur, HostOp};
+use flashatlas_workload::{DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, open};
 use std::io::Cursor;
 
 /// Records that one input is read for at most: a few hundred bytes can decompress to gigabytes.
 const MAX_RECORDS: u32 = 100_000;
 
+/// How to read, as `choice` says.
+fn options(choice: u8) -> ReadOptions {
+    let bit = |bit: u8| choice >> bit & 1 == 1;
+    ReadOptions {
+        skip_bad: u64::from(choice & 3),
+        shift_sectors: [0, -7, i64::MIN, i64::MAX][usize::from(choice >> 6)],
+        device_map: if bit(2) { DeviceMap::Select(1) } else { DeviceMap::Separate },
+        drop_duplicates: bit(3).then_some(Dur(5_000_000_000)),
+        time_gap_max: bit(4).then_some(Dur(1_000_000_000_000)),
+        assume_op: None,
+    }
+}
+
 /// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every record promises. The
-/// last byte, besides being read, chooses how many bad records are skipped and by how much addresses are shifted.
+/// last byte, besides being read, chooses the options.
 pub fn read(format: Option<&str>, data: &[u8]) {
-    let choice = data.last().copied().unwrap_or_default();
-    let shift_sectors = [0, -7, i64::MIN, i64::MAX][usize::from(choice >> 6)];
-    let options = ReadOptions { skip_bad: u64::from(choice & 3), shift_sectors };
-    let Ok((_, _, mut source)) = open(Box::new(Cursor::new(data.to_vec())), format, &options) else { return };
+    let options = options(data.last().copied().unwrap_or_default());
+    let Ok(Opened { mut source, .. }) = open(Box::new(Cursor::new(data.to_vec())), format, &options) else { return };
     let mut summary = TraceSummary::new();
     let mut delivered = 0;
     while delivered < MAX_RECORDS {
@@ -45,7 +56,7 @@ pub fn read(format: Option<&str>, data: &[u8]) {
             }
         }
     }
-    assert!(source.skipped() <= options.skip_bad);
+    assert!(source.account().skipped_bad <= options.skip_bad);
     assert_eq!(summary.requests(), u64::from(delivered));
     assert!(summary.distinct_pages_written() <= summary.pages_written());
 }

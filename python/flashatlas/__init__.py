@@ -9,18 +9,24 @@ Simulate a drive on a trace, with every read checked:
 """
 
 from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
-from flashatlas.api import compare, registries, run, trace_info
+from flashatlas.api import compare, registries, run, save_checkpoint
+from flashatlas.drive import Drive
+from flashatlas.job import Job
 from flashatlas.result import Result
+from flashatlas.trace import Trace
 
 __all__ = [
+    "Drive",
     "DriveError",
     "FlashAtlasError",
     "InputError",
     "InternalError",
+    "Job",
     "Result",
+    "Trace",
     "__version__",
     "compare",
     "registries",
     "run",
-    "trace_info",
+    "save_checkpoint",
 ]

@@ -28,6 +28,11 @@ class Result:
     label: str = ""
     tables: dict[str, pa.Table] = field(default_factory=dict, compare=False)
     """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
+    command: str = field(default="", compare=False)
+    """What was typed to run it, where it was run from the command line."""
+
+    jobs: Any = field(default=None, compare=False)
+    """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``); ``None`` for other workloads."""
 
     @property
     def name(self) -> str:
@@ -83,9 +88,12 @@ class Result:
             buffer = io.BytesIO()
             pq.write_table(table, buffer, compression="zstd")
             write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
+        if self.jobs is not None:
+            write_whole(Path(folder) / "jobs.json", json.dumps(self.jobs, indent=2) + "\n")
         path = Path(folder) / "run.json"
-        labelled = {"label": self.label, **self.record} if self.label else self.record
-        write_whole(path, json.dumps(labelled, indent=2) + "\n")
+        own = {"label": self.label, "command": self.command}
+        named = {**{key: text for key, text in own.items() if text}, **self.record}
+        write_whole(path, json.dumps(named, indent=2) + "\n")
         return path
 
     @classmethod
@@ -119,11 +127,19 @@ class Result:
                     tables[name] = pq.read_table(file)
                 except (pa.ArrowException, OSError) as error:
                     raise InputError(f"{file}: not a readable Parquet file: {error}") from error
-        return cls(record, record.pop("label", ""), tables)
+        return cls(record, record.pop("label", ""), tables, record.pop("command", ""))
 
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def result_of(
+    outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None], label: str = ""
+) -> Result:
+    """What the core returns, as a result."""
+    record, tables, jobs = outcome
+    return Result(json.loads(record), label, tables_of(tables), jobs=None if jobs is None else json.loads(jobs))
 
 
 def tables_of(raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]]) -> dict[str, pa.Table]:

@@ -60,6 +60,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def fine_percent(share: float) -> str:
+    """A share of one, with two digits however small it is."""
+    return f"{100 * share:.1f} %" if share >= 0.1 or share == 0 else f"{100 * share:.2g} %"
+
+
 def _positive(*keys: str) -> Callable[[dict[str, Any]], float | None]:
     find = _path(*keys)
     return lambda record: find(record) or None
@@ -85,35 +90,63 @@ def _host_part(record: dict[str, Any]) -> float | None:
     return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
 
 
-ROWS = (
-    Row("write amplification", _path("waf"), lambda x: f"{x:.3f}", "low"),
-    Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
-    Row("  collection", _path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
-    Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
-    Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
-    Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
-    Row("padded units", _positive("nand", "padded_units"), number, "low"),
-    Row("erases", _sum("nand", "erases"), number, "low"),
-    Row("read mean", _path("latency_ns", "read", "mean"), duration, "low"),
-    Row("read p99", _path("latency_ns", "read", "p99"), duration, "low"),
-    Row("read p99.9", _path("latency_ns", "read", "p99_9"), duration, "low"),
-    Row("write mean", _path("latency_ns", "write", "mean"), duration, "low"),
-    Row("write p99", _path("latency_ns", "write", "p99"), duration, "low"),
-    Row("write p99.9", _path("latency_ns", "write", "p99_9"), duration, "low"),
-    Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
-    Row("requests a second", _path("iops"), number, "high"),
-    Row("bandwidth", _path("bandwidth_bytes_per_s"), lambda x: f"{x / 1e6:,.1f} MB/s", "high"),
-    Row("dies at work, when any", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}"),
-    Row("die utilisation", _path("utilisation", "dies", "mean"), percent),
-    Row("wear: mean erases", _path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
-    Row("wear: deviation", _path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
-    Row("wear: most erases", _path("wear", "max"), number, "low"),
-    Row("map memory", _map_memory, size, "low"),
-    Row("units read, never written", _positive("host", "unmapped_reads"), number),
-    Row("units checked by reads", _path("oracle", "units_checked"), number),
-    Row("units checked at the end", _path("oracle", "units_swept"), number),
-    Row("violations", _path("oracle", "violations"), number, "low"),
+GROUPS = (
+    (
+        "Write amplification",
+        (
+            Row("write amplification", _path("waf"), lambda x: f"{x:.3f}", "low"),
+            Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
+            Row("  collection", _path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
+            Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
+            Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
+            Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
+            Row("padded units", _positive("nand", "padded_units"), number, "low"),
+            Row("erases", _sum("nand", "erases"), number, "low"),
+        ),
+    ),
+    (
+        "Latency",
+        (
+            Row("read mean", _path("latency_ns", "read", "mean"), duration, "low"),
+            Row("read p99", _path("latency_ns", "read", "p99"), duration, "low"),
+            Row("read p99.9", _path("latency_ns", "read", "p99_9"), duration, "low"),
+            Row("write mean", _path("latency_ns", "write", "mean"), duration, "low"),
+            Row("write p99", _path("latency_ns", "write", "p99"), duration, "low"),
+            Row("write p99.9", _path("latency_ns", "write", "p99_9"), duration, "low"),
+            Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
+        ),
+    ),
+    (
+        "Throughput",
+        (
+            Row("requests a second", _path("iops"), number, "high"),
+            Row("bandwidth", _path("bandwidth_bytes_per_s"), lambda x: f"{x / 1e6:,.1f} MB/s", "high"),
+            Row("dies at work, when any", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}"),
+            Row("die utilisation", _path("utilisation", "dies", "mean"), fine_percent),
+        ),
+    ),
+    (
+        "Wear and memory",
+        (
+            Row("wear: mean erases", _path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
+            Row("wear: deviation", _path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
+            Row("wear: most erases", _path("wear", "max"), number, "low"),
+            Row("map memory", _map_memory, size, "low"),
+        ),
+    ),
+    (
+        "Checks",
+        (
+            Row("units read, never written", _positive("host", "unmapped_reads"), number),
+            Row("units checked by reads", _path("oracle", "units_checked"), number),
+            Row("units checked at the end", _path("oracle", "units_swept"), number),
+            Row("violations", _path("oracle", "violations"), number, "low"),
+        ),
+    ),
 )
+"""Rows under their headings."""
+
+ROWS = tuple(row for _, rows in GROUPS for row in rows)
 
 
 def best(row: Row, values: Sequence[float | None]) -> set[int]:

@@ -5,13 +5,13 @@
 
 mod names;
 mod tables;
+mod traces;
 
-use flashatlas_sim::{Inputs, Opener, Progress, RunError, RunSpec, input::Stream, summarize};
-use flashatlas_workload::ReadOptions;
+use flashatlas_sim::{Opener, Progress, RunError, RunSpec, input::Stream};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -112,11 +112,16 @@ fn guarded<T: Send>(
     }
 }
 
-/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON) and its tables (see [`tables`]).
+/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`]) and, for a job file, the
+/// statistics of its jobs (JSON).
 /// `progress(phase, requests, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
-fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<(String, Vec<tables::PyTable<'py>>)> {
+fn run<'py>(
+    py: Python<'py>,
+    spec: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
     let begin = Instant::now();
     let mut outcome = guarded(py, progress, |reporter| {
@@ -127,7 +132,8 @@ fn run<'py>(py: Python<'py>, spec: &str, progress: Option<Py<PyAny>>) -> PyResul
     let requests = record["trace"]["requests"].as_f64().unwrap_or(0.0);
     record["wall_s"] = wall.into();
     record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
-    Ok((record.to_string(), tables::to_python(py, &outcome.tables)))
+    let jobs = outcome.jobs.map(|jobs| jobs.to_string());
+    Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
 
 /// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`, which is created. Releases
@@ -164,41 +170,6 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     .to_string())
 }
 
-/// Sum up a trace (JSON). Releases the interpreter's lock.
-#[pyfunction]
-#[pyo3(signature = (path, format=None, skip_bad=0, shift=0, progress=None))]
-fn trace_info(
-    py: Python<'_>,
-    path: &str,
-    format: Option<&str>,
-    skip_bad: u64,
-    shift: i64,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let options = ReadOptions { skip_bad, shift_sectors: shift };
-    let value = guarded(py, progress, |reporter| {
-        let inputs = Inputs { opener: &World, options };
-        let mut input = inputs.trace(path, format, true)?;
-        let length = input.length;
-        let s = summarize(&mut input, |requests, bytes| {
-            let share = length.map(|l| bytes as f64 / l.max(1) as f64);
-            reporter.report(Progress { phase: "scan", requests, share })
-        })?;
-        Ok(json!({
-            "path": path, "format": input.format, "digest": input.digest()?.map(|d| format!("sha256:{d}")),
-            "skipped_bad": input.source.skipped(), "timed": input.timed && !s.zero_time(),
-            "requests": s.requests(), "reads": s.reads(), "writes": s.writes(), "trims": s.trims(), "flushes": s.flushes(),
-            "read_share": s.read_share(), "mean_bytes": s.mean_bytes(),
-            "read_bytes": s.read_bytes(), "written_bytes": s.written_bytes(), "footprint_bytes": s.footprint_bytes(),
-            "pages_written": s.pages_written(), "distinct_pages_written": s.distinct_pages_written(),
-            "overwrite_ratio": s.overwrite_ratio(), "highest_bytes": s.highest_bytes(), "devices": s.devices(),
-            "duration_s": s.duration().0 as f64 / 1e12, "unaligned_share": s.unaligned_share(),
-            "sequential_share": s.sequential_share(), "out_of_order": s.out_of_order(),
-        }))
-    })?;
-    Ok(Value::to_string(&value))
-}
-
 /// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats, generators, metrics,
 /// with their parameters (JSON).
 #[pyfunction]
@@ -222,6 +193,8 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(registries, module)?)
 }

@@ -1,7 +1,7 @@
 //! Trace addresses on a drive of another size.
 
 use crate::{Fit, RunError};
-use flashatlas_types::{HostOp, Lba, Request};
+use flashatlas_types::{HostOp, Lba, Request, SECTOR_BYTES};
 use flashatlas_workload::Record;
 use std::collections::BTreeSet;
 
@@ -34,6 +34,11 @@ impl Extents {
             });
         }
         self.0.len() as u64 * EXTENT <= capacity
+    }
+
+    /// Bytes that they need when packed.
+    pub fn bytes(&self) -> u64 {
+        self.0.len() as u64 * EXTENT * u64::from(SECTOR_BYTES)
     }
 }
 

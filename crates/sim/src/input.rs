@@ -1,10 +1,11 @@
 //! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens no file.
 
 use crate::checkpoint::Checkpoint;
-use crate::{RunError, RunSpec};
+use crate::fit::Extents;
+use crate::{Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
-use flashatlas_workload::{FormatDef, ReadOptions, RecordSource, Times, TraceSummary, generate, open};
+use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary, generate, open};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
@@ -39,6 +40,10 @@ pub struct Input {
     pub name: String,
     /// Format, or `generator`.
     pub format: &'static str,
+    /// `none`, `gz`, `bz2`, `xz` or `zst`.
+    pub compression: &'static str,
+    /// Whether its records say what they do.
+    pub operations: bool,
     /// Whether its records carry times.
     pub timed: bool,
     /// The records.
@@ -88,9 +93,18 @@ impl Inputs<'_> {
         } else {
             reader
         };
-        let (def, _, source) = open(reader, format, &self.options)
+        let opened = open(reader, format, &self.options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
-        Ok(Input { name: path.to_owned(), format: def.name, timed: has_times(def), source, length, digest })
+        Ok(Input {
+            name: path.to_owned(),
+            format: opened.format.name,
+            compression: opened.compression,
+            operations: opened.operations,
+            timed: opened.times,
+            source: opened.source,
+            length,
+            digest,
+        })
     }
 
     /// Read a checkpoint for a drive of `config`.
@@ -109,10 +123,19 @@ impl Inputs<'_> {
     /// When it is not given, given twice, or cannot be opened.
     pub fn workload(&self, spec: &RunSpec, capacity: u64, hashed: bool) -> Result<Input, RunError> {
         match (&spec.trace, &spec.workload) {
-            (Some(path), None) => self.trace(path, spec.format.as_deref(), hashed),
+            (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => {
                 let source = generate(text, capacity, Seed(spec.seed))?;
-                Ok(Input { name: text.clone(), format: "generator", timed: true, source, length: None, digest: None })
+                Ok(Input {
+                    name: text.clone(),
+                    format: "generator",
+                    compression: "none",
+                    operations: true,
+                    timed: true,
+                    source,
+                    length: None,
+                    digest: None,
+                })
             }
             (Some(_), Some(_)) => {
                 Err(RunError::Fit("a trace and a generated workload were given: a run takes one of them".into()))
@@ -120,10 +143,6 @@ impl Inputs<'_> {
             (None, None) => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
         }
     }
-}
-
-fn has_times(def: &FormatDef) -> bool {
-    !matches!(def.times, Times::Never)
 }
 
 impl Input {
@@ -134,6 +153,20 @@ impl Input {
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
         self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
+    }
+
+    /// Refuse a trace that does not say what its requests do, unless the user said it.
+    ///
+    /// # Errors
+    /// Names the format, and the option.
+    pub fn must_say(&self, reading: &Reading) -> Result<(), RunError> {
+        if self.operations || reading.assume_op.is_some() {
+            return Ok(());
+        }
+        Err(RunError::Fit(format!(
+            "{}: format {} does not say which operation a request is: use --assume-op read, or write",
+            self.name, self.format
+        )))
     }
 
     /// SHA-256 of the whole file; reads what is left of it.
@@ -149,17 +182,22 @@ impl Input {
     }
 }
 
-/// Read a whole trace and sum it up; `progress` sees the bytes read so far and may stop it.
+/// Read a whole trace and sum it up; also how many bytes it needs when its extents are packed (`--fit compact`).
+/// `progress` sees the bytes read so far and may stop it.
 ///
 /// # Errors
 /// As reading it, and [`RunError::Interrupted`].
-pub fn summarize(input: &mut Input, mut progress: impl FnMut(u64, u64) -> bool) -> Result<TraceSummary, RunError> {
-    let mut summary = TraceSummary::new();
+pub fn summarize(
+    input: &mut Input,
+    mut progress: impl FnMut(u64, u64) -> bool,
+) -> Result<(TraceSummary, u64), RunError> {
+    let (mut summary, mut extents) = (TraceSummary::new(), Extents::default());
     while let Some(record) = input.next_record()? {
         summary.add(&record);
+        extents.add(&record, u64::MAX);
         if summary.requests() % 65_536 == 0 && !progress(summary.requests(), input.source.bytes_read()) {
             return Err(RunError::Interrupted);
         }
     }
-    Ok(summary)
+    Ok((summary, extents.bytes()))
 }

@@ -20,5 +20,5 @@ pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
 pub use record::SCHEMA;
 pub use run::{Outcome, Progress, run, save_checkpoint};
-pub use spec::{Fit, Mode, Precondition, RunSpec};
+pub use spec::{Fit, Mode, Precondition, Reading, RunSpec};
 pub use table::{Column, Table};

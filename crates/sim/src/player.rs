@@ -6,7 +6,7 @@ use crate::metrics::{Event, METRICS, Metric, Snapshot, Start};
 use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::table::Table;
-use crate::{Progress, RunError, RunSpec};
+use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Device, Done, Reply, Ssd};
 use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag};
 use serde_json::{Map, Value};
@@ -55,8 +55,8 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    pub fn new(drive: Ssd, oracle: Oracle, spec: &RunSpec) -> Player {
-        let timed = spec.mode != crate::Mode::Untimed;
+    /// `interval` is the length of a row in time series, where the user gave one.
+    pub fn new(drive: Ssd, oracle: Oracle, timed: bool, interval: Option<Dur>) -> Player {
         let mut player = Player {
             drive,
             oracle,
@@ -67,7 +67,7 @@ impl Player {
             completed: 0,
             measuring: false,
             timed,
-            interval: spec.interval_ns.map(Dur::from_ns),
+            interval,
             metrics: Vec::new(),
             flights: Vec::new(),
             vacant: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::config_hash::config_hash;
 use crate::oracle::Oracle;
-use crate::{Fit, Mode, Precondition, RunSpec};
+use crate::{Fit, Mode, Precondition, Reading, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Value as Param;
 use serde_json::{Map, Value, json};
@@ -45,11 +45,20 @@ fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     if spec.mode == Mode::Open {
         run.insert("speed".into(), spec.speed.into());
     }
-    if spec.shift != 0 {
-        run.insert("shift".into(), spec.shift.into());
+    if spec.reading.given().is_some() {
+        run.insert("reading".into(), reading(&spec.reading));
     }
     run.insert("params".into(), Value::Object(params));
     Value::Object(run)
+}
+
+/// The options that were given.
+fn reading(reading: &Reading) -> Value {
+    let mut given = json!(reading);
+    if let Value::Object(options) = &mut given {
+        options.retain(|_, value| !(value.is_null() || *value == json!(0)));
+    }
+    given
 }
 
 /// The first part of the record: what was run.

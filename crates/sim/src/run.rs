@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::{Device, DriveConfig, Ssd};
 use flashatlas_types::Seed;
-use flashatlas_workload::ReadOptions;
+use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -54,7 +54,7 @@ pub fn run(
     let queue_depth = config.params.u32("host.queue_depth");
     check(spec, queue_depth)?;
     let capacity = config.layout()?.sectors();
-    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let inputs = Inputs { opener, options: spec.reading.options()? };
     if let Some(path) = &spec.job {
         let jobs = Jobs::read(path, spec, opener, capacity)?;
         return run_jobs(spec, &config, &inputs, &jobs, version, progress);
@@ -66,8 +66,9 @@ pub fn run(
             input.name, input.format
         )));
     }
+    input.must_say(&spec.reading)?;
     let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
-    let mut player = Player::new(drive, oracle, spec);
+    let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, spec.interval()?);
     let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut extra = Vec::new();
     if out_of_order > 0 {
@@ -79,7 +80,9 @@ pub fn run(
             .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
     }
     let digest = input.digest()?;
-    let trace = Source { path: &input.name, format: input.format, digest, skipped: input.source.skipped(), origin };
+    let account = input.source.account();
+    extra.extend(left_out(&account, spec));
+    let trace = Source { path: &input.name, format: input.format, digest, account, origin };
     finish(spec, &config, player, trace, extra, version, progress)
 }
 
@@ -93,16 +96,41 @@ fn run_jobs(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
-    let mut player = Player::new(drive, oracle, spec);
+    let mut player = Player::new(drive, oracle, true, spec.interval()?);
     let queue_depth = config.params.u32("host.queue_depth") as usize;
     let statistics = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
         player.start_measuring(); // every job ended in its ramp
     }
-    let source =
-        Source { path: &jobs.path, format: "fio", digest: Some(hex(&Sha256::digest(&jobs.text))), skipped: 0, origin };
+    let source = Source {
+        path: &jobs.path,
+        format: "fio",
+        digest: Some(hex(&Sha256::digest(&jobs.text))),
+        account: Account::default(),
+        origin,
+    };
     let outcome = finish(spec, config, player, source, jobs.warnings().collect(), version, progress)?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
+}
+
+/// What reading left out of a trace or changed in it, in words.
+fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
+    let text = |option: &Option<String>| option.clone().unwrap_or_default();
+    let within = text(&spec.reading.drop_duplicates);
+    let longest = text(&spec.reading.time_gap_max);
+    let said = [
+        (account.skipped_bad, "bad records were skipped".to_owned()),
+        (account.duplicates_dropped, format!("records that repeated the one before within {within} were dropped")),
+        (account.not_selected, "records of other address spaces were left out".to_owned()),
+        (account.gaps_cut, format!("pauses were cut to {longest}")),
+        (account.backward_steps, format!("steps back in time by more than {longest} were taken for none")),
+    ];
+    let mut words: Vec<String> =
+        said.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    if let Some(op) = &spec.reading.assume_op {
+        words.push(format!("the trace does not say which operation a request is: all were taken for {op}s"));
+    }
+    words
 }
 
 /// Where the requests of a run came from.
@@ -111,8 +139,8 @@ struct Source<'a> {
     format: &'static str,
     /// SHA-256 of the file, if it is one.
     digest: Option<String>,
-    /// Bad records.
-    skipped: u64,
+    /// What was left out of it.
+    account: Account,
     origin: Option<Header>,
 }
 
@@ -140,7 +168,18 @@ fn finish(
         trace.insert("digest".into(), format!("sha256:{digest}").into());
     }
     trace.insert("requests".into(), player.submitted.into());
-    trace.insert("skipped_bad".into(), source.skipped.into());
+    let account = &source.account;
+    trace.insert("skipped_bad".into(), account.skipped_bad.into());
+    for (key, count) in [
+        ("duplicates_dropped", account.duplicates_dropped),
+        ("not_selected", account.not_selected),
+        ("gaps_cut", account.gaps_cut),
+        ("backward_steps", account.backward_steps),
+    ] {
+        if count > 0 {
+            trace.insert(key.into(), count.into());
+        }
+    }
     record.insert("trace".into(), Value::Object(trace));
     if let Some(header) = source.origin {
         record.insert("checkpoint".into(), json!(header));
@@ -196,7 +235,11 @@ fn prepare(
         _ => Mapper::new(spec.fit, capacity, touched)?,
     };
     let before = match &spec.precondition {
-        Precondition::Trace(path) => Some(inputs.trace(path, None, false)?),
+        Precondition::Trace(path) => {
+            let trace = inputs.trace(path, None, false)?;
+            trace.must_say(&spec.reading)?;
+            Some(trace)
+        }
         _ => None,
     };
     let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
@@ -224,7 +267,7 @@ pub fn save_checkpoint(
     if spec.precondition == Precondition::None {
         return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
     }
-    let inputs = Inputs { opener, options: ReadOptions { skip_bad: spec.skip_bad, shift_sectors: spec.shift } };
+    let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
     let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
@@ -248,8 +291,7 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
         ));
     }
     if spec.workload.is_some() && spec.trace.is_none() {
-        let ignored = [("format", spec.format.is_some()), ("skip-bad", spec.skip_bad > 0), ("shift", spec.shift != 0)];
-        if let Some((name, _)) = ignored.iter().find(|(_, given)| *given) {
+        if let Some(name) = spec.reading.given() {
             return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
         }
     }

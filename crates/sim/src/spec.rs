@@ -1,5 +1,9 @@
 //! What to run: a drive, a workload, and how the one meets the other.
 
+use crate::RunError;
+use flashatlas_types::params::quantity;
+use flashatlas_types::{Dur, HostOp};
+use flashatlas_workload::ReadOptions;
 use serde::{Deserialize, Serialize};
 
 /// How requests are issued.
@@ -47,6 +51,88 @@ pub enum Fit {
     Compact,
 }
 
+/// A time with its unit, as a setting called `key` gives it.
+///
+/// # Errors
+/// What is no time, and zero.
+pub fn duration(key: &str, text: &str) -> Result<Dur, RunError> {
+    match quantity(text, true) {
+        Ok(0) => Err(RunError::Fit(format!("{key} `{text}`: must be longer than nothing"))),
+        Ok(ps) => Ok(Dur(ps)),
+        Err(why) => Err(RunError::Fit(format!("{key} `{text}`: {why}"))),
+    }
+}
+
+/// How a trace is read, as texts. In JSON, unknown keys are errors.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reading {
+    /// Format; recognised by content if not given.
+    pub format: Option<String>,
+    /// Address spaces: `separate`, `collapse` or `select:N`.
+    pub device_map: Option<String>,
+    /// Drop a record that repeats the one before within this time.
+    pub drop_duplicates: Option<String>,
+    /// Cut pauses to this time.
+    pub time_gap_max: Option<String>,
+    /// `read`, `write` or `trim`, for traces that do not say.
+    pub assume_op: Option<String>,
+    /// Bad records to skip before one is an error.
+    pub skip_bad: u64,
+    /// Sectors added to every address.
+    pub shift: i64,
+}
+
+impl Reading {
+    /// The options as a reader takes them.
+    ///
+    /// # Errors
+    /// Texts that mean nothing.
+    pub fn options(&self) -> Result<ReadOptions, RunError> {
+        let time = |key, text: &Option<String>| text.as_deref().map(|text| duration(key, text)).transpose();
+        let op = |text: &str| {
+            let allowed = [HostOp::Read, HostOp::Write, HostOp::Trim];
+            allowed
+                .into_iter()
+                .find(|op| op.name() == text)
+                .ok_or_else(|| RunError::Fit(format!("assume-op `{text}` is not known (allowed: read, write, trim)")))
+        };
+        Ok(ReadOptions {
+            skip_bad: self.skip_bad,
+            shift_sectors: self.shift,
+            device_map: self.device_map.as_deref().unwrap_or("separate").parse()?,
+            drop_duplicates: time("drop-duplicates", &self.drop_duplicates)?,
+            time_gap_max: time("time-gap-max", &self.time_gap_max)?,
+            assume_op: self.assume_op.as_deref().map(op).transpose()?,
+        })
+    }
+
+    /// The first option that was given, by the name that the command line has for it.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("format", self.format.is_some()),
+            ("device-map", self.device_map.is_some()),
+            ("drop-duplicates", self.drop_duplicates.is_some()),
+            ("time-gap-max", self.time_gap_max.is_some()),
+            ("assume-op", self.assume_op.is_some()),
+            ("skip-bad", self.skip_bad > 0),
+            ("shift", self.shift != 0),
+        ]
+        .into_iter()
+        .find_map(|(name, given)| given.then_some(name))
+    }
+}
+
+impl RunSpec {
+    /// The length of a row in time series, where one is given.
+    ///
+    /// # Errors
+    /// What is no time, and zero.
+    pub(crate) fn interval(&self) -> Result<Option<Dur>, RunError> {
+        self.interval.as_deref().map(|text| duration("interval", text)).transpose()
+    }
+}
+
 /// One run. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,9 +148,9 @@ pub struct RunSpec {
     /// Path of a trace; one of `trace` and `workload` is given.
     #[serde(default)]
     pub trace: Option<String>,
-    /// Format of the trace; recognised by content if not given.
+    /// How the trace, and one for preconditioning, are read.
     #[serde(default)]
-    pub format: Option<String>,
+    pub reading: Reading,
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
     #[serde(default)]
     pub workload: Option<String>,
@@ -92,15 +178,9 @@ pub struct RunSpec {
     /// Requests after which the run ends, warm-up included.
     #[serde(default)]
     pub limit: Option<u64>,
-    /// Bad records of the trace to skip before one is an error.
+    /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as gives up to 512 rows.
     #[serde(default)]
-    pub skip_bad: u64,
-    /// Sectors added to every address of the trace.
-    #[serde(default)]
-    pub shift: i64,
-    /// Nanoseconds of simulated time in a row of the `series` table; if not given, as few as give up to 512 rows.
-    #[serde(default)]
-    pub interval_ns: Option<u64>,
+    pub interval: Option<String>,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

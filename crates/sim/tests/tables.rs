@@ -47,8 +47,7 @@ fn bursty() -> Value {
 
 #[test]
 fn rows_sum_up_to_the_record() {
-    for spec in [bursty(), with(&bursty(), "mode", json!("untimed")), with(&bursty(), "interval_ns", json!(1_000_000))]
-    {
+    for spec in [bursty(), with(&bursty(), "mode", json!("untimed")), with(&bursty(), "interval", json!("1ms"))] {
         let outcome = outcome(&spec);
         let (record, series) = (&outcome.record, table(&outcome, "series"));
         for (op, count) in [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")] {
@@ -101,7 +100,7 @@ fn the_number_of_rows_stays_bounded_whatever_the_length() {
         assert!(table(&outcome, "blocks").rows() <= 64 * 4096);
     }
     // a user's interval is kept
-    let outcome = outcome(&with(&bursty(), "interval_ns", json!(10_000_000)));
+    let outcome = outcome(&with(&bursty(), "interval", json!("10ms")));
     assert_eq!(outcome.record["series"]["width_ns"], 10_000_000.0);
     assert!(table(&outcome, "series").rows() > 1500);
 }
@@ -114,8 +113,8 @@ fn looking_more_often_changes_nothing() {
         record
     };
     let plain = without_series(&bursty());
-    for interval_ns in [10_000, 333_333, 5_000_000_000u64] {
-        assert_eq!(without_series(&with(&bursty(), "interval_ns", json!(interval_ns))), plain);
+    for interval in ["10us", "333333ns", "5s"] {
+        assert_eq!(without_series(&with(&bursty(), "interval", json!(interval))), plain);
     }
 }
 

@@ -241,6 +241,8 @@ const UNITS: &[(&str, u64, bool)] = &[
     ("us", 1_000_000, true),
     ("ms", 1_000_000_000, true),
     ("s", 1_000_000_000_000, true),
+    ("min", 60_000_000_000_000, true),
+    ("h", 3_600_000_000_000_000, true),
     ("b", 1, false),
     ("kib", 1 << 10, false),
     ("mib", 1 << 20, false),
@@ -266,11 +268,11 @@ pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
     let factor = match UNITS.iter().find(|(name, _, is_time)| *name == unit && *is_time == time) {
         Some(&(_, factor, _)) => factor,
         None if unit.is_empty() && (!time || number == "0") => 1,
-        None if unit.is_empty() => return Err(format!("`{text}` has no unit (ps, ns, us, ms, s)")),
+        None if unit.is_empty() => return Err(format!("`{text}` has no unit (ps, ns, us, ms, s, min, h)")),
         None => {
             return Err(format!(
                 "`{unit}` is not a unit of {}",
-                if time { "time (ps, ns, us, ms, s)" } else { "size (KiB, MiB, GiB, KB …)" }
+                if time { "time (ps, ns, us, ms, s, min, h)" } else { "size (KiB, MiB, GiB, KB …)" }
             ));
         }
     };

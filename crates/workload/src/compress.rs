@@ -1,9 +1,13 @@
 //! Compressed streams: recognised by their magic number, decoded as a stream, all parts of a file of several.
 
 use bzip2::read::MultiBzDecoder;
+use bzip2::write::BzEncoder;
+use flashatlas_types::ConfigError;
 use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use liblzma::read::XzDecoder;
-use std::io::{self, BufReader, Read};
+use liblzma::write::XzEncoder;
+use std::io::{self, BufReader, Read, Write};
 
 /// Bytes of the longest magic number.
 pub const MAGIC_BYTES: usize = 6;
@@ -72,6 +76,75 @@ impl Compression {
             }
         };
         Ok(Box::new(Explained { decoder, name: self.name() }))
+    }
+}
+
+/// An output that must be ended, so that nothing of it is held back.
+pub(crate) trait Finish: Write + Send {
+    /// Write what is left, and flush.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// What compresses as `name` says on the way to `output`, at the default level of each method.
+pub(crate) fn encoder(name: &str, output: Box<dyn Write + Send>) -> Result<Box<dyn Finish>, ConfigError> {
+    const XZ_LEVEL: u32 = 6;
+    Ok(match name {
+        "none" => Box::new(Plain(output)),
+        "gz" => Box::new(GzEncoder::new(output, flate2::Compression::default())),
+        "bz2" => Box::new(BzEncoder::new(output, bzip2::Compression::default())),
+        "xz" => Box::new(XzEncoder::new(output, XZ_LEVEL)),
+        "zst" => {
+            let setup = |mut encoder: ZstdEncoder| encoder.include_checksum(true).map(|()| encoder);
+            let made = zstd::stream::write::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL).and_then(setup);
+            Box::new(made.map_err(|e| ConfigError::new(KEY, e.to_string()))?)
+        }
+        other => return Err(ConfigError::unknown(KEY, "compression", other, &["none", "gz", "bz2", "xz", "zst"])),
+    })
+}
+
+const KEY: &str = "trace.compression";
+
+type ZstdEncoder = zstd::stream::write::Encoder<'static, Box<dyn Write + Send>>;
+
+struct Plain(Box<dyn Write + Send>);
+
+impl Write for Plain {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Finish for Plain {
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+impl Finish for GzEncoder<Box<dyn Write + Send>> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        GzEncoder::finish(*self)?.flush()
+    }
+}
+
+impl Finish for BzEncoder<Box<dyn Write + Send>> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        BzEncoder::finish(*self)?.flush()
+    }
+}
+
+impl Finish for XzEncoder<Box<dyn Write + Send>> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        XzEncoder::finish(*self)?.flush()
+    }
+}
+
+impl Finish for ZstdEncoder {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        ZstdEncoder::finish(*self)?.flush()
     }
 }
 

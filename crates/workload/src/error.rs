@@ -106,8 +106,8 @@ pub enum OpenError {
     },
     /// Several formats recognise the content: one must be named.
     Ambiguous {
-        /// The names of those formats.
-        formats: Vec<&'static str>,
+        /// The names of those formats, and how each reads the content; empty where that is no question.
+        readings: Vec<(&'static str, &'static str)>,
     },
 }
 
@@ -134,11 +134,20 @@ impl fmt::Display for OpenError {
                  --format to see where it stops",
                 formats.join(", ")
             ),
-            OpenError::Ambiguous { formats } => write!(
-                f,
-                "several trace formats recognise this content: {}; name one with --format",
-                formats.join(", ")
-            ),
+            OpenError::Ambiguous { readings } => {
+                let several = readings.len() > 1;
+                let what = if several { "several trace formats recognise" } else { "more than one reading fits" };
+                write!(f, "{what} this content: ")?;
+                for (i, (name, difference)) in readings.iter().enumerate() {
+                    let separator = if i == 0 { "" } else { ", " };
+                    match difference {
+                        &"" => write!(f, "{separator}{name}")?,
+                        difference if several => write!(f, "{separator}{name} ({difference})")?,
+                        difference => f.write_str(difference)?,
+                    }
+                }
+                f.write_str("; name one with --format")
+            }
         }
     }
 }

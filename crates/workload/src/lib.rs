@@ -1,28 +1,43 @@
-//! Where requests come from: readers of block traces and generators of synthetic load.
+//! Where requests come from: readers of block traces and generators of synthetic load; and where they go: writers.
 //!
 //! Both are a [`RecordSource`]: a stream of [`Record`]s in constant memory. [`open`] takes any byte stream, recognises
 //! its compression and its format by content, and hands back the source; [`generate`] makes one from a line such as
-//! `zipf:requests=100000,theta=0.9`. [`TraceSummary`] measures a stream as it passes. The crate opens no file and reads
-//! no clock: readers are handed in.
+//! `zipf:requests=100000,theta=0.9`. [`Slice`] takes a part of a source, [`TraceSummary`] measures one as it passes, and
+//! [`create`] makes the [`RecordSink`] that writes it. The crate opens no file and reads no clock: readers and writers
+//! are handed in.
 //!
-//! Every record that leaves a reader keeps three promises, so that nothing behind it has to check again: it covers at
-//! least one sector (a flush none), a transfer covers at most [`MAX_TRANSFER_SECTORS`], and its last byte has an
-//! address below `2^64`.
+//! Every record that leaves a reader keeps four promises, so that nothing behind it has to check again: it covers at
+//! least one sector (a flush none), a transfer covers at most [`MAX_TRANSFER_SECTORS`], its last byte has an address
+//! below `2^64`, and its device has a number below [`MAX_DEVICES`].
 
+mod ascii;
+pub mod atlas;
+mod binary;
 pub mod compress;
+mod devices;
 pub mod error;
 pub mod fio;
 pub mod formats;
+mod gate;
 pub mod generators;
 mod lines;
 mod open;
+mod raw;
+mod rwbs;
+mod settings;
+pub mod slice;
 pub mod source;
 pub mod summary;
 mod text;
+pub mod write;
 
 pub use error::{OpenError, Place, TraceError};
-pub use formats::{FORMATS, FormatDef, Open, Times, format_by_name};
+pub use formats::{FORMATS, FormatDef, Open, Reader, Says, Sniff, Start, WriterDef, format_by_name};
 pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name};
-pub use open::{SNIFF_BYTES, open};
-pub use source::{MAX_TRANSFER_SECTORS, ReadOptions, Record, RecordSource};
+pub use open::{Opened, SNIFF_BYTES, open};
+pub use slice::{Bounds, Slice};
+pub use source::{
+    Account, DeviceMap, JUMP, Jump, MAX_DEVICES, MAX_TRANSFER_SECTORS, ReadOptions, Record, RecordSource,
+};
 pub use summary::TraceSummary;
+pub use write::{Create, Origin, RecordSink, WriteError, WriteOptions, Written, create};

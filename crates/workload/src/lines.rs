@@ -1,7 +1,11 @@
 //! Line by line through a text trace, in constant memory.
 
+use crate::devices::Devices;
 use crate::error::{Place, TraceError};
-use crate::source::{Fault, Gate, Raw, ReadOptions, Record, RecordSource};
+use crate::formats::Sniff;
+use crate::gate::Gate;
+use crate::raw::{Fault, Raw};
+use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, BufRead};
 
 /// The longest line that is read, in bytes. The rest of a longer one is passed over without being kept.
@@ -22,15 +26,34 @@ pub(crate) trait LineFormat: Send {
     fn missing(&self) -> (&'static str, &'static str) {
         ("the trace holds no request", "at least one")
     }
+
+    /// The devices named so far, in formats that name any.
+    fn devices(&self) -> Option<&Devices> {
+        None
+    }
+
+    /// The time that all others count from; `None`: that of the first record.
+    fn origin_ps(&self) -> Option<u128> {
+        None
+    }
 }
 
-/// Whether more of the first lines of `head` decode than fail to. The last line counts only if it is the only one: the
-/// end of `head` may have cut it.
-pub(crate) fn sniff(head: &[u8], mut format: impl LineFormat) -> bool {
+/// Whether more of the first lines of `head` decode than fail to.
+pub(crate) fn sniff(head: &[u8], format: impl LineFormat) -> Sniff {
+    if mostly(head, format) { Sniff::Yes } else { Sniff::No }
+}
+
+/// The whole lines of `head` without their ends. The last one counts only if it is the only one: the end of `head` may
+/// have cut it.
+pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = &head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())];
+    whole.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0))
+}
+
+/// Whether more of the first lines of `head` decode than fail to.
+pub(crate) fn mostly(head: &[u8], mut format: impl LineFormat) -> bool {
     let (mut good, mut bad) = (0, 0);
-    for (i, line) in whole.split(|&b| b == b'\n').enumerate() {
-        let line = trim(line, i == 0);
+    for line in head_lines(head) {
         if line.len() > MAX_LINE || good + bad == SNIFF_RECORDS {
             break;
         }
@@ -134,12 +157,20 @@ pub(crate) struct TextSource<F> {
 impl<F: LineFormat + 'static> TextSource<F> {
     pub fn open(input: Box<dyn BufRead + Send>, format: F, options: &ReadOptions) -> Box<dyn RecordSource> {
         let lines = Lines { input, straddling: Vec::new(), lent: 0, number: 0, bytes: 0 };
-        Box::new(TextSource { lines, format, gate: Gate::new(options) })
+        let gate = Gate::new(options);
+        let gate = match format.origin_ps() {
+            Some(origin) => gate.counting_from(origin),
+            None => gate,
+        };
+        Box::new(TextSource { lines, format, gate })
     }
 }
 
 impl<F: LineFormat> RecordSource for TextSource<F> {
     fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        if let Some(record) = self.gate.pending() {
+            return Ok(Some(record));
+        }
         while !self.gate.ended() {
             let (number, line) = match self.lines.next() {
                 Ok(Some(numbered)) => numbered,
@@ -162,11 +193,12 @@ impl<F: LineFormat> RecordSource for TextSource<F> {
             };
             let admitted = match decoded {
                 Ok(None) => continue,
-                Ok(Some(raw)) => self.gate.admit(&raw),
+                Ok(Some(raw)) => self.gate.admit(&raw, Place::Line { line: number, column: 1 }),
                 Err(fault) => Err(fault),
             };
             match admitted {
-                Ok(record) => return Ok(Some(record)),
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) => {}
                 Err(fault) => {
                     let place = |offset| Place::Line { line: number, column: offset as u64 + 1 };
                     self.gate.reject(fault.at(line, place))?;
@@ -176,8 +208,9 @@ impl<F: LineFormat> RecordSource for TextSource<F> {
         Ok(None)
     }
 
-    fn skipped(&self) -> u64 {
-        self.gate.skipped()
+    fn account(&self) -> Account {
+        let device_names = self.format.devices().map(Devices::names).unwrap_or_default();
+        Account { device_names, ..self.gate.account() }
     }
 
     fn bytes_read(&self) -> u64 {

@@ -2,9 +2,11 @@
 
 use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
-use crate::formats::{FORMATS, FormatDef, format_by_name};
+use crate::formats::{FORMATS, FormatDef, Reader, Sniff, Start, format_by_name};
 use crate::lines::first_line;
-use crate::source::{ReadOptions, Record, RecordSource};
+use crate::settings;
+use crate::source::{Account, ReadOptions, Record, RecordSource};
+use flashatlas_types::{ConfigError, HostOp, Params};
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,18 +17,29 @@ pub const SNIFF_BYTES: usize = 64 << 10;
 /// Decompressed bytes read at a time.
 const CONTENT_BUFFER_BYTES: usize = 256 << 10;
 
-/// Open a trace: find out how it is compressed and, unless `format` names it, in which format it is. Returns the format,
-/// the name of the compression (`none`, `gz`, `bz2`, `xz`, `zst`) and the records.
+/// A trace that is being read.
+pub struct Opened {
+    /// Its format.
+    pub format: &'static FormatDef,
+    /// How it is compressed: `none`, `gz`, `bz2`, `xz` or `zst`.
+    pub compression: &'static str,
+    /// Whether its records carry times. Where that depends on the file: as far as its first 64 KiB tell.
+    pub times: bool,
+    /// Whether its records carry operations. If not, they are what [`ReadOptions::assume_op`] says, else reads: whoever
+    /// needs to know must refuse that.
+    pub operations: bool,
+    /// The records.
+    pub source: Box<dyn RecordSource>,
+}
+
+/// Open a trace: find out how it is compressed and, unless `format` names it, in which format it is. After the name of a
+/// format may stand its parameters: `blkparse:action=C`.
 ///
 /// # Errors
-/// A format name that does not exist; an empty stream, or one damaged at the start; content that no format, or more
-/// than one, recognises.
-pub fn open(
-    reader: Box<dyn Read + Send>,
-    format: Option<&str>,
-    options: &ReadOptions,
-) -> Result<(&'static FormatDef, &'static str, Box<dyn RecordSource>), OpenError> {
-    let format = format.map(format_by_name).transpose()?;
+/// A format name or parameter that does not exist; an empty stream, or one damaged at the start; content that no
+/// format, or more than one, recognises; an operation assumed for a trace that has its own.
+pub fn open(reader: Box<dyn Read + Send>, format: Option<&str>, options: &ReadOptions) -> Result<Opened, OpenError> {
+    let named = format.map(choose).transpose()?;
     let consumed = Arc::new(AtomicU64::new(0));
     let input = Metered { reader, consumed: Arc::clone(&consumed) };
     let input = Ahead::read(input, MAGIC_BYTES);
@@ -36,30 +49,66 @@ pub fn open(
     if content.head().is_empty() {
         return Err(at_start(content.error.map_or("the trace is empty".to_owned(), |e| e.to_string())).into());
     }
-    let format = match format {
-        Some(format) => format,
-        None => recognise(content.head(), compression)?,
+    let (format, params) = match named {
+        Some(named) => named,
+        None => {
+            let format = recognise(content.head(), compression)?;
+            (format, settings::parse("", format.name, format.params)?)
+        }
     };
-    let source = (format.open)(Box::new(BufReader::with_capacity(CONTENT_BUFFER_BYTES, content)), options)?;
-    Ok((format, compression.name(), Box::new(MeteredSource { source, consumed })))
+    let head = content.head().to_vec();
+    let content = Box::new(BufReader::with_capacity(CONTENT_BUFFER_BYTES, content));
+    let reader = (format.open)(content, &Start { head: &head, params: &params, options })?;
+    check_assumed(format, reader.operations, options.assume_op)?;
+    let Reader { source, times, operations } = reader;
+    let source = Box::new(MeteredSource { source, consumed });
+    Ok(Opened { format, compression: compression.name(), times, operations, source })
+}
+
+/// The format that `spec` names, and its parameters.
+fn choose(spec: &str) -> Result<(&'static FormatDef, Params), ConfigError> {
+    let (name, parameters) = settings::split_name(spec);
+    let format = format_by_name(name)?;
+    Ok((format, settings::parse(parameters, name, format.params)?))
 }
 
 fn at_start(why: String) -> TraceError {
     TraceError::new(Place::Byte(0), why, "")
 }
 
+/// Refuse an assumed operation that would be ignored, or that reads and writes nothing.
+fn check_assumed(format: &FormatDef, operations: bool, assumed: Option<HostOp>) -> Result<(), ConfigError> {
+    let key = "trace.assume_op";
+    match assumed {
+        Some(_) if operations => {
+            Err(ConfigError::new(key, format!("this {} trace says which operation each record is", format.name)))
+        }
+        Some(HostOp::Flush) => Err(ConfigError {
+            allowed: [HostOp::Read, HostOp::Write, HostOp::Trim].map(|op| op.name().to_owned()).to_vec(),
+            ..ConfigError::new(key, "a flush has no address")
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// The one format that recognises `head`.
 fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef, OpenError> {
-    let candidates: Vec<&'static FormatDef> = FORMATS.iter().filter(|f| (f.sniff)(head)).collect();
+    let sniffed = FORMATS.iter().map(|format| (format, (format.sniff)(head)));
+    let candidates: Vec<(&'static FormatDef, Sniff)> = sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
     match candidates[..] {
-        [format] => Ok(format),
+        [(format, Sniff::Yes)] => Ok(format),
         [] => Err(OpenError::Unrecognised {
             compression: compression.name(),
             excerpt: excerpt(first_line(head)),
             formats: FORMATS.iter().map(|f| f.name).collect(),
         }),
-        _ => Err(OpenError::Ambiguous { formats: candidates.iter().map(|f| f.name).collect() }),
+        _ => Err(OpenError::Ambiguous { readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect() }),
     }
+}
+
+/// What `format` would make of content, for the choice between several.
+fn reading(format: &FormatDef, sniff: Sniff) -> (&'static str, &'static str) {
+    (format.name, if let Sniff::Perhaps(difference) = sniff { difference } else { "" })
 }
 
 /// A reader whose first bytes were looked at; they, and an error met on the way, are read again.
@@ -119,8 +168,8 @@ impl RecordSource for MeteredSource {
         self.source.next()
     }
 
-    fn skipped(&self) -> u64 {
-        self.source.skipped()
+    fn account(&self) -> Account {
+        self.source.account()
     }
 
     fn bytes_read(&self) -> u64 {

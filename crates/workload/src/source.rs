@@ -1,15 +1,21 @@
-//! Records, the sources that yield them, and the checks that every reader shares.
+//! Records, the sources that yield them, and how they are read.
 
 use crate::error::{Place, TraceError};
-use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES};
-use std::borrow::Cow;
+use flashatlas_types::{ConfigError, Dur, HostOp, Request};
+use std::str::FromStr;
 
 /// The longest read or write that a reader believes, in sectors (1 GiB). A longer one is a damaged record, and would
 /// make everything behind it walk the pages of terabytes. A trim may be as long as a [`Request`] can say.
 pub const MAX_TRANSFER_SECTORS: u32 = 1 << 21;
 
+/// Devices in one trace at most.
+pub const MAX_DEVICES: u32 = 1 << 16;
+
 /// One past the last sector whose bytes have 64-bit addresses.
 pub(crate) const END_OF_SECTORS: u64 = 1 << 55;
+
+/// A step of time that counts as a jump: more than a day, either way.
+pub const JUMP: Dur = Dur(86_400 * 1_000_000_000_000);
 
 /// One decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,14 +36,83 @@ pub trait RecordSource: Send {
     /// or truncated compressed stream, or of the end of a trace that holds no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
-    /// Bad records skipped so far.
-    fn skipped(&self) -> u64;
+    /// What was left out and changed so far. Not for every record: it copies the names of the devices.
+    fn account(&self) -> Account;
 
     /// Bytes of input consumed so far, as stored (compressed); 0 for a generator.
     fn bytes_read(&self) -> u64;
 
     /// The number of requests in all, where it is known in advance (generators).
     fn expected(&self) -> Option<u64>;
+}
+
+/// What a source left out of its input and changed in it, so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Account {
+    /// Bad records skipped, as [`ReadOptions::skip_bad`] allows.
+    pub skipped_bad: u64,
+    /// Records that repeated the one before ([`ReadOptions::drop_duplicates`]).
+    pub duplicates_dropped: u64,
+    /// Records of devices that [`DeviceMap::Select`] leaves out.
+    pub not_selected: u64,
+    /// Forward steps of time that were cut to [`ReadOptions::time_gap_max`].
+    pub gaps_cut: u64,
+    /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was set.
+    pub backward_steps: u64,
+    /// The first step of time of more than a day ([`JUMP`]), as it stands in the trace.
+    pub first_jump: Option<Jump>,
+    /// The names of the devices as they stand in the trace, in the order of the numbers that [`DeviceMap::Separate`]
+    /// gives them; empty in formats that name none.
+    pub device_names: Vec<String>,
+}
+
+/// A step of time of more than a day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Jump {
+    /// The record that it leads to.
+    pub place: Place,
+    /// The step in picoseconds; negative when it leads back. It may be far beyond what [`Dur`] holds.
+    pub step_ps: i128,
+}
+
+impl Jump {
+    /// The step in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.step_ps as f64 / 1e12
+    }
+}
+
+/// What becomes of the devices (address spaces) of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceMap {
+    /// Each keeps its number.
+    #[default]
+    Separate,
+    /// All of them become device 0: their addresses meet, and overwrite each other.
+    Collapse,
+    /// Only records of the device with this number are delivered, as device 0.
+    Select(u32),
+}
+
+impl FromStr for DeviceMap {
+    type Err = ConfigError;
+
+    /// `separate`, `collapse` or `select:N`.
+    fn from_str(text: &str) -> Result<DeviceMap, ConfigError> {
+        const CHOICES: [&str; 3] = ["separate", "collapse", "select:N"];
+        match text.split_once(':') {
+            None if text == "separate" => Ok(DeviceMap::Separate),
+            None if text == "collapse" => Ok(DeviceMap::Collapse),
+            Some(("select", number)) => match number.parse() {
+                Ok(device) if device < MAX_DEVICES => Ok(DeviceMap::Select(device)),
+                _ => Err(ConfigError {
+                    allowed: vec![format!("select:0 to select:{}", MAX_DEVICES - 1)],
+                    ..ConfigError::new("trace.devices", format!("`{number}` is not the number of a device"))
+                }),
+            },
+            _ => Err(ConfigError::unknown("trace.devices", "device map", text, &CHOICES)),
+        }
+    }
 }
 
 /// How to read a trace.
@@ -47,208 +122,14 @@ pub struct ReadOptions {
     pub skip_bad: u64,
     /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them right.
     pub shift_sectors: i64,
-}
-
-/// A record as a format decodes it, before the checks that all formats share.
-#[derive(Clone, Copy)]
-pub(crate) struct Raw {
-    /// Picoseconds since whatever instant the format counts from.
-    pub time_ps: u128,
-    pub device: u32,
-    pub op: HostOp,
-    pub extent: Extent,
-    pub fua: bool,
-}
-
-/// Whole sectors; none for a flush.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Extent {
-    first: u64,
-    sectors: u32,
-}
-
-/// Why an address and a length make no [`Extent`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ExtentError {
-    /// The length is zero.
-    Empty,
-    /// The length is more than a request takes.
-    TooLong,
-    /// The end lies past the addresses.
-    TooFar,
-}
-
-impl ExtentError {
-    /// What is wrong, and what should stand there.
-    pub fn words(self) -> (&'static str, &'static str) {
-        match self {
-            ExtentError::Empty => ("a length of zero", "at least one byte"),
-            ExtentError::TooLong => {
-                ("a length beyond all requests", "at most 1 GiB, or 2 TiB less a sector for a trim")
-            }
-            ExtentError::TooFar => ("an address beyond all drives", "an end below 2^64 bytes"),
-        }
-    }
-}
-
-impl Extent {
-    /// No sectors: a flush.
-    pub const NONE: Extent = Extent { first: 0, sectors: 0 };
-
-    /// The sectors that cover `len` bytes at byte `offset`.
-    pub fn of_bytes(op: HostOp, offset: u64, len: u64) -> Result<Extent, ExtentError> {
-        if len == 0 {
-            return Err(ExtentError::Empty);
-        }
-        let end = offset.checked_add(len).ok_or(ExtentError::TooFar)?;
-        let sector = u64::from(SECTOR_BYTES);
-        let first = offset / sector;
-        Extent::of_sectors(op, first, end.div_ceil(sector) - first)
-    }
-
-    /// The sectors that cover `len` bytes at sector `first`.
-    pub fn of_sector_and_bytes(op: HostOp, first: u64, len: u64) -> Result<Extent, ExtentError> {
-        Extent::of_sectors(op, first, len.div_ceil(u64::from(SECTOR_BYTES)))
-    }
-
-    /// `count` sectors at sector `first`.
-    pub fn of_sectors(op: HostOp, first: u64, count: u64) -> Result<Extent, ExtentError> {
-        let limit = if op == HostOp::Trim { u32::MAX } else { MAX_TRANSFER_SECTORS };
-        let sectors = u32::try_from(count).ok().filter(|&n| n <= limit).ok_or(ExtentError::TooLong)?;
-        match first.checked_add(count) {
-            _ if sectors == 0 => Err(ExtentError::Empty),
-            Some(end) if end <= END_OF_SECTORS => Ok(Extent { first, sectors }),
-            _ => Err(ExtentError::TooFar),
-        }
-    }
-
-    /// The same sectors `by` further, or `None` when they leave the address range.
-    fn shifted(self, by: i64) -> Option<Extent> {
-        let first = self.first.checked_add_signed(by)?;
-        let end = first.checked_add(u64::from(self.sectors))?;
-        (end <= END_OF_SECTORS).then_some(Extent { first, ..self })
-    }
-}
-
-/// A fault in a record: what is wrong, what was expected, and which bytes of the record (from, to) are at fault.
-#[derive(Debug)]
-pub(crate) struct Fault {
-    pub why: Cow<'static, str>,
-    pub expected: &'static str,
-    pub span: (usize, usize),
-}
-
-impl Fault {
-    /// A fault of the whole record.
-    pub fn whole(why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: Cow::Borrowed(why), expected, span: (0, usize::MAX) }
-    }
-
-    /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes of an offset.
-    pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
-        let end = self.span.1.min(record.len());
-        let start = self.span.0.min(end);
-        TraceError {
-            excerpt: crate::error::excerpt(&record[start..end]),
-            ..TraceError::new(place(self.span.0.min(record.len())), self.why, self.expected)
-        }
-    }
-}
-
-/// What every reader does with what it decodes: time from the first record, address shift, and the account of bad
-/// records.
-pub(crate) struct Gate {
-    options: ReadOptions,
-    origin_ps: Option<u128>,
-    delivered: u64,
-    skipped: u64,
-    ended: bool,
-}
-
-impl Gate {
-    pub fn new(options: &ReadOptions) -> Gate {
-        Gate { options: *options, origin_ps: None, delivered: 0, skipped: 0, ended: false }
-    }
-
-    /// The record, or what is wrong with it.
-    pub fn admit(&mut self, raw: &Raw) -> Result<Record, Fault> {
-        let extent = if raw.op == HostOp::Flush {
-            Extent::NONE
-        } else {
-            raw.extent
-                .shifted(self.options.shift_sectors)
-                .ok_or(Fault::whole("the address shift moves the request off the drive", "a smaller shift"))?
-        };
-        let origin = self.origin_ps.unwrap_or(raw.time_ps);
-        let Ok(at) = u64::try_from(raw.time_ps.saturating_sub(origin)) else {
-            return Err(Fault::whole("a time too far from the first record", "at most 213 days"));
-        };
-        self.origin_ps = Some(origin);
-        self.delivered += 1;
-        let request = Request { at: Ps(at), op: raw.op, lba: Lba(extent.first), sectors: extent.sectors, fua: raw.fua };
-        Ok(Record { request, device: raw.device })
-    }
-
-    /// Skip a bad record, or fail with it once the allowance is used up.
-    pub fn reject(&mut self, error: TraceError) -> Result<(), TraceError> {
-        if self.skipped < self.options.skip_bad {
-            self.skipped += 1;
-            return Ok(());
-        }
-        Err(self.fail(error))
-    }
-
-    /// An error that nothing forgives: the source is at its end.
-    pub fn fail(&mut self, error: TraceError) -> TraceError {
-        self.ended = true;
-        TraceError { record: self.delivered + self.skipped + 1, skipped: self.skipped, ..error }
-    }
-
-    /// The end of the input: an error when no record came before it.
-    pub fn finish(&mut self, empty: impl FnOnce() -> TraceError) -> Result<Option<Record>, TraceError> {
-        if self.delivered == 0 && !self.ended {
-            return Err(self.fail(empty()));
-        }
-        self.ended = true;
-        Ok(None)
-    }
-
-    pub fn ended(&self) -> bool {
-        self.ended
-    }
-
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_widen_to_the_covering_sectors() {
-        let of = |offset, len| Extent::of_bytes(HostOp::Read, offset, len).map(|e| (e.first, e.sectors));
-        assert_eq!(of(0, 1), Ok((0, 1)));
-        assert_eq!(of(511, 2), Ok((0, 2)));
-        assert_eq!(of(512, 512), Ok((1, 1)));
-        assert_eq!(of(1023, 514), Ok((1, 3)));
-        assert_eq!(of(5, 0), Err(ExtentError::Empty));
-        assert_eq!(of(u64::MAX, 1), Err(ExtentError::TooFar));
-        assert_eq!(of(u64::MAX - 1, 1), Ok(((1 << 55) - 1, 1)));
-        assert_eq!(of(0, u64::MAX), Err(ExtentError::TooLong));
-    }
-
-    #[test]
-    fn lengths_and_addresses_are_bounded() {
-        let of = |op, first, n| Extent::of_sectors(op, first, n).map(|e| (e.first, e.sectors));
-        let limit = u64::from(MAX_TRANSFER_SECTORS);
-        assert_eq!(of(HostOp::Write, 0, limit), Ok((0, MAX_TRANSFER_SECTORS)));
-        assert_eq!(of(HostOp::Write, 0, limit + 1), Err(ExtentError::TooLong));
-        assert_eq!(of(HostOp::Trim, 0, 0xffff_ffff), Ok((0, u32::MAX)));
-        assert_eq!(of(HostOp::Trim, 0, 0x1_0000_0000), Err(ExtentError::TooLong));
-        assert_eq!(of(HostOp::Read, END_OF_SECTORS - 1, 1), Ok((END_OF_SECTORS - 1, 1)));
-        assert_eq!(of(HostOp::Read, END_OF_SECTORS, 1), Err(ExtentError::TooFar));
-        assert_eq!(of(HostOp::Read, u64::MAX, 2), Err(ExtentError::TooFar));
-    }
+    /// What becomes of several devices.
+    pub device_map: DeviceMap,
+    /// Drop a record that repeats the one before of the same device (operation, address and length) at most this long
+    /// after it, or before. A dropped record is the reference for the next.
+    pub drop_duplicates: Option<Dur>,
+    /// Cut a forward step of time that is longer to this length, and move all later times along; take a backward step
+    /// that is longer for a clock that was set, as no step.
+    pub time_gap_max: Option<Dur>,
+    /// The operation of every record in a trace that says none; without it they count as reads. Only for such traces.
+    pub assume_op: Option<HostOp>,
 }

@@ -1,8 +1,7 @@
 //! Fields of a line and the numbers in them, decoded from bytes without allocation.
 
-use crate::source::{Extent, ExtentError, Fault};
+use crate::raw::{Extent, ExtentError, Fault};
 use flashatlas_types::HostOp;
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// A field: its bytes without surrounding blanks, and where in the line they start.
@@ -115,6 +114,37 @@ pub(crate) fn split<const N: usize>(line: &[u8], separator: u8) -> ([Field<'_>; 
     (fields, count)
 }
 
+/// The fields of `line` at `separator`, or at blanks when there is none.
+pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = Field<'_>> {
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let start = from?;
+        let Some(separator) = separator else {
+            let skip = line[start..].iter().position(|b| !b.is_ascii_whitespace())?;
+            let end = line[start + skip..].iter().position(u8::is_ascii_whitespace);
+            let end = end.map_or(line.len(), |n| start + skip + n);
+            from = Some(end);
+            return Some(Field { text: &line[start + skip..end], start: start + skip });
+        };
+        let end = memchr::memchr(separator, &line[start..]).map(|n| start + n);
+        from = end.map(|end| end + 1);
+        Some(Field::between(line, start, end.unwrap_or(line.len())))
+    })
+}
+
+/// The fields of `line` at `separator` when there are at least `N`; more of them make the first one longer.
+pub(crate) fn rsplit<const N: usize>(line: &[u8], separator: u8) -> Option<[Field<'_>; N]> {
+    let mut fields = [Field::default(); N];
+    let mut to = line.len();
+    for field in fields.iter_mut().skip(1).rev() {
+        let from = memchr::memrchr(separator, &line[..to])?;
+        *field = Field::between(line, from + 1, to);
+        to = from;
+    }
+    fields[0] = Field::between(line, 0, to);
+    Some(fields)
+}
+
 /// Split `line` at blanks into the first `N` fields, and say how many there are in all.
 pub(crate) fn split_blanks<const N: usize>(line: &[u8]) -> ([Field<'_>; N], usize) {
     let mut fields = [Field::default(); N];
@@ -128,50 +158,6 @@ pub(crate) fn split_blanks<const N: usize>(line: &[u8]) -> ([Field<'_>; N], usiz
         (count, at) = (count + 1, to);
     }
     (fields, count)
-}
-
-/// Numbers address spaces in order of first appearance.
-#[derive(Default)]
-pub(crate) struct Devices {
-    numbers: FxHashMap<Box<[u8]>, u32>,
-    last: Vec<u8>,
-    last_number: u32,
-}
-
-impl Devices {
-    /// Devices in one trace at most; with [`Devices::MAX_NAME`] it bounds the memory of this table.
-    const MAX: usize = 1 << 16;
-    /// Bytes of a name at most.
-    const MAX_NAME: usize = 256;
-
-    /// The number of the device that `name` names.
-    #[inline]
-    pub fn number(&mut self, name: Field<'_>) -> Result<u32, Fault> {
-        if name.text == self.last && !self.numbers.is_empty() {
-            return Ok(self.last_number);
-        }
-        self.look_up(name)
-    }
-
-    fn look_up(&mut self, name: Field<'_>) -> Result<u32, Fault> {
-        let next = self.numbers.len();
-        let number = match self.numbers.get(name.text) {
-            Some(&number) => number,
-            None if name.text.is_empty() => return Err(name.fault("an empty field", "the name of a device")),
-            None if name.text.len() > Devices::MAX_NAME => {
-                return Err(name.fault("a device name that is too long", "at most 256 bytes"));
-            }
-            None if next == Devices::MAX => return Err(name.fault("one device too many", "at most 65,536 devices")),
-            None => {
-                self.numbers.insert(name.text.into(), next as u32);
-                next as u32
-            }
-        };
-        self.last.clear();
-        self.last.extend_from_slice(name.text);
-        self.last_number = number;
-        Ok(number)
-    }
 }
 
 #[cfg(test)]
@@ -216,19 +202,5 @@ mod tests {
         assert_eq!(count, 3);
         assert_eq!(fields.map(|f| (f.text, f.start)), [(&b"a"[..], 2), (b"bc", 5)]);
         assert_eq!((split_blanks::<1>(b" ").1, split::<1>(b"", b',').1), (0, 1));
-    }
-
-    #[test]
-    fn devices_are_numbered_as_they_appear_and_bounded() {
-        let mut devices = Devices::default();
-        let mut number = |name: &str| devices.number(field(name)).map_err(|f| f.why);
-        assert_eq!(["b", "a", "a", "b"].map(|n| number(n).unwrap()), [0, 1, 1, 0]);
-        assert_eq!(number("").unwrap_err(), "an empty field");
-        assert_eq!(number(&"x".repeat(257)).unwrap_err(), "a device name that is too long");
-        for i in 2..65_536 {
-            assert_eq!(number(&format!("d{i}")).unwrap(), i);
-        }
-        assert_eq!(number("one more").unwrap_err(), "one device too many");
-        assert_eq!(number("a").unwrap(), 1);
     }
 }

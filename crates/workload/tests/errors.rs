@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use flashatlas_workload::{OpenError, Place, ReadOptions, format_by_name, open};
+use flashatlas_workload::{OpenError, Opened, Place, ReadOptions, format_by_name, open};
 use std::io::{self, Cursor};
 
 #[test]
@@ -36,7 +36,8 @@ fn numbers_and_columns_of_msr() {
     assert_eq!(bad("1,a,x,Read,0,1,1"), "2:5: not a number `x`; expected the number of a disk");
     assert_eq!(
         bad("18446744073709551615,a,0,Read,0,1,1"),
-        "2:1: a time too far from the first record `18446744073709551615,a,0,Read,0,1,1`; expected at most 213 days"
+        "2:1: a time too far from the first record `18446744073709551615,a,0,Read,0,1,1`; expected at most 213 days \
+         (--time-gap-max cuts long gaps)"
     );
     assert_eq!(
         bad("\x01\u{e9},\"a\",0,Read,0,512,1,and more than forty characters"),
@@ -146,11 +147,11 @@ fn bad_records_are_skipped_up_to_the_allowance() {
     let text = "0,1,512,r,0\nbad\n0,1,0,r,0\n0,2,512,r,1\nworse\n0,3,512,r,2\n";
     let options = |skip_bad| ReadOptions { skip_bad, ..ReadOptions::default() };
     let reader = || Box::new(Cursor::new(text.as_bytes().to_vec()));
-    let (_, _, mut source) = open(reader(), Some("spc"), &options(3)).unwrap();
+    let Opened { mut source, .. } = open(reader(), Some("spc"), &options(3)).unwrap();
     let (records, none) = drain(&mut *source);
-    assert_eq!((records.len(), none, source.skipped()), (3, None, 3));
+    assert_eq!((records.len(), none, source.account().skipped_bad), (3, None, 3));
 
-    let (_, _, mut source) = open(reader(), Some("spc"), &options(2)).unwrap();
+    let Opened { mut source, .. } = open(reader(), Some("spc"), &options(2)).unwrap();
     source.next().unwrap();
     source.next().unwrap();
     let error = source.next().unwrap_err();
@@ -194,8 +195,8 @@ fn truncated_and_damaged_streams() {
     for name in &COMPRESSIONS[1..] {
         let whole = compress(text.as_bytes(), name);
         for cut in [whole.len() - 1, whole.len() * 9 / 10] {
-            let why =
-                read_with(&whole[..cut], Some("spc"), &ReadOptions { skip_bad: 1000, shift_sectors: 0 }).unwrap_err();
+            let why = read_with(&whole[..cut], Some("spc"), &ReadOptions { skip_bad: 1000, ..ReadOptions::default() })
+                .unwrap_err();
             assert!(why.contains(&format!(": the {name} stream is truncated")), "{cut} bytes: {why}");
         }
         let why = read(&whole[..12]).unwrap_err();
@@ -203,7 +204,8 @@ fn truncated_and_damaged_streams() {
         let mut damaged = whole.clone();
         damaged[whole.len() / 2] ^= 0xff;
         damaged[whole.len() / 2 + 1] ^= 0xff;
-        let why = read_with(&damaged, Some("spc"), &ReadOptions { skip_bad: u64::MAX, shift_sectors: 0 }).unwrap_err();
+        let why = read_with(&damaged, Some("spc"), &ReadOptions { skip_bad: u64::MAX, ..ReadOptions::default() })
+            .unwrap_err();
         assert!(why.contains(&format!("the {name} stream is ")), "{why}");
         let garbage_after = [whole, b"\x01\x02\x03 garbage".to_vec()].concat();
         if *name != "gz" {
@@ -227,7 +229,7 @@ impl io::Read for FailsOnce {
 #[test]
 fn an_error_met_while_looking_ahead_is_not_lost() {
     let reader = FailsOnce(Cursor::new(b"0,1,512,r,0\n".to_vec()), false);
-    let (_, _, mut source) = open(Box::new(reader), None, &ReadOptions::default()).unwrap();
+    let Opened { mut source, .. } = open(Box::new(reader), None, &ReadOptions::default()).unwrap();
     let (records, error) = drain(&mut *source);
     assert_eq!((records.len(), error.as_deref()), (1, Some("2:1: the cable came off")));
 }
@@ -239,19 +241,19 @@ fn nothing_recognised_and_nothing_there() {
         assert_eq!(read(&compress(b"", name)).unwrap_err(), "byte 0: the trace is empty", "{name}");
     }
     for format in flashatlas_workload::FORMATS {
-        assert_eq!(error(format.name, ""), "byte 0: the trace is empty");
+        assert_eq!(error(spec(format.name), ""), "byte 0: the trace is empty");
     }
     assert_eq!(
         read(b"\n\nonce upon a time\n").unwrap_err(),
         "no trace format recognises `once upon a time` (compression: none); \
-         formats: blkreplay, iolog, msr, spc, vscsi; name one with --format to see where it stops"
+         formats: alibaba, arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, mqsim, \
+         msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi; name one with --format to see where it stops"
     );
     assert_eq!(
         format_by_name("mrs").unwrap_err().to_string(),
-        "trace.format: trace format `mrs` is not known; did you mean `msr`? (allowed: blkreplay, iolog, msr, spc, vscsi)"
+        "trace.format: trace format `mrs` is not known; did you mean `msr`? (allowed: alibaba, arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, mqsim, \
+         msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi)"
     );
     let unknown = open(Box::new(Cursor::new(vec![1])), Some("mrs"), &ReadOptions::default()).err();
     assert_eq!(unknown, Some(OpenError::Config(format_by_name("mrs").unwrap_err())));
-    let two = OpenError::Ambiguous { formats: vec!["msr", "spc"] };
-    assert_eq!(two.to_string(), "several trace formats recognise this content: msr, spc; name one with --format");
 }

@@ -31,8 +31,8 @@ fn theirs(name: &str, job: &str) -> Vec<Line> {
     let output = Command::new("fio").arg("job.fio").current_dir(&folder).output().unwrap();
     assert!(output.status.success(), "fio refuses {job}: {}", String::from_utf8_lossy(&output.stderr));
     let log = std::fs::read(folder.join("log")).unwrap();
-    let options = ReadOptions { skip_bad: 0, shift_sectors: 0 };
-    let (_, _, mut source) = open(Box::new(std::io::Cursor::new(log)), Some("iolog"), &options).unwrap();
+    let opened = open(Box::new(std::io::Cursor::new(log)), Some("iolog"), &ReadOptions::default()).unwrap();
+    let mut source = opened.source;
     let mut lines = Vec::new();
     while let Some(record) = source.next().unwrap() {
         let r = record.request;

@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use flashatlas_types::{HostOp, Rng, Seed};
-use flashatlas_workload::{FORMATS, MAX_TRANSFER_SECTORS, ReadOptions, TraceSummary, open};
+use flashatlas_types::{Dur, HostOp, Rng, Seed};
+use flashatlas_workload::{DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, open};
 use std::io::Cursor;
 
 /// Damaged copies of each corpus file for each format.
@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
 
 /// Read to the end; whether there was any record, and whether an error ended it.
 fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, bool) {
-    let Ok((_, _, mut source)) = open(Box::new(Cursor::new(bytes.to_vec())), format, options) else {
+    let Ok(Opened { mut source, .. }) = open(Box::new(Cursor::new(bytes.to_vec())), format, options) else {
         return (false, true);
     };
     let (records, error) = drain(&mut *source);
@@ -48,9 +48,21 @@ fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, 
         assert!(request.sectors <= longest, "{record:?}");
         summary.add(record);
     }
-    assert!(source.skipped() <= options.skip_bad);
+    assert!(source.account().skipped_bad <= options.skip_bad);
     assert!(!records.is_empty() || error.is_some(), "a trace without a request is an error");
     (!records.is_empty(), error.is_some())
+}
+
+fn options(rng: &mut Rng) -> ReadOptions {
+    let sometimes = |rng: &mut Rng, ps: u64| (rng.below(3) == 0).then_some(Dur(ps));
+    ReadOptions {
+        skip_bad: rng.below(3),
+        shift_sectors: [0, -7, 1 << 54][rng.below(3) as usize],
+        device_map: [DeviceMap::Separate, DeviceMap::Collapse, DeviceMap::Select(0)][rng.below(3) as usize],
+        drop_duplicates: sometimes(rng, 5 * MS),
+        time_gap_max: sometimes(rng, S),
+        assume_op: None,
+    }
 }
 
 #[test]
@@ -65,15 +77,14 @@ fn damaged_traces_are_read_or_refused() {
     }
     files.sort(); // the order of a folder is not the same everywhere
     assert!(files.len() > 15, "the corpus is there");
-    let formats: Vec<Option<&str>> = std::iter::once(None).chain(FORMATS.iter().map(|f| Some(f.name))).collect();
+    let formats: Vec<Option<&str>> = std::iter::once(None).chain(FORMATS.iter().map(|f| Some(spec(f.name)))).collect();
     let (mut read, mut refused) = (0, 0);
     for path in files {
         let original = std::fs::read(&path).unwrap();
         for copy in 0..COPIES {
             let mut bytes = original.clone();
             mutate(&mut bytes, &mut rng);
-            let options =
-                ReadOptions { skip_bad: rng.below(3), shift_sectors: [0, -7, 1 << 54][rng.below(3) as usize] };
+            let options = options(&mut rng);
             // every copy as what it seems to be, and as one of the formats in turn
             for format in [None, formats[copy as usize % formats.len()]] {
                 let (records, error) = survive(&bytes, format, &options);

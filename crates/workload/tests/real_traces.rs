@@ -6,7 +6,7 @@ mod common;
 
 use common::*;
 use flashatlas_types::HostOp;
-use flashatlas_workload::{ReadOptions, TraceSummary, open};
+use flashatlas_workload::{Opened, ReadOptions, TraceSummary, open};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -22,12 +22,12 @@ fn trace(name: &str) -> Option<PathBuf> {
 
 fn summary(path: PathBuf, options: &ReadOptions) -> (&'static str, TraceSummary) {
     let size = path.metadata().unwrap().len();
-    let (format, _, mut source) = open(Box::new(File::open(path).unwrap()), None, options).unwrap();
+    let Opened { format, mut source, .. } = open(Box::new(File::open(path).unwrap()), None, options).unwrap();
     let mut summary = TraceSummary::new();
     while let Some(record) = source.next().unwrap() {
         summary.add(&record);
     }
-    assert_eq!((source.skipped(), source.bytes_read()), (0, size));
+    assert_eq!((source.account().skipped_bad, source.bytes_read()), (0, size));
     (format.name, summary)
 }
 

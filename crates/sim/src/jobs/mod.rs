@@ -77,18 +77,16 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     let given = [
         ("trace", spec.trace.is_some()),
         ("workload", spec.workload.is_some()),
-        ("format", spec.format.is_some()),
         ("mode", spec.mode != Mode::Asap),
         ("depth", spec.depth.is_some()),
         ("fit", spec.fit != Fit::Error),
         ("warmup", spec.warmup > 0),
         ("limit", spec.limit.is_some()),
-        ("skip-bad", spec.skip_bad > 0),
-        ("shift", spec.shift != 0),
         ("speed", spec.speed != 1.0),
     ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((name, _)) => Err(RunError::Fit(format!(
+    let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
+    match given.or(spec.reading.given()) {
+        Some(name) => Err(RunError::Fit(format!(
             "--{name} was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
         ))),
         None => Ok(()),

@@ -1,10 +1,12 @@
 //! blkreplay: a text preamble, a line of column names, then `start ; sector ; length ; op ; …`, one line a request.
 
-use super::{FormatDef, Times};
+use super::{FormatDef, Reader, Says, WriterDef};
+use crate::Record;
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::source::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};
-use flashatlas_types::HostOp;
+use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
+use flashatlas_types::{Dur, HostOp};
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
@@ -13,15 +15,21 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              that line names. Starts are seconds, addresses and lengths sectors of 512 bytes. Operations are blktrace \
              flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which change nothing, and \
              F (forced unit access); F alone is a flush.",
-    times: Times::Always,
+    source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of 1&1 Internet come with it.",
+    licence: "The natural loads may be passed on; changed ones must be renamed.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
     sniff: |head| sniff(head, Blkreplay::default()),
-    open: |input, options| Ok(TextSource::open(input, Blkreplay::default(), options)),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Blkreplay::default(), start.options))),
+    writer: Some(WriterDef { params: &[], create: |create| text_sink(create, BlkreplayText) }),
 };
 
 const COLUMNS: &str = "as many columns as the line of column names has";
 const NAMES: &str = "a line of column names: start ; sector ; length ; op ; …";
 const OPS: &str = "R, W or D and then any of A, S, M, F; or F alone";
 const SECOND_PS: u64 = 1_000_000_000_000;
+const NANOSECOND_PS: u64 = 1_000;
 
 #[derive(Default)]
 struct Blkreplay {
@@ -51,7 +59,7 @@ impl LineFormat for Blkreplay {
             let (first, count) = (sector.number("an address in sectors")?, length.number("a length in sectors")?);
             Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, length))?
         };
-        Ok(Some(Raw { time_ps, device: 0, op, extent, fua }))
+        Ok(Some(Raw { time_ps, device: 0, op, extent, fua, preflush: false }))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {
@@ -75,4 +83,32 @@ fn operation(flags: &[u8]) -> Option<(HostOp, bool)> {
     };
     let known = modifiers.iter().all(|m| b"ASMF".contains(m));
     known.then(|| (op, modifiers.contains(&b'F')))
+}
+
+struct BlkreplayText;
+
+impl Encoder for BlkreplayText {
+    fn holds(&self) -> Holds {
+        Holds { devices: 1, flush_fua: false, tick: Dur(NANOSECOND_PS), ..Holds::everything("blkreplay") }
+    }
+
+    fn header(&self) -> Vec<u8> {
+        b"start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n".to_vec()
+    }
+
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let request = &record.request;
+        put_seconds(out, request.at);
+        for number in [request.lba.0, request.sectors.into()] {
+            out.extend_from_slice(b" ; ");
+            put_number(out, number);
+        }
+        out.extend_from_slice(match request.op {
+            HostOp::Read => b" ; R",
+            HostOp::Write => b" ; W",
+            HostOp::Trim => b" ; D",
+            HostOp::Flush => b" ; F",
+        });
+        out.extend_from_slice(if request.fua { b"F ; 0.0 ; 0.0\n" } else { b" ; 0.0 ; 0.0\n" });
+    }
 }

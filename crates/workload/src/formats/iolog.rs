@@ -1,10 +1,15 @@
 //! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3 after a timestamp.
 
-use super::{FormatDef, Times};
-use crate::lines::{LineFormat, TextSource, first_line};
-use crate::source::{Extent, Fault, Raw};
-use crate::text::{Devices, Field, byte_extent, split_blanks};
-use flashatlas_types::HostOp;
+use super::{FormatDef, Reader, Says, Sniff, Start, WriterDef};
+use crate::Record;
+use crate::devices::Devices;
+use crate::error::OpenError;
+use crate::lines::{LineFormat, TextSource, first_line, head_lines};
+use crate::raw::{Extent, Fault, Raw};
+use crate::text::{Field, byte_extent, split_blanks};
+use crate::write::{Encoder, Holds, put_number, text_sink};
+use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
+use std::io::BufRead;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "iolog",
@@ -13,10 +18,16 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              Version 2 has no times except `wait`, whose number is milliseconds since the start of the log, as fio \
              replays it: a wait for an instant that has passed is none. Every file is a device, numbered as first \
              named. `sync` and `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets and \
-             lengths are bytes: a request is widened to the sectors that it touches.",
-    times: Times::Sometimes,
-    sniff: |head| version(first_line(head)).is_some(),
-    open: |input, options| Ok(TextSource::open(input, Iolog::default(), options)),
+             lengths are bytes: a request is widened to the sectors that it touches. Whether a version 2 log has times \
+             is told by the first 64 KiB: it has if a `wait` is among them.",
+    source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
+    licence: "Whoever recorded a log sets its terms.",
+    times: Says::Sometimes,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| if version(first_line(head)).is_some() { Sniff::Yes } else { Sniff::No },
+    open,
+    writer: Some(WriterDef { params: &[], create: |create| text_sink(create, IologText::default()) }),
 };
 
 const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
@@ -36,6 +47,13 @@ fn version(line: &[u8]) -> Option<Version> {
         b"fio version 3 iolog" => Some(Version::Three),
         _ => None,
     }
+}
+
+fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
+    let source = TextSource::open(input, Iolog::default(), start.options);
+    let waits = || head_lines(start.head).any(|line| split_blanks::<2>(line).0[1].text == b"wait");
+    let times = !matches!(version(first_line(start.head)), Some(Version::Two)) || waits();
+    Ok(Reader { source, times, operations: true })
 }
 
 #[derive(Default)]
@@ -91,7 +109,7 @@ impl LineFormat for Iolog {
             byte_extent(op, offset, length)?
         };
         let device = self.devices.number(file)?;
-        Ok(Some(Raw { time_ps, device, op, extent, fua: false }))
+        Ok(Some(Raw::plain(time_ps, device, op, extent)))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {
@@ -99,6 +117,10 @@ impl LineFormat for Iolog {
             None => ("the iolog header is missing", HEADER),
             Some(_) => ("the trace holds no request", "at least one read, write, trim or sync"),
         }
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
     }
 }
 
@@ -108,4 +130,59 @@ fn columns(line: &[u8], count: usize, allowed: &[usize], expected: &'static str)
         return Ok(());
     }
     Err(Field { text: line, start: 0 }.fault("the wrong number of columns in", expected))
+}
+
+/// Version 3. Every device is a file, named by its number.
+#[derive(Default)]
+struct IologText {
+    /// Whether each device has been opened.
+    opened: Vec<bool>,
+}
+
+impl IologText {
+    fn line(out: &mut Vec<u8>, record: &Record, action: &[u8]) {
+        put_number(out, record.request.at.0 / MICROSECOND_PS as u64);
+        out.extend_from_slice(b" device");
+        put_number(out, record.device.into());
+        out.push(b' ');
+        out.extend_from_slice(action);
+    }
+
+    fn open(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let index = record.device as usize;
+        self.opened.resize(self.opened.len().max(index + 1), false);
+        if !std::mem::replace(&mut self.opened[index], true) {
+            IologText::line(out, record, b"add\n");
+            IologText::line(out, record, b"open\n");
+        }
+    }
+}
+
+impl Encoder for IologText {
+    fn holds(&self) -> Holds {
+        Holds { fua: false, flush_fua: false, tick: Dur(MICROSECOND_PS as u64), ..Holds::everything("iolog") }
+    }
+
+    fn header(&self) -> Vec<u8> {
+        b"fio version 3 iolog\n".to_vec()
+    }
+
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        self.open(record, out);
+        let request = &record.request;
+        IologText::line(
+            out,
+            record,
+            match request.op {
+                HostOp::Read => b"read ",
+                HostOp::Write => b"write ",
+                HostOp::Trim => b"trim ",
+                HostOp::Flush => b"sync ",
+            },
+        );
+        put_number(out, request.lba.0 * u64::from(SECTOR_BYTES));
+        out.push(b' ');
+        put_number(out, u64::from(request.sectors) * u64::from(SECTOR_BYTES));
+        out.push(b'\n');
+    }
 }

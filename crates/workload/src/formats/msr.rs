@@ -1,10 +1,13 @@
 //! MSR Cambridge: `timestamp,host,disk,Read|Write,offset,size,response`, one line a request.
 
-use super::{FormatDef, Times};
+use super::{FormatDef, Reader, Says, WriterDef};
+use crate::Record;
+use crate::devices::Devices;
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::source::{Fault, Raw};
-use crate::text::{Devices, Field, byte_extent, split};
-use flashatlas_types::HostOp;
+use crate::raw::{Fault, Raw};
+use crate::text::{Field, byte_extent, split};
+use crate::write::{Encoder, Holds, put_number, text_sink};
+use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "msr",
@@ -12,9 +15,14 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is widened to the sectors \
              that it touches. Each host and disk together is a device. The response time is not read. A line of \
              column names is passed over.",
-    times: Times::Always,
+    source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA (https://iotta.snia.org/traces/388).",
+    licence: "SNIA Trace Data Files Download License: cite the paper and the repository; do not redistribute.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
     sniff: |head| sniff(head, Msr::default()),
-    open: |input, options| Ok(TextSource::open(input, Msr::default(), options)),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Msr::default(), start.options))),
+    writer: Some(WriterDef { params: &[], create: |create| text_sink(create, MsrText) }),
 };
 
 const COLUMNS: &str = "7 columns: timestamp,host,disk,Read|Write,offset,size,response";
@@ -47,6 +55,30 @@ impl LineFormat for Msr {
         // `host,disk`, as it stands in the line
         let name = Field { text: &line[host.start..disk.start + disk.text.len()], start: host.start };
         let device = self.devices.number(name)?;
-        Ok(Some(Raw { time_ps: u128::from(ticks) * TICK_PS, device, op, extent, fua: false }))
+        Ok(Some(Raw::plain(u128::from(ticks) * TICK_PS, device, op, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}
+
+struct MsrText;
+
+impl Encoder for MsrText {
+    fn holds(&self) -> Holds {
+        Holds { tick: Dur(TICK_PS as u64), ..Holds::reads_and_writes("msr") }
+    }
+
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let request = &record.request;
+        put_number(out, request.at.0 / TICK_PS as u64);
+        out.extend_from_slice(b",host,");
+        put_number(out, record.device.into());
+        out.extend_from_slice(if request.op == HostOp::Read { b",Read," } else { b",Write," });
+        put_number(out, request.lba.0 * u64::from(SECTOR_BYTES));
+        out.push(b',');
+        put_number(out, u64::from(request.sectors) * u64::from(SECTOR_BYTES));
+        out.extend_from_slice(b",0\n");
     }
 }

@@ -1,10 +1,13 @@
 //! Storage Performance Council: `ASU,LBA,size,opcode,timestamp`, one line a request (UMass Financial and WebSearch).
 
-use super::{FormatDef, Times};
+use super::{FormatDef, Reader, Says, WriterDef};
+use crate::Record;
+use crate::devices::Devices;
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::source::{Extent, Fault, Raw};
-use crate::text::{Devices, extent_fault, split};
-use flashatlas_types::HostOp;
+use crate::raw::{Extent, Fault, Raw};
+use crate::text::{extent_fault, split};
+use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
+use flashatlas_types::{HostOp, SECTOR_BYTES};
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "spc",
@@ -12,9 +15,15 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "LBAs are sectors of 512 bytes, sizes are bytes (rounded up to sectors), timestamps are seconds. Opcodes \
              come in both cases. Every ASU is a device, an address space of its own. Fields after the fifth, which the \
              specification leaves open, are not read.",
-    times: Times::Always,
+    source: "Storage Performance Council, SPC trace file format specification, revision 1.0.1 (2002); Financial and WebSearch at \
+             the UMass Trace Repository (https://traces.cs.umass.edu).",
+    licence: "UMass: free to use; acknowledge the repository.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
     sniff: |head| sniff(head, Spc::default()),
-    open: |input, options| Ok(TextSource::open(input, Spc::default(), options)),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Spc::default(), start.options))),
+    writer: Some(WriterDef { params: &[], create: |create| text_sink(create, SpcText) }),
 };
 
 const COLUMNS: &str = "at least 5 columns: ASU,LBA,size,opcode,timestamp";
@@ -41,6 +50,29 @@ impl LineFormat for Spc {
         let extent = Extent::of_sector_and_bytes(kind, first, bytes).map_err(|e| extent_fault(e, lba, size))?;
         let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
         let device = self.devices.number(asu)?;
-        Ok(Some(Raw { time_ps, device, op: kind, extent, fua: false }))
+        Ok(Some(Raw::plain(time_ps, device, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}
+
+struct SpcText;
+
+impl Encoder for SpcText {
+    fn holds(&self) -> Holds {
+        Holds::reads_and_writes("spc")
+    }
+
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let request = &record.request;
+        for number in [record.device.into(), request.lba.0, u64::from(request.sectors) * u64::from(SECTOR_BYTES)] {
+            put_number(out, number);
+            out.push(b',');
+        }
+        out.extend_from_slice(if request.op == HostOp::Read { b"r," } else { b"w," });
+        put_seconds(out, request.at);
+        out.push(b'\n');
     }
 }

@@ -11,12 +11,12 @@
 //! | time in microseconds | `u64` at 24 | `u64` at 24 |
 //! | response time | – | `u64` at 32 |
 
-use super::{FormatDef, Times};
-use crate::error::{Place, TraceError};
-use crate::lines::fill;
-use crate::source::{Extent, Fault, Gate, Raw, ReadOptions, Record, RecordSource};
+use super::{FormatDef, Reader, Says, Sniff, Start};
+use crate::binary::{Fixed, FixedSource, bytes_at};
+use crate::error::{OpenError, Place};
+use crate::raw::{Extent, ExtentError, Fault, Raw};
 use flashatlas_types::HostOp;
-use std::io::{self, BufRead, Cursor, Read};
+use std::io::BufRead;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "vscsi",
@@ -25,9 +25,15 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              of the traced machines start at odd sectors, so that most requests are unaligned: a shift of -7 sectors \
              puts the public sample right. The version is told by the first records. READ, WRITE and SYNCHRONIZE CACHE \
              commands of every size are known. The response time of version 2 is not read.",
-    times: Times::Always,
-    sniff: |head| Layout::detect(head).is_some(),
+    source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 (CloudPhysics); a sample comes with the \
+             Python package libcachesim.",
+    licence: "Cite the paper; see the terms of whoever publishes the sample.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| if Layout::detect(head).is_some() { Sniff::Yes } else { Sniff::No },
     open,
+    writer: None,
 };
 
 const COMMANDS: &str = "READ, WRITE or SYNCHRONIZE CACHE (such as 0x28, 0x2a, 0x35)";
@@ -35,8 +41,6 @@ const MICROSECOND_PS: u128 = 1_000_000;
 
 /// Records that tell the version.
 const TELLING_RECORDS: usize = 4;
-/// Bytes of a record at most.
-const LONGEST: usize = 40;
 
 /// Where the fields stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,22 +85,16 @@ impl Layout {
             let length = u64::from(u32::from_le_bytes(bytes_at(record, self.length)));
             Extent::of_sector_and_bytes(op, u64::from_le_bytes(bytes_at(record, SECTOR)), length).map_err(|e| {
                 let (why, expected) = e.words();
-                self.fault(if e == crate::source::ExtentError::TooFar { SECTOR } else { self.length }, 4, why, expected)
+                self.fault(if e == ExtentError::TooFar { SECTOR } else { self.length }, 4, why, expected)
             })?
         };
         let time = u64::from_le_bytes(bytes_at(record, TIME));
-        Ok(Raw { time_ps: u128::from(time) * MICROSECOND_PS, device: 0, op, extent, fua: false })
+        Ok(Raw::plain(u128::from(time) * MICROSECOND_PS, 0, op, extent))
     }
 
     fn fault(&self, at: usize, len: usize, why: &'static str, expected: &'static str) -> Fault {
         Fault { why: why.into(), expected, span: (at, at + len) }
     }
-}
-
-fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    bytes.copy_from_slice(&record[at..at + N]);
-    bytes
 }
 
 fn u16_at(record: &[u8], at: usize) -> u16 {
@@ -113,83 +111,29 @@ fn operation(command: u16) -> Option<HostOp> {
     }
 }
 
-fn open(mut input: Box<dyn BufRead + Send>, options: &ReadOptions) -> Result<Box<dyn RecordSource>, TraceError> {
-    let mut head = Vec::new();
-    let looked = input.by_ref().take((LONGEST * TELLING_RECORDS) as u64).read_to_end(&mut head);
-    let start = Place::Byte(0);
-    looked.map_err(|e| TraceError::new(start, e.to_string(), ""))?;
-    if head.is_empty() {
-        return Err(TraceError::new(start, "the trace is empty", "at least one record"));
-    }
-    let layout = Layout::detect(&head).ok_or_else(|| {
+fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
+    let layout = Layout::detect(start.head).ok_or_else(|| {
         let fault =
             Fault { why: "no vscsi record but".into(), expected: "version 1 or 2 records", span: (0, V1.bytes) };
-        fault.at(&head, |_| start)
+        fault.at(start.head, |_| Place::Byte(0))
     })?;
-    let input = Box::new(Cursor::new(head).chain(input));
-    Ok(Box::new(Vscsi { input, layout, record: [0; LONGEST], offset: 0, gate: Gate::new(options) }))
+    Ok(Reader::complete(FixedSource::open(input, Vscsi { layout }, start.options)))
 }
 
 struct Vscsi {
-    input: Box<dyn BufRead + Send>,
     layout: Layout,
-    record: [u8; LONGEST],
-    /// Bytes before the next record.
-    offset: u64,
-    gate: Gate,
 }
 
-impl Vscsi {
-    /// Bring the next record into `self.record`; how many of its bytes there are.
-    fn fetch(&mut self) -> io::Result<usize> {
-        let mut have = 0;
-        while have < self.layout.bytes {
-            let part = fill(&mut *self.input)?.min(self.layout.bytes - have);
-            if part == 0 {
-                break;
-            }
-            self.record[have..have + part].copy_from_slice(&self.input.fill_buf()?[..part]);
-            self.input.consume(part);
-            have += part;
-        }
-        Ok(have)
-    }
-}
-
-impl RecordSource for Vscsi {
-    fn next(&mut self) -> Result<Option<Record>, TraceError> {
-        while !self.gate.ended() {
-            let place = |offset: u64| move |within: usize| Place::Byte(offset + within as u64);
-            let start = place(self.offset);
-            let have = self.fetch().map_err(|e| self.gate.fail(TraceError::new(start(0), e.to_string(), "")))?;
-            let record = &self.record[..have];
-            self.offset += have as u64;
-            let admitted = match have {
-                0 => {
-                    return self
-                        .gate
-                        .finish(|| TraceError::new(start(0), "the trace holds no request", "at least one"));
-                }
-                n if n < self.layout.bytes => Err(Fault::whole("a truncated record", "32 bytes, or 40 in version 2")),
-                _ => self.layout.decode(record).and_then(|raw| self.gate.admit(&raw)),
-            };
-            match admitted {
-                Ok(record) => return Ok(Some(record)),
-                Err(fault) => self.gate.reject(fault.at(record, start))?,
-            }
-        }
-        Ok(None)
+impl Fixed for Vscsi {
+    fn bytes(&self) -> usize {
+        self.layout.bytes
     }
 
-    fn skipped(&self) -> u64 {
-        self.gate.skipped()
+    fn truncated(&self) -> &'static str {
+        "32 bytes, or 40 in version 2"
     }
 
-    fn bytes_read(&self) -> u64 {
-        self.offset
-    }
-
-    fn expected(&self) -> Option<u64> {
-        None
+    fn decode(&mut self, record: &[u8]) -> Result<Option<Raw>, Fault> {
+        self.layout.decode(record).map(Some)
     }
 }

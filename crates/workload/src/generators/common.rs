@@ -1,7 +1,7 @@
 //! What all generators share: parameters, the mix of operations, times, and the source itself.
 
 use crate::error::TraceError;
-use crate::source::{END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
+use crate::source::{Account, END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
 use flashatlas_types::{ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, SECTOR_BYTES, Seed};
 
 /// Bytes of the longest request that a generator makes: what a reader of traces would believe.
@@ -194,8 +194,8 @@ impl<P: Pattern> RecordSource for Generator<P> {
         Ok(Some(Record { request, device: 0 }))
     }
 
-    fn skipped(&self) -> u64 {
-        0
+    fn account(&self) -> Account {
+        Account::default()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -11,8 +11,8 @@ mod sequential;
 mod uniform;
 mod zipf;
 
+use crate::settings::{parse, split_name};
 use crate::source::RecordSource;
-use flashatlas_types::params::RawConfig;
 use flashatlas_types::{ConfigError, ParamDef, Params, Seed};
 
 /// Makes a generator from parameters, the sectors of the drive, and a seed.
@@ -52,34 +52,8 @@ pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigErro
 /// An unknown generator or parameter (with the nearest name), a parameter given twice or without a value, and values
 /// that are out of range or contradict each other or the capacity.
 pub fn generate(spec: &str, capacity_sectors: u64, seed: Seed) -> Result<Box<dyn RecordSource>, ConfigError> {
-    let (name, settings) = spec.split_once(':').unwrap_or((spec, ""));
-    let name = name.trim();
+    let (name, settings) = split_name(spec);
     let generator = generator_by_name(name)?;
-    let mut raw = RawConfig::default();
-    for setting in settings.split(',').map(str::trim).filter(|s| !s.is_empty()) {
-        let (key, value) = setting
-            .split_once('=')
-            .ok_or_else(|| ConfigError::new(setting, "has no value: write key=value").at(name))?;
-        let key = key.trim();
-        generator.check_key(key).map_err(|e| e.at(name))?;
-        if raw.text(key).is_some() {
-            return Err(ConfigError::new(key, "is given twice").at(name));
-        }
-        raw.set(key, value.trim(), name);
-    }
-    let defs: Vec<&'static ParamDef> = generator.params.iter().collect();
-    let params = raw.resolve(&defs, |_| None)?;
+    let params = parse(settings, name, generator.params)?;
     (generator.build)(&params, capacity_sectors, seed).map_err(|e| e.at(name))
-}
-
-impl GeneratorDef {
-    /// Whether it has a parameter `key`; the error names the nearest.
-    fn check_key(&self, key: &str) -> Result<(), ConfigError> {
-        let names: Vec<&str> = self.params.iter().map(|p| p.key).collect();
-        if names.contains(&key) {
-            return Ok(());
-        }
-        // `unknown` finds the nearest; here the key itself is what is not known
-        Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
-    }
 }

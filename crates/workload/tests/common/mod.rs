@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses some of them")]
 
 use flashatlas_types::{HostOp, Lba, Ps, Request};
-use flashatlas_workload::{ReadOptions, Record, RecordSource, open};
+use flashatlas_workload::{Opened, ReadOptions, Record, RecordSource, open};
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
@@ -29,7 +29,8 @@ pub fn drain(source: &mut dyn RecordSource) -> (Vec<Record>, Option<String>) {
 
 /// Every record of `bytes`.
 pub fn read_with(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> Result<Vec<Record>, String> {
-    let (_, _, mut source) = open(Box::new(Cursor::new(bytes.to_vec())), format, options).map_err(|e| e.to_string())?;
+    let Opened { mut source, .. } =
+        open(Box::new(Cursor::new(bytes.to_vec())), format, options).map_err(|e| e.to_string())?;
     match drain(&mut *source) {
         (records, None) => Ok(records),
         (_, Some(error)) => Err(error),
@@ -39,6 +40,11 @@ pub fn read_with(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> R
 /// Every record of `bytes`, in the format that it is recognised to be in.
 pub fn read(bytes: &[u8]) -> Result<Vec<Record>, String> {
     read_with(bytes, None, &ReadOptions::default())
+}
+
+/// The format called `name` with the parameters that it cannot do without.
+pub fn spec(name: &'static str) -> &'static str {
+    if name == "columns" { "columns:time=0:us,op=1,offset=2:bytes,size=3:sectors" } else { name }
 }
 
 /// What is wrong with `bytes` in `format`.

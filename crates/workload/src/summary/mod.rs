@@ -1,20 +1,57 @@
-//! What a stream of records is like: counts, footprint, overwrites, alignment, order.
+//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and how all that goes in the
+//! course of time.
 
-use crate::source::Record;
+mod bursts;
+mod intervals;
+mod json;
+mod pages;
+
+pub use intervals::{By, Interval, Intervals, MAX_INTERVALS};
+
+use crate::source::{JUMP, Record};
+use bursts::Bursts;
 use flashatlas_types::{Dur, HostOp, Ps, SECTOR_BYTES};
-use rustc_hash::FxHashMap;
+use pages::PageSet;
+use std::collections::BTreeMap;
 
 /// Bytes of a page: the granularity of footprint, overwrites and alignment.
 pub const PAGE_BYTES: u64 = 4096;
 
 const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES as u64;
 
-/// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each),
-/// not with its length. Every device is an address space of its own: two devices never overwrite each other.
+const OPS: usize = HostOp::ALL.len();
+
+/// Sizes of requests: up to 2^9, 2^10 … 2^41 bytes. A trim has less than 2^41.
+const SIZES: usize = 33;
+
+/// Requests of each size.
+#[derive(Clone, Copy, Debug)]
+struct Sizes([u64; SIZES]);
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes([0; SIZES])
+    }
+}
+
+/// What the requests of one device add up to.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct DeviceCounts {
+    /// Requests by kind, in the order of [`HostOp::ALL`].
+    pub requests: [u64; OPS],
+    /// Bytes by kind.
+    pub bytes: [u64; OPS],
+    /// One past the last sector of the latest request.
+    end: Option<u64>,
+}
+
+/// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each)
+/// and its devices (about 100 bytes each), not with its length. Every device is an address space of its own: two devices never overwrite each other.
 #[derive(Clone, Default, Debug)]
 pub struct TraceSummary {
-    counts: [u64; HostOp::ALL.len()],
-    bytes: [u64; HostOp::ALL.len()],
+    counts: [u64; OPS],
+    bytes: [u64; OPS],
+    sizes: [Sizes; OPS],
     touched: PageSet,
     written: PageSet,
     pages_written: u64,
@@ -22,10 +59,12 @@ pub struct TraceSummary {
     unaligned: u64,
     sequential: u64,
     out_of_order: u64,
+    jumps: u64,
     last_at: Ps,
     duration: Dur,
-    /// One past the last sector of each device's latest request.
-    ends: FxHashMap<u32, u64>,
+    bursts: Bursts,
+    intervals: Intervals,
+    devices: BTreeMap<u32, DeviceCounts>,
 }
 
 impl TraceSummary {
@@ -37,33 +76,39 @@ impl TraceSummary {
     /// Measure one record.
     pub fn add(&mut self, record: &Record) {
         let request = &record.request;
-        let at = request.at;
-        self.out_of_order += u64::from(at < self.last_at);
-        self.last_at = at;
-        self.duration = self.duration.max(at.since(Ps::ZERO));
-        self.counts[request.op as usize] += 1;
-        let last_end = self.ends.entry(record.device);
-        if request.op == HostOp::Flush {
-            last_end.or_default();
-            return;
-        }
+        let op = request.op as usize;
+        self.add_time(request.at);
+        self.counts[op] += 1;
         let (first, sectors) = (request.lba.0, u64::from(request.sectors));
-        let end = first.saturating_add(sectors);
-        self.bytes[request.op as usize] += sectors * u64::from(SECTOR_BYTES);
-        self.highest_bytes = self.highest_bytes.max(end.saturating_mul(u64::from(SECTOR_BYTES)));
-        self.unaligned += u64::from(first % PAGE_SECTORS != 0 || end % PAGE_SECTORS != 0);
-        let starts_at_end =
-            matches!(&last_end, std::collections::hash_map::Entry::Occupied(last) if *last.get() == first);
-        self.sequential += u64::from(starts_at_end);
-        last_end.insert_entry(end);
-        let pages = first / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS);
+        let (bytes, end) = (sectors * u64::from(SECTOR_BYTES), first.saturating_add(sectors));
+        let device = self.devices.entry(record.device).or_default();
+        device.requests[op] += 1;
+        device.bytes[op] += bytes;
+        let mut pages = 0..0;
+        if request.op != HostOp::Flush {
+            self.sequential += u64::from(device.end.replace(end) == Some(first));
+            self.bytes[op] += bytes;
+            self.sizes[op].0[size_class(sectors)] += 1;
+            self.highest_bytes = self.highest_bytes.max(end.saturating_mul(u64::from(SECTOR_BYTES)));
+            self.unaligned += u64::from(first % PAGE_SECTORS != 0 || end % PAGE_SECTORS != 0);
+            pages = first / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS);
+        }
         if request.op == HostOp::Write {
             self.pages_written += pages.end - pages.start;
             self.written.insert(record.device, pages.clone());
         }
         if request.op != HostOp::Trim {
-            self.touched.insert(record.device, pages);
+            self.touched.insert(record.device, pages.clone());
         }
+        self.intervals.add(request.at, request.op, bytes, record.device, pages, self.touched.len);
+    }
+
+    fn add_time(&mut self, at: Ps) {
+        self.out_of_order += u64::from(at < self.last_at);
+        self.jumps += u64::from(at.0.abs_diff(self.last_at.0) > JUMP.0);
+        self.last_at = at;
+        self.duration = self.duration.max(at.since(Ps::ZERO));
+        self.bursts.add(at);
     }
 
     fn count(&self, op: HostOp) -> u64 {
@@ -143,7 +188,7 @@ impl TraceSummary {
 
     /// Devices seen.
     pub fn devices(&self) -> u32 {
-        self.ends.len() as u32
+        self.devices.len() as u32
     }
 
     /// The latest time of a record, from the first.
@@ -166,53 +211,60 @@ impl TraceSummary {
         self.out_of_order
     }
 
+    /// Steps of time from one record to the next of more than a day ([`JUMP`]), either way.
+    pub fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
+    /// The index of dispersion of counts: requests are counted in windows of a second from the first record to the
+    /// window of the latest, empty ones too; this is the variance of the counts over their mean. 0 when every second has
+    /// as many requests, 1 for a Poisson process, more for bursts. A record with an earlier time than one before it
+    /// counts in the latest window.
+    pub fn dispersion(&self) -> f64 {
+        self.bursts.dispersion()
+    }
+
+    /// The requests of the busiest of these windows over those of the mean one.
+    pub fn peak_to_mean(&self) -> f64 {
+        self.bursts.peak_to_mean()
+    }
+
+    /// How many requests of kind `op` have at most so many bytes, and more than half as many; without sizes that no
+    /// request has. The least is a sector.
+    pub fn sizes(&self, op: HostOp) -> impl Iterator<Item = (u64, u64)> {
+        let Sizes(sizes) = self.sizes[op as usize];
+        (0..SIZES).map(move |class| (u64::from(SECTOR_BYTES) << class, sizes[class])).filter(|&(_, count)| count > 0)
+    }
+
+    /// The devices in order of their numbers.
+    pub fn device_counts(&self) -> impl Iterator<Item = (u32, &DeviceCounts)> {
+        self.devices.iter().map(|(&device, counts)| (device, counts))
+    }
+
+    /// What happens in the course of the trace.
+    pub fn intervals(&self) -> &Intervals {
+        &self.intervals
+    }
+
     /// Whether every record is at time zero: the stream says nothing about pace.
     pub fn zero_time(&self) -> bool {
         self.duration == Dur::ZERO
     }
 }
 
+/// The power of two of sectors that `sectors` need at least.
+fn size_class(sectors: u64) -> usize {
+    sectors.next_power_of_two().trailing_zeros() as usize
+}
+
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// Bits of a chunk: 512 pages, 2 MiB.
-const CHUNK_PAGES: u64 = 512;
-const WORD_PAGES: u64 = 64;
-
-/// A set of pages as bitmaps of the chunks that hold any.
-#[derive(Clone, Default, Debug)]
-struct PageSet {
-    chunks: FxHashMap<(u32, u64), [u64; (CHUNK_PAGES / WORD_PAGES) as usize]>,
-    len: u64,
-}
-
-impl PageSet {
-    /// Add `pages` of `device`.
-    fn insert(&mut self, device: u32, pages: std::ops::Range<u64>) {
-        let mut page = pages.start;
-        while page < pages.end {
-            let chunk = page / CHUNK_PAGES;
-            let words = self.chunks.entry((device, chunk)).or_default();
-            let stop = pages.end.min((chunk + 1) * CHUNK_PAGES);
-            while page < stop {
-                let bit = page % WORD_PAGES;
-                let count = (WORD_PAGES - bit).min(stop - page);
-                let mask = (u64::MAX >> (WORD_PAGES - count)) << bit;
-                let word = &mut words[(page % CHUNK_PAGES / WORD_PAGES) as usize];
-                self.len += u64::from((mask & !*word).count_ones());
-                *word |= mask;
-                page += count;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use flashatlas_types::{Lba, Request};
-    use std::collections::BTreeSet;
 
     fn record(at: u64, op: HostOp, lba: u64, sectors: u32, device: u32) -> Record {
         Record { request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false }, device }
@@ -243,22 +295,5 @@ mod tests {
         let s = TraceSummary::new();
         assert_eq!((s.read_share(), s.mean_bytes(), s.overwrite_ratio(), s.unaligned_share()), (0.0, 0.0, 0.0, 0.0));
         assert!(s.zero_time());
-    }
-
-    #[test]
-    fn the_page_set_agrees_with_a_plain_one() {
-        let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "pages");
-        let (mut set, mut plain) = (PageSet::default(), BTreeSet::new());
-        for _ in 0..2000 {
-            let (device, first) = (rng.below(2) as u32, rng.below(4000));
-            let longest = [3, 70, 1200][rng.below(3) as usize];
-            let len = rng.below(longest);
-            set.insert(device, first..first + len);
-            plain.extend((first..first + len).map(|page| (device, page)));
-            assert_eq!(set.len, plain.len() as u64);
-            if set.len > 6000 {
-                (set, plain) = (PageSet::default(), BTreeSet::new());
-            }
-        }
     }
 }

@@ -1,0 +1,235 @@
+//! Traces for Python: summed up, copied to other formats, and as tables.
+
+use crate::{InputError, Reporter, World, guarded, tables};
+use flashatlas_sim::{Column, Input, Inputs, Progress, Reading, RunError, Table, summarize};
+use flashatlas_types::{HostOp, Ps};
+use flashatlas_workload::{Account, Bounds, RecordSource, Slice, WriteError, WriteOptions, atlas, create};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::sync::Mutex;
+
+/// Records between two calls of the progress function.
+const PROGRESS_EVERY: u64 = 65_536;
+
+fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|e| InputError::new_err(format!("{what}: {e}")))
+}
+
+fn account_json(account: &Account) -> Value {
+    json!({
+        "skipped_bad": account.skipped_bad, "duplicates_dropped": account.duplicates_dropped,
+        "not_selected": account.not_selected, "gaps_cut": account.gaps_cut, "backward_steps": account.backward_steps,
+        "first_jump": account.first_jump.map(|j| json!({ "place": j.place.to_string(), "seconds": j.seconds() })),
+        "device_names": account.device_names,
+    })
+}
+
+/// Sum up a trace (JSON). Releases the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (path, reading, progress=None))]
+pub fn trace_info(py: Python<'_>, path: &str, reading: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let reading: Reading = parse("reading options", reading)?;
+    let value = guarded(py, progress, |reporter| {
+        let inputs = Inputs { opener: &World, options: reading.options()? };
+        let mut input = inputs.trace(path, reading.format.as_deref(), true)?;
+        let length = input.length;
+        let (summary, extents) = summarize(&mut input, |requests, bytes| {
+            let share = length.map(|l| bytes as f64 / l.max(1) as f64);
+            reporter.report(Progress { phase: "scan", requests, share })
+        })?;
+        let mut value = json!({
+            "path": path, "format": input.format, "compression": input.compression,
+            "digest": input.digest()?.map(|d| format!("sha256:{d}")),
+            "timed": input.timed && !summary.zero_time(), "operations": input.operations,
+            "compacted_bytes": extents, "account": account_json(&input.source.account()),
+        });
+        let (Value::Object(all), Value::Object(more)) = (&mut value, summary.to_json()) else {
+            unreachable!("objects")
+        };
+        all.extend(more);
+        Ok(value)
+    })?;
+    Ok(value.to_string())
+}
+
+/// A part of a trace: times in picoseconds from its first record.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    from: Option<String>,
+    to: Option<String>,
+    #[serde(default)]
+    skip: u64,
+    count: Option<u64>,
+}
+
+impl Part {
+    fn bounds(&self) -> Result<Bounds, RunError> {
+        let time =
+            |key, text: &Option<String>| text.as_deref().map(|t| flashatlas_sim::spec::duration(key, t)).transpose();
+        Ok(Bounds {
+            from: time("from", &self.from)?.map_or(Ps::ZERO, |d| Ps(d.0)),
+            to: time("to", &self.to)?.map(|d| Ps(d.0)),
+            skip: self.skip,
+            count: self.count,
+        })
+    }
+}
+
+/// The part of a trace that `bounds` say; of a file in the compact format nothing before it is read.
+fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
+    let inputs = Inputs { opener: &World, options: reading.options()? };
+    let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
+    if input.format == "atlas" && input.compression == "none" && bounds.from > Ps::ZERO {
+        let io = |error| RunError::Io { path: path.to_owned(), error };
+        let mut file = File::open(path).map_err(io)?;
+        // a pipe has no index to go by, and is read from its start
+        if file.metadata().map_err(io)?.is_file() {
+            let position = atlas::seek(&mut file, bounds.from)
+                .map_err(|error| RunError::Trace { path: path.to_owned(), error: Box::new(error) })?;
+            input.source = atlas::resume(Box::new(file), &position, &inputs.options);
+        }
+    }
+    if bounds != Bounds::default() {
+        let source = std::mem::replace(&mut input.source, Box::new(Nothing));
+        input.source = Box::new(Slice::new(source, bounds));
+    }
+    Ok(input)
+}
+
+/// Stands in while a source is wrapped.
+struct Nothing;
+
+impl RecordSource for Nothing {
+    fn next(&mut self) -> Result<Option<flashatlas_workload::Record>, flashatlas_workload::TraceError> {
+        Ok(None)
+    }
+
+    fn account(&self) -> Account {
+        Account::default()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        0
+    }
+
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Write a trace, or a part of it, to `to` in `format`; returns what was written and lost (JSON). Releases the
+/// interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (path, reading, to, format, compression, lossy, bounds, progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn trace_convert(
+    py: Python<'_>,
+    path: &str,
+    reading: &str,
+    to: &str,
+    format: &str,
+    compression: &str,
+    lossy: bool,
+    bounds: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let reading: Reading = parse("reading options", reading)?;
+    let bounds: Part = parse("bounds", bounds)?;
+    let value = guarded(py, progress, |reporter| {
+        let mut input = part(path, &reading, bounds.bounds()?)?;
+        input.must_say(&reading)?;
+        convert(&mut input, to, format, compression, lossy, reporter)
+    })?;
+    Ok(value.to_string())
+}
+
+fn convert(
+    input: &mut Input,
+    to: &str,
+    format: &str,
+    compression: &str,
+    lossy: bool,
+    reporter: &mut Reporter,
+) -> Result<Value, RunError> {
+    let name = input.name.clone();
+    let written = |error| match error {
+        WriteError::Io(error) => RunError::Io { path: to.to_owned(), error },
+        error => RunError::Fit(format!("{name}: {error}")),
+    };
+    let file = File::create(to).map_err(|error| RunError::Io { path: to.to_owned(), error })?;
+    let mut sink = create(format, Box::new(file), compression, &WriteOptions { lossy })?;
+    let mut records = 0;
+    while let Some(record) = input.next_record()? {
+        sink.put(&record).map_err(written)?;
+        records += 1;
+        let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+        if records % PROGRESS_EVERY == 0 && !reporter.report(Progress { phase: "run", requests: records, share }) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    let account = input.source.account();
+    sink.describe(&flashatlas_workload::Origin {
+        format: input.format.to_owned(),
+        digest: input.digest()?.map_or(String::new(), |d| format!("sha256:{d}")),
+        device_names: account.device_names.clone(),
+    });
+    let done = sink.finish().map_err(written)?;
+    Ok(json!({
+        "records": done.records, "bytes": done.bytes, "trims_dropped": done.trims_dropped,
+        "flushes_dropped": done.flushes_dropped, "devices_dropped": done.devices_dropped,
+        "fua_dropped": done.fua_dropped, "times_rounded": done.times_rounded, "account": account_json(&account),
+    }))
+}
+
+/// Reads a trace in batches.
+#[pyclass]
+pub struct TraceReader(Mutex<Input>);
+
+#[pymethods]
+impl TraceReader {
+    #[new]
+    fn new(path: &str, reading: &str) -> PyResult<TraceReader> {
+        let reading: Reading = parse("reading options", reading)?;
+        let input = part(path, &reading, Bounds::default()).map_err(|e| crate::to_python(&e))?;
+        Ok(TraceReader(Mutex::new(input)))
+    }
+
+    /// Up to `rows` further requests as a table; `None` at the end.
+    fn next_batch<'py>(&self, py: Python<'py>, rows: usize) -> PyResult<Option<tables::PyTable<'py>>> {
+        let table = guarded(py, None, |_| {
+            let mut input = self.0.lock().expect("no reader panics");
+            let mut columns: [Vec<i64>; 5] = std::array::from_fn(|_| Vec::new());
+            let mut ops = Vec::new();
+            while ops.len() < rows
+                && let Some(record) = input.next_record()?
+            {
+                let r = record.request;
+                let values = [
+                    r.at.0 as i64,
+                    r.lba.0 as i64 * 512,
+                    i64::from(r.sectors) * 512,
+                    i64::from(r.fua),
+                    i64::from(record.device),
+                ];
+                columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+                ops.push(r.op as u8);
+            }
+            if ops.is_empty() {
+                return Ok(None);
+            }
+            let mut table = Table::new("requests");
+            let [times, offsets, bytes, fua, devices] = columns.map(Column::Int);
+            table.add("time_ps", times);
+            table.add("op", Column::Words { of: HostOp::ALL.iter().map(|op| op.name()).collect(), codes: ops });
+            table.add("offset", offsets);
+            table.add("bytes", bytes);
+            table.add("fua", fua);
+            table.add("device", devices);
+            Ok(Some(table))
+        })?;
+        Ok(table.and_then(|table| tables::to_python(py, &[table]).pop()))
+    }
+}

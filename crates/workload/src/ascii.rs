@@ -1,0 +1,91 @@
+//! `time device sector sectors op`: the text that DiskSim, SSDsim and MQSim share, but for the unit of time.
+
+use crate::devices::Devices;
+use crate::formats::Sniff;
+use crate::lines::{LineFormat, head_lines, mostly};
+use crate::raw::{Extent, Fault, Raw};
+use crate::text::{extent_fault, split_blanks};
+use flashatlas_types::{HostOp, SECTOR_BYTES};
+
+pub(crate) const NS_PS: u64 = 1_000;
+pub(crate) const MS_PS: u64 = 1_000_000_000;
+
+const COLUMNS: &str = "5 columns: time device sector sectors op";
+
+/// A reader of the text.
+pub(crate) struct Ascii {
+    /// Picoseconds in a unit of time.
+    pub unit_ps: u64,
+    /// What the time is, for errors.
+    pub time: &'static str,
+    /// Bytes in a unit of size, a multiple of a sector.
+    pub size_bytes: u64,
+    pub devices: Devices,
+}
+
+impl Ascii {
+    /// Times in nanoseconds, sizes in sectors.
+    pub fn nanoseconds() -> Ascii {
+        let devices = Devices::default();
+        Ascii { unit_ps: NS_PS, time: "a time in nanoseconds", size_bytes: SECTOR_BYTES.into(), devices }
+    }
+
+    /// Times in milliseconds.
+    pub fn milliseconds(size_bytes: u64) -> Ascii {
+        Ascii { unit_ps: MS_PS, time: "a time in milliseconds", size_bytes, devices: Devices::default() }
+    }
+}
+
+impl LineFormat for Ascii {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([time, device, sector, size, op], count) = split_blanks::<5>(line);
+        if count != 5 {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let kind = match op.text {
+            b"0" => HostOp::Write,
+            b"1" => HostOp::Read,
+            _ => return Err(op.fault("an unknown operation", "0 (write) or 1 (read)")),
+        };
+        let time_ps = time.decimal_ps(self.unit_ps, self.time)?;
+        device.number("the number of a device")?;
+        let (first, units) = (sector.number("an address in sectors")?, size.number("a size")?);
+        let sectors = units.saturating_mul(self.size_bytes / u64::from(SECTOR_BYTES));
+        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, sector, size))?;
+        Ok(Some(Raw::plain(time_ps, self.devices.number(device)?, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}
+
+/// How the times of this text are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    /// With decimals.
+    Decimal,
+    /// With decimals, and tabs between the columns.
+    DecimalTabs,
+    /// As whole numbers.
+    Whole,
+}
+
+/// How `head` is written, if it is this text.
+pub(crate) fn look(head: &[u8]) -> Option<Look> {
+    if !mostly(head, Ascii::nanoseconds()) {
+        return None;
+    }
+    let mut lines = head_lines(head);
+    let decimal = lines.find(|line| split_blanks::<1>(line).0[0].text.contains(&b'.'));
+    Some(match decimal {
+        None => Look::Whole,
+        Some(line) if line.contains(&b'\t') => Look::DecimalTabs,
+        Some(_) => Look::Decimal,
+    })
+}
+
+/// Whether `head` may count nanoseconds: its times are whole numbers, which may also be milliseconds.
+pub(crate) fn sniff_nanoseconds(head: &[u8]) -> Sniff {
+    if look(head) == Some(Look::Whole) { Sniff::Perhaps("times are nanoseconds") } else { Sniff::No }
+}

@@ -1,0 +1,58 @@
+//! The atlas format: traces in compact blocks of columns, checked, and with an index by time.
+//!
+//! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer that says where the end
+//! record is. It can be read as a stream, without the index, or from a time on ([`seek`] and [`resume`]). All numbers
+//! are little-endian; every part has a CRC-32C (Castagnoli) of its own. docs/FORMATS.md has the layout byte by byte.
+
+mod block;
+mod end;
+mod reader;
+mod varint;
+mod writer;
+
+pub use end::{Position, seek};
+pub use reader::resume;
+pub(crate) use reader::stream;
+pub(crate) use writer::Writer;
+
+/// The version that is read and written.
+pub const VERSION: u16 = 1;
+
+/// Records in a block at most.
+pub const MAX_BLOCK_RECORDS: usize = 65_536;
+
+/// The first bytes of a file. The first is no text, and line ends that are converted on the way damage it.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89FATR\r\n\x1a";
+
+/// Bytes of the header: magic, version (`u16`), zero (`u16`), CRC of these.
+pub const HEADER_BYTES: usize = 16;
+
+/// What begins a block and the end record.
+const BLOCK: u8 = b'B';
+const END: u8 = b'E';
+
+/// The last bytes of a file.
+const TRAILER_MAGIC: [u8; 4] = *b"RTAF";
+
+/// `N` bytes of `bytes` at `at`, which are there.
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    crate::binary::bytes_at(bytes, at)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array(bytes, at))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array(bytes, at))
+}
+
+/// The header of every file.
+fn header() -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+    let crc = crc32c::crc32c(&header[..12]);
+    header[12..].copy_from_slice(&crc.to_le_bytes());
+    header
+}

@@ -1,0 +1,259 @@
+//! Reading a file as a stream.
+
+use super::block::{BLOCK_HEADER_BYTES, BlockHeader, Codec, decode};
+use super::end::{END_HEADER_BYTES, End, Position, TRAILER_BYTES, trailer};
+use super::{BLOCK, END, HEADER_BYTES, MAGIC, VERSION, array, header};
+use crate::error::{Place, TraceError, excerpt};
+use crate::gate::Gate;
+use crate::raw::{Extent, Raw};
+use crate::source::{Account, ReadOptions, Record, RecordSource};
+use std::io::{self, Read};
+
+/// Whether `head`, the start of a file, is the header of one that can be read.
+///
+/// # Errors
+/// Another format, another version, or a damaged header.
+pub(crate) fn check_header(head: &[u8]) -> Result<(), TraceError> {
+    let shown = &head[..head.len().min(MAGIC.len())];
+    let fault = |at: usize, why: &'static str, expected: &'static str, shown: &[u8]| TraceError {
+        excerpt: excerpt(shown),
+        ..TraceError::new(Place::Byte(at as u64), why, expected)
+    };
+    if !head.starts_with(&MAGIC) {
+        return Err(fault(0, "no atlas trace but", "a file that begins with \\x89FATR\\r\\n\\x1a", shown));
+    }
+    let Some(head) = head.first_chunk::<HEADER_BYTES>() else {
+        return Err(fault(head.len(), "the trace is truncated in its header", "16 bytes", &[]));
+    };
+    if super::u32_at(head, 12) != crc32c::crc32c(&head[..12]) {
+        return Err(fault(8, "a damaged header", "the CRC that it carries", &[]));
+    }
+    let version = u16::from_le_bytes(array(head, 8));
+    if version != VERSION {
+        let why = format!("version {version} of the atlas format");
+        return Err(TraceError::new(Place::Byte(8), why, "version 1, which this reader knows"));
+    }
+    if *head != header() {
+        return Err(fault(10, "a header with unknown flags", "zero", &[]));
+    }
+    Ok(())
+}
+
+/// The records of a whole file from its start.
+///
+/// # Errors
+/// A header that [`check_header`] refuses.
+pub(crate) fn stream(
+    mut input: Box<dyn Read + Send>,
+    options: &ReadOptions,
+) -> Result<Box<dyn RecordSource>, TraceError> {
+    let mut head = Vec::new();
+    let read = input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head);
+    read.map_err(|e| TraceError::new(Place::Byte(0), e.to_string(), ""))?;
+    check_header(&head)?;
+    Ok(Box::new(Atlas::new(input, HEADER_BYTES as u64, 0, options)))
+}
+
+/// The records of a file from `position` on, to which [`seek`](super::seek) moved `input`. Times count from the first
+/// record of the trace, wherever reading begins.
+pub fn resume(input: Box<dyn Read + Send>, position: &Position, options: &ReadOptions) -> Box<dyn RecordSource> {
+    let mut atlas = Atlas::new(input, position.offset, position.records_before, options);
+    atlas.device_names.clone_from(&position.origin.device_names);
+    Box::new(atlas)
+}
+
+struct Atlas {
+    input: Box<dyn Read + Send>,
+    /// Bytes before the next block.
+    offset: u64,
+    /// Bytes before the block in `records`.
+    block: u64,
+    /// The records of a block, and how many of them were taken.
+    records: Vec<Record>,
+    taken: usize,
+    /// Records of all blocks up to this one.
+    count: u64,
+    stored: Vec<u8>,
+    content: Vec<u8>,
+    device_names: Vec<String>,
+    gate: Gate,
+}
+
+/// What comes next in a file.
+enum Part {
+    Block,
+    End,
+}
+
+impl Atlas {
+    fn new(input: Box<dyn Read + Send>, offset: u64, count: u64, options: &ReadOptions) -> Atlas {
+        Atlas {
+            input,
+            offset,
+            block: offset,
+            records: Vec::new(),
+            taken: 0,
+            count,
+            stored: Vec::new(),
+            content: Vec::new(),
+            device_names: Vec::new(),
+            gate: Gate::new(options).counting_from(0),
+        }
+    }
+
+    fn fault(&self, why: &'static str, expected: &'static str) -> TraceError {
+        TraceError::new(Place::Byte(self.block), why, expected)
+    }
+
+    /// Read `bytes` and count them.
+    fn fetch(&mut self, bytes: &mut [u8], what: &'static str) -> Result<(), TraceError> {
+        let start = self.offset;
+        self.input.read_exact(bytes).map_err(|error| {
+            let why = match error.kind() {
+                // a compressed stream that ends too early says so itself
+                io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => {
+                    format!("the trace is truncated in {what}")
+                }
+                _ => error.to_string(),
+            };
+            TraceError::new(Place::Byte(start), why, "a whole file, that ends in its index")
+        })?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Read the next block, or the end.
+    fn advance(&mut self) -> Result<Part, TraceError> {
+        self.block = self.offset;
+        let mut kind = [0];
+        self.fetch(&mut kind, "front of a block or the end record")?;
+        match kind[0] {
+            BLOCK => self.read_block().map(|()| Part::Block),
+            END => self.read_end().map(|()| Part::End),
+            _ => Err(TraceError {
+                excerpt: excerpt(&kind),
+                ..self.fault("neither a block nor the end record but", "`B` or `E`")
+            }),
+        }
+    }
+
+    fn read_block(&mut self) -> Result<(), TraceError> {
+        let mut bytes = [0; BLOCK_HEADER_BYTES];
+        bytes[0] = BLOCK;
+        self.fetch(&mut bytes[1..], "a block header")?;
+        let header = BlockHeader::decode(&bytes).map_err(|(why, expected)| self.fault(why, expected))?;
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.resize(header.stored_bytes, 0);
+        let fetched = self.fetch(&mut stored, "a block");
+        self.stored = stored;
+        fetched?;
+        if crc32c::crc32c(&self.stored) != header.crc {
+            return Err(self.fault("a damaged block", "the CRC that its header carries"));
+        }
+        self.records.clear();
+        self.taken = 0;
+        let content = match header.codec {
+            Codec::Plain => &self.stored,
+            Codec::Zstd => {
+                self.content.resize(header.content_bytes, 0);
+                let size = zstd::bulk::decompress_to_buffer(&self.stored, &mut self.content).unwrap_or(usize::MAX);
+                if size != header.content_bytes {
+                    return Err(self.fault("a block that does not decompress", "as many bytes as its header says"));
+                }
+                &self.content
+            }
+        };
+        decode(&header, content, &mut self.records).map_err(|(why, expected)| {
+            self.records.clear();
+            TraceError::new(Place::Byte(self.block), why, expected)
+        })?;
+        self.count += header.records as u64;
+        Ok(())
+    }
+
+    fn read_end(&mut self) -> Result<(), TraceError> {
+        const WHAT: &str = "the end record";
+        let mut head = [0; END_HEADER_BYTES];
+        head[0] = END;
+        self.fetch(&mut head[1..], WHAT)?;
+        let damaged = |atlas: &Atlas| atlas.fault("a damaged end record", "the CRC that it carries");
+        let body_bytes = End::body_bytes(&head).ok_or_else(|| damaged(self))?;
+        let mut body = Vec::new();
+        let start = self.offset;
+        let read = self.input.by_ref().take(body_bytes).read_to_end(&mut body);
+        read.map_err(|e| TraceError::new(Place::Byte(start), e.to_string(), ""))?;
+        if (body.len() as u64) < body_bytes {
+            return Err(TraceError::new(Place::Byte(start), "the trace is truncated in the end record", "its index"));
+        }
+        self.offset += body_bytes;
+        let end = End::decode(&head, &body).ok_or_else(|| damaged(self))?;
+        if end.records != self.count {
+            return Err(self.fault("an end record of another number of records", "as many as the blocks hold"));
+        }
+        self.device_names = end.origin.device_names;
+        let mut last = [0; TRAILER_BYTES];
+        let start = self.offset;
+        self.fetch(&mut last, "the trailer")?;
+        if last != trailer(self.block) {
+            return Err(TraceError::new(Place::Byte(start), "a damaged trailer", "the place of the end record"));
+        }
+        self.nothing_more()
+    }
+
+    /// Bytes after the end are damage, or another file.
+    fn nothing_more(&mut self) -> Result<(), TraceError> {
+        let offset = self.offset;
+        let mut more = Vec::new();
+        let read = self.input.by_ref().take(1).read_to_end(&mut more);
+        read.map_err(|e| TraceError::new(Place::Byte(offset), e.to_string(), ""))?;
+        if more.is_empty() {
+            return Ok(());
+        }
+        Err(TraceError::new(Place::Byte(offset), "bytes after the end of the trace", "one trace in a file"))
+    }
+}
+
+impl RecordSource for Atlas {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        while !self.gate.ended() {
+            while let Some(record) = self.records.get(self.taken) {
+                self.taken += 1;
+                let place = Place::Byte(self.block);
+                match self.gate.admit(&raw(record), place) {
+                    Ok(Some(record)) => return Ok(Some(record)),
+                    Ok(None) => {}
+                    Err(fault) => self.gate.reject(fault.at(&[], |_| place))?,
+                }
+            }
+            match self.advance() {
+                Ok(Part::Block) => {}
+                Ok(Part::End) => {
+                    let place = Place::Byte(self.offset);
+                    return self.gate.finish(|| TraceError::new(place, "the trace holds no request", "at least one"));
+                }
+                Err(error) => return Err(self.gate.fail(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn account(&self) -> Account {
+        Account { device_names: self.device_names.clone(), ..self.gate.account() }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.offset
+    }
+
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[inline]
+fn raw(record: &Record) -> Raw {
+    let request = &record.request;
+    let extent = Extent { first: request.lba.0, sectors: request.sectors };
+    let time_ps = request.at.0.into();
+    Raw { time_ps, device: record.device, op: request.op, extent, fua: request.fua, preflush: false }
+}

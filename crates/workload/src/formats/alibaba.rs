@@ -1,0 +1,56 @@
+//! Alibaba block traces: `device,R|W,offset,length,microseconds`, one line a request.
+
+use super::{FormatDef, Reader, Says};
+use crate::devices::Devices;
+use crate::lines::{LineFormat, TextSource, sniff};
+use crate::raw::{Fault, Raw};
+use crate::text::{byte_extent, split};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "alibaba",
+    summary: "Alibaba block traces, CSV: device,R|W,offset,length,timestamp",
+    quirks: "Offsets and lengths are bytes: a request is widened to the sectors that it touches. Timestamps are \
+             microseconds. Every volume is a device. A line of column names is passed over.",
+    source: "Li, Wang, Lee, Lui: An In-Depth Analysis of Cloud Block Storage Workloads in Large-Scale Production, IISWC \
+             2020; traces at https://github.com/alibaba/block-traces.",
+    licence: "For research; cite the paper.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| sniff(head, Alibaba::default()),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Alibaba::default(), start.options))),
+    writer: None,
+};
+
+const COLUMNS: &str = "5 columns: device,R|W,offset,length,timestamp";
+const MICROSECOND_PS: u128 = 1_000_000;
+
+#[derive(Default)]
+struct Alibaba {
+    devices: Devices,
+}
+
+impl LineFormat for Alibaba {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([device, op, offset, length, time], count) = split::<5>(line, b',');
+        if device.text.eq_ignore_ascii_case(b"device_id") {
+            return Ok(None);
+        }
+        if count != 5 {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let kind = match op.text {
+            b"R" => HostOp::Read,
+            b"W" => HostOp::Write,
+            _ => return Err(op.fault("an unknown operation", "R or W")),
+        };
+        let extent = byte_extent(kind, offset, length)?;
+        let time_ps = u128::from(time.number("a timestamp in microseconds")?) * MICROSECOND_PS;
+        Ok(Some(Raw::plain(time_ps, self.devices.number(device)?, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}

@@ -1,0 +1,32 @@
+//! FlashAtlas binary: blocks of columns with checksums and an index by time.
+
+use super::{FormatDef, Reader, Says, Sniff, WriterDef};
+use crate::atlas::{self, Writer};
+use flashatlas_types::{ParamDef, ParamKind};
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "atlas",
+    summary: "FlashAtlas binary (.fatr): compact, checked, with an index by time",
+    quirks: "Holds everything that a record says, the names of devices, and what the trace was converted from. Every \
+             part carries a checksum; a damaged block ends reading, whatever may be skipped. Times count from the first \
+             record of the trace.",
+    source: "FlashAtlas, docs/FORMATS.md.",
+    licence: "As the trace that was converted.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| if head.starts_with(&atlas::MAGIC) { Sniff::Yes } else { Sniff::No },
+    open: |input, start| Ok(Reader::complete(atlas::stream(Box::new(input), start.options)?)),
+    writer: Some(WriterDef {
+        params: &[ParamDef {
+            key: "zstd",
+            kind: ParamKind::Int(0, 19),
+            default: Some("3"),
+            doc: "the level of compression of each block; 0: none",
+        }],
+        create: |create| {
+            let level = create.params.int("zstd") as i32; // at most 19
+            Ok(Box::new(Writer::new(create, level)))
+        },
+    }),
+};

@@ -1,0 +1,93 @@
+//! Text of blkparse in its default form: `device cpu sequence time pid action flags sector + sectors [process]`.
+
+use super::{FormatDef, Reader, Says, Start};
+use crate::devices::Devices;
+use crate::error::OpenError;
+use crate::lines::{LineFormat, TextSource, head_lines, sniff};
+use crate::raw::{Extent, Fault, Raw};
+use crate::rwbs::{self, ACTION, Action};
+use crate::text::{Field, extent_fault, split_blanks};
+use flashatlas_types::HostOp;
+use std::io::BufRead;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "blkparse",
+    summary: "blkparse text: device cpu sequence time pid action flags sector + sectors [process]",
+    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), whichever the first 64 KiB \
+             have; action=C chooses. All other events are passed over, and so are commands that were passed through (N, \
+             or bytes in brackets), and lines that begin with a letter: the summary for each CPU at the end. Times are \
+             seconds, addresses and lengths sectors of 512 bytes. A flag F before the operation is a flush before it, \
+             and delivered as one. Every device is an address space of its own. A file may hold absurd times \
+             (--time-gap-max).",
+    source: "blktrace (https://git.kernel.dk/cgit/blktrace): blkparse(1), default output.",
+    licence: "Whoever recorded a trace sets its terms.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[ACTION],
+    sniff: |head| sniff(head, Blkparse { action: None, devices: Devices::default() }),
+    open,
+    writer: None,
+};
+
+const EVENT: &str = "device cpu sequence time pid action flags sector + sectors";
+const SECOND_PS: u64 = 1_000_000_000_000;
+
+struct Blkparse {
+    /// The action that counts; `None`: all that a reader may take.
+    action: Option<Action>,
+    devices: Devices,
+}
+
+fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
+    let occurring = head_lines(start.head).filter_map(|line| Action::named(split_blanks::<6>(line).0[5].text));
+    let format = Blkparse { action: Some(Action::chosen(start.params, occurring)), devices: Devices::default() };
+    Ok(Reader::complete(TextSource::open(input, format, start.options)))
+}
+
+impl LineFormat for Blkparse {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        if line.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic) {
+            return Ok(None);
+        }
+        let (fields, count) = split_blanks::<10>(line);
+        let [device, _cpu, _sequence, time, _pid, action, flags, sector, plus, sectors] = fields;
+        if count < 7 || !is_device(device.text) {
+            return Err(Fault::whole("no event of blkparse but", EVENT));
+        }
+        match Action::named(action.text) {
+            Some(action) if self.action.is_none_or(|wanted| wanted == action) => {}
+            _ => return Ok(None),
+        }
+        let flags = rwbs::flags(flags)?;
+        let passed_through = sector.text.starts_with(b"(") || plus.text.starts_with(b"(");
+        let Some(op) = flags.op.filter(|_| !passed_through) else { return Ok(None) };
+        let extent = match op {
+            HostOp::Flush => Extent::NONE,
+            _ if plus.text != b"+" => return Err(Fault::whole("no sectors in the event", EVENT)),
+            _ => extent(op, sector, sectors)?,
+        };
+        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let device = self.devices.number(device)?;
+        Ok(Some(Raw { time_ps, device, op, extent, fua: flags.fua, preflush: flags.preflush }))
+    }
+
+    fn missing(&self) -> (&'static str, &'static str) {
+        ("the trace holds no request", "at least one event of the action that is read")
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}
+
+/// `major,minor`.
+fn is_device(text: &[u8]) -> bool {
+    let mut parts = text.split(|&b| b == b',');
+    let number = |part: Option<&[u8]>| part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit));
+    number(parts.next()) && number(parts.next()) && parts.next().is_none()
+}
+
+fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, Fault> {
+    let (first, count) = (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
+    Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, sectors))
+}

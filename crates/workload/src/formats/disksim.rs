@@ -1,0 +1,46 @@
+//! DiskSim ASCII: `time device sector size op`, times in milliseconds.
+
+use super::{FormatDef, Reader, Says, Sniff, Start};
+use crate::ascii::{Ascii, Look, look};
+use crate::error::OpenError;
+use crate::lines::TextSource;
+use flashatlas_types::{ParamDef, ParamKind, SECTOR_BYTES};
+use std::io::BufRead;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "disksim",
+    summary: "DiskSim ASCII: time device sector size op, in milliseconds",
+    quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the traces that go by the \
+             name of uFLIP, whose columns are separated by tabs, sizes are pages of 4 KiB (size=4KiB). Every device is \
+             an address space of its own. Times with decimals tell the format from those of SSDsim and MQSim.",
+    source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 (2008); the SSD extension of \
+             Microsoft Research comes with traces in it.",
+    licence: "As the trace that was converted.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[ParamDef {
+        key: "size",
+        kind: ParamKind::Bytes(SECTOR_BYTES as u64, 1 << 20),
+        default: Some("512"),
+        doc: "bytes in a unit of size, a multiple of 512; 4KiB for the uFLIP traces",
+    }],
+    sniff,
+    open,
+    writer: None,
+};
+
+fn sniff(head: &[u8]) -> Sniff {
+    match look(head) {
+        None => Sniff::No,
+        Some(Look::Decimal) => Sniff::Yes,
+        Some(Look::DecimalTabs) => Sniff::Perhaps(
+            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in the uFLIP traces",
+        ),
+        Some(Look::Whole) => Sniff::Perhaps("times are milliseconds"),
+    }
+}
+
+fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
+    let size_bytes = super::whole_sectors(start.params, "size")? * u64::from(SECTOR_BYTES);
+    Ok(Reader::complete(TextSource::open(input, Ascii::milliseconds(size_bytes), start.options)))
+}

@@ -1,0 +1,58 @@
+//! FIU: `ns pid process lba sectors R|W major minor md5`, one line a request.
+
+use super::{FormatDef, Reader, Says};
+use crate::devices::Devices;
+use crate::lines::{LineFormat, TextSource, sniff};
+use crate::raw::{Extent, Fault, Raw};
+use crate::text::{Field, extent_fault, split_blanks};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "fiu",
+    summary: "FIU IODedup and SRCMap: timestamp pid process lba sectors R|W major minor md5",
+    quirks: "Timestamps are nanoseconds, addresses and lengths sectors of 512 bytes. Major and minor number together \
+             are a device. What follows them (the digests of the content) is not read.",
+    source: "Koller, Rangaswami: I/O Deduplication, FAST 2010; Verma and others: SRCMap, FAST 2010; traces at SNIA IOTTA \
+             (https://iotta.snia.org/traces/391).",
+    licence: "SNIA Trace Data Files Download License: cite the papers and the repository; do not redistribute.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| sniff(head, Fiu::default()),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Fiu::default(), start.options))),
+    writer: None,
+};
+
+const COLUMNS: &str = "at least 8 columns: timestamp pid process lba sectors R|W major minor md5";
+const NANOSECOND_PS: u128 = 1_000;
+
+#[derive(Default)]
+struct Fiu {
+    devices: Devices,
+}
+
+impl LineFormat for Fiu {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([time, _pid, _process, lba, size, op, major, minor], count) = split_blanks::<8>(line);
+        if count < 8 {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let kind = match op.text {
+            b"R" => HostOp::Read,
+            b"W" => HostOp::Write,
+            _ => return Err(op.fault("an unknown operation", "R or W")),
+        };
+        let (first, sectors) = (lba.number("an address in sectors")?, size.number("a length in sectors")?);
+        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, lba, size))?;
+        let time_ps = u128::from(time.number("a time in nanoseconds")?) * NANOSECOND_PS;
+        major.number("a major number")?;
+        minor.number("a minor number")?;
+        // `major minor`, as it stands in the line
+        let name = Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
+        Ok(Some(Raw::plain(time_ps, self.devices.number(name)?, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}

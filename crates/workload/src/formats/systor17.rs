@@ -1,0 +1,60 @@
+//! Systor '17: `Timestamp,Response,IOType,LUN,Offset,Size`, one line a request.
+
+use super::{FormatDef, Reader, Says};
+use crate::devices::Devices;
+use crate::lines::{LineFormat, TextSource, sniff};
+use crate::raw::{Fault, Raw};
+use crate::text::{byte_extent, split};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "systor17",
+    summary: "Systor '17 (Fujitsu VDI), CSV: Timestamp,Response,IOType,LUN,Offset,Size",
+    quirks: "Timestamps are seconds since 1970, offsets and sizes bytes. Records were written as requests completed: a \
+             quarter is out of order. Response times may be missing and are not read. Every LUN is a device. The line \
+             of column names is passed over.",
+    source: "Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual Desktop \
+             Infrastructure, SYSTOR 2017; traces at SNIA IOTTA (https://iotta.snia.org/traces/4928).",
+    licence: "SNIA Trace Data Files Download License: cite the paper and the repository; do not redistribute.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| sniff(head, Systor::default()),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Systor::default(), start.options))),
+    writer: None,
+};
+
+const COLUMNS: &str = "6 columns: Timestamp,Response,IOType,LUN,Offset,Size";
+const SECOND_PS: u64 = 1_000_000_000_000;
+
+#[derive(Default)]
+struct Systor {
+    devices: Devices,
+}
+
+impl LineFormat for Systor {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([time, response, op, lun, offset, size], count) = split::<6>(line, b',');
+        if time.text.eq_ignore_ascii_case(b"timestamp") {
+            return Ok(None);
+        }
+        if count != 6 {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let kind = match op.text {
+            b"R" => HostOp::Read,
+            b"W" => HostOp::Write,
+            _ => return Err(op.fault("an unknown operation", "R or W")),
+        };
+        if !response.text.is_empty() {
+            response.decimal_ps(SECOND_PS, "a response time in seconds, or nothing")?;
+        }
+        let extent = byte_extent(kind, offset, size)?;
+        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
+        Ok(Some(Raw::plain(time_ps, self.devices.number(lun)?, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}

@@ -1,0 +1,58 @@
+//! Tencent cloud block storage: `seconds,offset,size,0|1,volume`, one line a request.
+
+use super::{FormatDef, Reader, Says};
+use crate::devices::Devices;
+use crate::lines::{LineFormat, TextSource, sniff};
+use crate::raw::{Extent, Fault, Raw};
+use crate::text::{extent_fault, split};
+use flashatlas_types::HostOp;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "tencent",
+    summary: "Tencent CBS, CSV: timestamp,offset,size,0|1,volume",
+    quirks: "Timestamps are whole seconds since 1970: requests of a second arrive together. Offsets and sizes are \
+             sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a device. A line of column names is passed \
+             over.",
+    source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA (https://iotta.snia.org/traces/parallel).",
+    licence: "SNIA Trace Data Files Download License: cite the paper and the repository; do not redistribute.",
+    times: Says::Always,
+    operations: Says::Always,
+    params: &[],
+    sniff: |head| sniff(head, Tencent::default()),
+    open: |input, start| Ok(Reader::complete(TextSource::open(input, Tencent::default(), start.options))),
+    writer: None,
+};
+
+const COLUMNS: &str = "5 columns: timestamp,offset,size,0|1,volume";
+const SECOND_PS: u128 = 1_000_000_000_000;
+
+#[derive(Default)]
+struct Tencent {
+    devices: Devices,
+}
+
+impl LineFormat for Tencent {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let ([time, offset, size, op, volume], count) = split::<5>(line, b',');
+        if time.text.eq_ignore_ascii_case(b"timestamp") {
+            return Ok(None);
+        }
+        if count != 5 {
+            return Err(Fault::whole("the wrong number of columns in", COLUMNS));
+        }
+        let kind = match op.text {
+            b"0" => HostOp::Read,
+            b"1" => HostOp::Write,
+            _ => return Err(op.fault("an unknown operation", "0 (read) or 1 (write)")),
+        };
+        let (first, sectors) = (offset.number("an offset in sectors")?, size.number("a size in sectors")?);
+        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, offset, size))?;
+        let time_ps = u128::from(time.number("a time in whole seconds")?) * SECOND_PS;
+        volume.number("the number of a volume")?;
+        Ok(Some(Raw::plain(time_ps, self.devices.number(volume)?, kind, extent)))
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}

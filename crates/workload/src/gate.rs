@@ -1,0 +1,216 @@
+//! What every reader does with what it decodes, in one place: devices, repeated records, address shift, times, and the
+//! account of all that.
+
+use crate::error::{Place, TraceError};
+use crate::raw::{Extent, Fault, Raw};
+use crate::source::{Account, DeviceMap, JUMP, Jump, MAX_DEVICES, ReadOptions, Record};
+use flashatlas_types::{Dur, HostOp, Lba, Ps, Request};
+
+const TOO_FAR: &str = "a time too far from the first record";
+
+/// Between a decoder and whoever takes its records.
+pub(crate) struct Gate {
+    options: ReadOptions,
+    clock: Clock,
+    /// The latest record of each device, for [`ReadOptions::drop_duplicates`].
+    latest: Vec<Option<Seen>>,
+    /// The record whose flush was delivered first.
+    pending: Option<Record>,
+    delivered: u64,
+    ended: bool,
+    account: Account,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    op: HostOp,
+    extent: Extent,
+    time_ps: u128,
+}
+
+impl Gate {
+    pub fn new(options: &ReadOptions) -> Gate {
+        Gate {
+            options: *options,
+            clock: Clock { origin_ps: None, latest: None },
+            latest: Vec::new(),
+            pending: None,
+            delivered: 0,
+            ended: false,
+            account: Account::default(),
+        }
+    }
+
+    /// Times count from `origin_ps`, whatever the first record says.
+    pub fn counting_from(mut self, origin_ps: u128) -> Gate {
+        self.clock.origin_ps = Some(origin_ps);
+        self
+    }
+
+    /// The record to deliver for what was decoded at `place`; `None` when the options leave it out; or what is wrong
+    /// with it. A record that is refused or left out changes nothing for the next.
+    #[inline]
+    pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
+        let device = match self.options.device_map {
+            DeviceMap::Separate => raw.device,
+            DeviceMap::Collapse => 0,
+            DeviceMap::Select(number) if number == raw.device => 0,
+            DeviceMap::Select(_) => {
+                self.account.not_selected += 1;
+                return Ok(None);
+            }
+        };
+        let extent = self.shifted(raw)?;
+        if self.options.drop_duplicates.is_some_and(|window| self.repeats(raw, window)) {
+            self.account.duplicates_dropped += 1;
+            self.remember(raw);
+            return Ok(None);
+        }
+        let at = self.time(raw.time_ps, place)?;
+        if self.options.drop_duplicates.is_some() {
+            self.remember(raw);
+        }
+        let request = Request { at, op: raw.op, lba: Lba(extent.first), sectors: extent.sectors, fua: raw.fua };
+        let record = Record { request, device };
+        self.delivered += 1;
+        if !raw.preflush {
+            return Ok(Some(record));
+        }
+        self.pending = Some(record);
+        Ok(Some(Record { request: Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false }, device }))
+    }
+
+    /// The record that waits behind its flush.
+    #[inline]
+    pub fn pending(&mut self) -> Option<Record> {
+        let record = self.pending.take()?;
+        self.delivered += 1;
+        Some(record)
+    }
+
+    #[inline]
+    fn shifted(&self, raw: &Raw) -> Result<Extent, Fault> {
+        if raw.op == HostOp::Flush {
+            return Ok(Extent::NONE);
+        }
+        raw.extent
+            .shifted(self.options.shift_sectors)
+            .ok_or(Fault::whole("the address shift moves the request off the drive", "a smaller shift"))
+    }
+
+    /// Whether `raw` repeats the record before of its device.
+    fn repeats(&self, raw: &Raw, window: Dur) -> bool {
+        let before = self.latest.get(raw.device as usize).copied().flatten();
+        before.is_some_and(|before| {
+            (before.op, before.extent) == (raw.op, raw.extent)
+                && before.time_ps.abs_diff(raw.time_ps) <= u128::from(window.0)
+        })
+    }
+
+    /// `raw` is what the next record of its device may repeat.
+    fn remember(&mut self, raw: &Raw) {
+        assert!(raw.device < MAX_DEVICES, "readers number devices below the limit");
+        let index = raw.device as usize;
+        if index >= self.latest.len() {
+            self.latest.resize(index + 1, None);
+        }
+        self.latest[index] = Some(Seen { op: raw.op, extent: raw.extent, time_ps: raw.time_ps });
+    }
+
+    #[inline]
+    fn time(&mut self, time_ps: u128, place: Place) -> Result<Ps, Fault> {
+        let tick = self.clock.tick(time_ps, self.options.time_gap_max)?;
+        if let Some(step_ps) = tick.jump
+            && self.account.first_jump.is_none()
+        {
+            self.account.first_jump = Some(Jump { place, step_ps });
+        }
+        self.account.gaps_cut += u64::from(tick.cut && !tick.back);
+        self.account.backward_steps += u64::from(tick.cut && tick.back);
+        Ok(tick.at)
+    }
+
+    /// Skip a bad record, or fail with it once the allowance is used up.
+    pub fn reject(&mut self, error: TraceError) -> Result<(), TraceError> {
+        if self.account.skipped_bad < self.options.skip_bad {
+            self.account.skipped_bad += 1;
+            return Ok(());
+        }
+        Err(self.fail(error))
+    }
+
+    /// An error that nothing forgives: the source is at its end.
+    pub fn fail(&mut self, error: TraceError) -> TraceError {
+        self.ended = true;
+        let skipped = self.account.skipped_bad;
+        TraceError { record: self.delivered + skipped + 1, skipped, ..error }
+    }
+
+    /// The end of the input: an error when no record came before it.
+    pub fn finish(&mut self, empty: impl FnOnce() -> TraceError) -> Result<Option<Record>, TraceError> {
+        if self.delivered > 0 || self.ended {
+            self.ended = true;
+            return Ok(None);
+        }
+        let mut error = empty();
+        if let (DeviceMap::Select(number), true) = (self.options.device_map, self.account.not_selected > 0) {
+            error.why = format!("the trace holds no request of device {number}").into();
+            error.expected = "the number of a device that it has, counted from 0 as they appear";
+        }
+        Err(self.fail(error))
+    }
+
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The account so far, without the names of devices.
+    pub fn account(&self) -> Account {
+        self.account.clone()
+    }
+}
+
+/// From the times of a trace to times since its first record.
+struct Clock {
+    origin_ps: Option<u128>,
+    /// The latest time as it stands in the trace, and what it became: picoseconds since the origin, before it when
+    /// negative.
+    latest: Option<(u128, i128)>,
+}
+
+struct Tick {
+    at: Ps,
+    /// The step in the trace, if it is a jump.
+    jump: Option<i128>,
+    cut: bool,
+    back: bool,
+}
+
+impl Clock {
+    /// `time_ps` as a time since the origin. Changes nothing when that is not representable.
+    #[inline]
+    fn tick(&mut self, time_ps: u128, gap_max: Option<Dur>) -> Result<Tick, Fault> {
+        let origin = self.origin_ps.unwrap_or(time_ps);
+        // decoders yield times below 2^107 ps: 64-bit numbers of at most a second, times 10^12
+        let signed = |from: u128| time_ps as i128 - from as i128;
+        let (step, before) = match self.latest {
+            Some((trace_ps, became)) => (signed(trace_ps), became),
+            None => (0, signed(origin)),
+        };
+        let limit = gap_max.map_or(i128::MAX, |gap| i128::from(gap.0));
+        let back = step < 0;
+        let cut = step.abs() > limit;
+        let moved = match (cut, back) {
+            (false, _) => before + step,
+            (true, false) => before + limit,
+            (true, true) => before,
+        };
+        let at = u64::try_from(moved.max(0)).map_err(|_| match gap_max {
+            None => Fault::whole(TOO_FAR, "at most 213 days (--time-gap-max cuts long gaps)"),
+            Some(_) => Fault::whole(TOO_FAR, "at most 213 days (a smaller --time-gap-max cuts more)"),
+        })?;
+        self.origin_ps = Some(origin);
+        self.latest = Some((time_ps, moved));
+        Ok(Tick { at: Ps(at), jump: (step.abs() > i128::from(JUMP.0)).then_some(step), cut, back })
+    }
+}

@@ -1,0 +1,152 @@
+//! What a format decodes from one record, before the checks that all formats share.
+
+use crate::error::{Place, TraceError};
+use crate::source::{END_OF_SECTORS, MAX_TRANSFER_SECTORS};
+use flashatlas_types::{HostOp, SECTOR_BYTES};
+use std::borrow::Cow;
+
+/// A record as a format decodes it, before the checks that all formats share.
+#[derive(Clone, Copy)]
+pub(crate) struct Raw {
+    /// Picoseconds since whatever instant the format counts from.
+    pub time_ps: u128,
+    pub device: u32,
+    pub op: HostOp,
+    pub extent: Extent,
+    pub fua: bool,
+    /// Everything written before is to be made durable first: a flush is delivered before the record.
+    pub preflush: bool,
+}
+
+impl Raw {
+    /// A record that neither forces unit access nor flushes before it.
+    pub fn plain(time_ps: u128, device: u32, op: HostOp, extent: Extent) -> Raw {
+        Raw { time_ps, device, op, extent, fua: false, preflush: false }
+    }
+}
+
+/// Whole sectors; none for a flush.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    pub first: u64,
+    pub sectors: u32,
+}
+
+/// Why an address and a length make no [`Extent`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ExtentError {
+    /// The length is zero.
+    Empty,
+    /// The length is more than a request takes.
+    TooLong,
+    /// The end lies past the addresses.
+    TooFar,
+}
+
+impl ExtentError {
+    /// What is wrong, and what should stand there.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            ExtentError::Empty => ("a length of zero", "at least one byte"),
+            ExtentError::TooLong => {
+                ("a length beyond all requests", "at most 1 GiB, or 2 TiB less a sector for a trim")
+            }
+            ExtentError::TooFar => ("an address beyond all drives", "an end below 2^64 bytes"),
+        }
+    }
+}
+
+impl Extent {
+    /// No sectors: a flush.
+    pub const NONE: Extent = Extent { first: 0, sectors: 0 };
+
+    /// The sectors that cover `len` bytes at byte `offset`.
+    pub fn of_bytes(op: HostOp, offset: u64, len: u64) -> Result<Extent, ExtentError> {
+        if len == 0 {
+            return Err(ExtentError::Empty);
+        }
+        let end = offset.checked_add(len).ok_or(ExtentError::TooFar)?;
+        let sector = u64::from(SECTOR_BYTES);
+        let first = offset / sector;
+        Extent::of_sectors(op, first, end.div_ceil(sector) - first)
+    }
+
+    /// The sectors that cover `len` bytes at sector `first`.
+    pub fn of_sector_and_bytes(op: HostOp, first: u64, len: u64) -> Result<Extent, ExtentError> {
+        Extent::of_sectors(op, first, len.div_ceil(u64::from(SECTOR_BYTES)))
+    }
+
+    /// `count` sectors at sector `first`.
+    pub fn of_sectors(op: HostOp, first: u64, count: u64) -> Result<Extent, ExtentError> {
+        let limit = if op == HostOp::Trim { u32::MAX } else { MAX_TRANSFER_SECTORS };
+        let sectors = u32::try_from(count).ok().filter(|&n| n <= limit).ok_or(ExtentError::TooLong)?;
+        match first.checked_add(count) {
+            _ if sectors == 0 => Err(ExtentError::Empty),
+            Some(end) if end <= END_OF_SECTORS => Ok(Extent { first, sectors }),
+            _ => Err(ExtentError::TooFar),
+        }
+    }
+
+    /// The same sectors `by` further, or `None` when they leave the address range.
+    pub fn shifted(self, by: i64) -> Option<Extent> {
+        let first = self.first.checked_add_signed(by)?;
+        let end = first.checked_add(u64::from(self.sectors))?;
+        (end <= END_OF_SECTORS).then_some(Extent { first, ..self })
+    }
+}
+
+/// A fault in a record: what is wrong, what was expected, and which bytes of the record (from, to) are at fault.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub why: Cow<'static, str>,
+    pub expected: &'static str,
+    pub span: (usize, usize),
+}
+
+impl Fault {
+    /// A fault of the whole record.
+    pub fn whole(why: &'static str, expected: &'static str) -> Fault {
+        Fault { why: Cow::Borrowed(why), expected, span: (0, usize::MAX) }
+    }
+
+    /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes of an offset.
+    pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
+        let end = self.span.1.min(record.len());
+        let start = self.span.0.min(end);
+        TraceError {
+            excerpt: crate::error::excerpt(&record[start..end]),
+            ..TraceError::new(place(self.span.0.min(record.len())), self.why, self.expected)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_widen_to_the_covering_sectors() {
+        let of = |offset, len| Extent::of_bytes(HostOp::Read, offset, len).map(|e| (e.first, e.sectors));
+        assert_eq!(of(0, 1), Ok((0, 1)));
+        assert_eq!(of(511, 2), Ok((0, 2)));
+        assert_eq!(of(512, 512), Ok((1, 1)));
+        assert_eq!(of(1023, 514), Ok((1, 3)));
+        assert_eq!(of(5, 0), Err(ExtentError::Empty));
+        assert_eq!(of(u64::MAX, 1), Err(ExtentError::TooFar));
+        assert_eq!(of(u64::MAX - 1, 1), Ok(((1 << 55) - 1, 1)));
+        assert_eq!(of(0, u64::MAX), Err(ExtentError::TooLong));
+    }
+
+    #[test]
+    fn lengths_and_addresses_are_bounded() {
+        let of = |op, first, n| Extent::of_sectors(op, first, n).map(|e| (e.first, e.sectors));
+        let limit = u64::from(MAX_TRANSFER_SECTORS);
+        assert_eq!(of(HostOp::Write, 0, limit), Ok((0, MAX_TRANSFER_SECTORS)));
+        assert_eq!(of(HostOp::Write, 0, limit + 1), Err(ExtentError::TooLong));
+        assert_eq!(of(HostOp::Trim, 0, 0xffff_ffff), Ok((0, u32::MAX)));
+        assert_eq!(of(HostOp::Trim, 0, 0x1_0000_0000), Err(ExtentError::TooLong));
+        assert_eq!(of(HostOp::Read, END_OF_SECTORS - 1, 1), Ok((END_OF_SECTORS - 1, 1)));
+        assert_eq!(of(HostOp::Read, END_OF_SECTORS, 1), Err(ExtentError::TooFar));
+        assert_eq!(of(HostOp::Read, u64::MAX, 2), Err(ExtentError::TooFar));
+    }
+}

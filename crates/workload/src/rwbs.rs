@@ -1,0 +1,113 @@
+//! The operation flags of the Linux block layer (`WSM`, `FWFS`, `D` …), and which of the events of a request is read.
+
+use crate::raw::Fault;
+use crate::text::Field;
+use flashatlas_types::{HostOp, ParamDef, ParamKind, Params};
+
+/// What the flags ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Flags {
+    /// `None`: a command that is neither, such as one passed through to the device.
+    pub op: Option<HostOp>,
+    pub fua: bool,
+    pub preflush: bool,
+}
+
+const FLAGS: &str = "such as R, WS, FWFSM, D, FF or N";
+
+/// Decode flags as blkparse and the kernel's tracepoints print them: `F` in front for a flush before, then `R`, `W`,
+/// `D` (discard; `DE`: secure erase), `F` (flush) or `N` (none of these), then `F` (forced unit access) and `A`, `S`,
+/// `M`, `U`, which change nothing.
+pub(crate) fn flags(field: Field<'_>) -> Result<Flags, Fault> {
+    parse(field.text).ok_or_else(|| field.fault("unknown operation flags", FLAGS))
+}
+
+fn parse(text: &[u8]) -> Option<Flags> {
+    let (preflush, rest) = match text {
+        [b'F', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let (op, rest) = match rest {
+        [b'R', rest @ ..] => (Some(HostOp::Read), rest),
+        [b'W', rest @ ..] => (Some(HostOp::Write), rest),
+        [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
+        // a flush alone: FF from the kernel, FN from blkparse; F where the kernel prints no second letter
+        [b'F' | b'N', rest @ ..] if preflush => (Some(HostOp::Flush), rest),
+        [] if preflush => (Some(HostOp::Flush), rest),
+        [b'N', rest @ ..] => (None, rest),
+        _ => return None,
+    };
+    let known = rest.iter().all(|flag| b"FASMU".contains(flag));
+    let flush = op == Some(HostOp::Flush);
+    known.then(|| Flags { op, fua: !flush && rest.contains(&b'F'), preflush: preflush && !flush })
+}
+
+/// An event in the life of a request. A reader takes one kind, so that each request counts once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    Issued,
+    Completed,
+    Queued,
+}
+
+/// The parameter that chooses it.
+pub(crate) const ACTION: ParamDef = ParamDef {
+    key: "action",
+    kind: ParamKind::Choice(&["auto", "D", "C", "Q"]),
+    default: Some("auto"),
+    doc: "the event that counts as the request: D (issued to the drive), C (completed) or Q (queued); auto: the first \
+          of these that occurs in the first 64 KiB",
+};
+
+/// In the order of preference: what the drive was given, else what it did, else what was asked for.
+const PREFERENCE: [Action; 3] = [Action::Issued, Action::Completed, Action::Queued];
+
+impl Action {
+    /// The action called `text`, if it is one that a reader may take.
+    pub fn named(text: &[u8]) -> Option<Action> {
+        match text {
+            b"D" => Some(Action::Issued),
+            b"C" => Some(Action::Completed),
+            b"Q" => Some(Action::Queued),
+            _ => None,
+        }
+    }
+
+    /// The one that `params` names, else the preferred one of those that occur, else D.
+    pub fn chosen(params: &Params, occurring: impl Iterator<Item = Action>) -> Action {
+        if let Some(action) = Action::named(params.text(ACTION.key).as_bytes()) {
+            return action;
+        }
+        let mut seen = [false; PREFERENCE.len()];
+        occurring.for_each(|action| seen[action as usize] = true);
+        PREFERENCE.into_iter().find(|&action| seen[action as usize]).unwrap_or(Action::Issued)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_the_block_layer() {
+        let of = |text: &str| parse(text.as_bytes()).map(|f| (f.op, f.fua, f.preflush));
+        for (text, op, fua, preflush) in [
+            ("R", HostOp::Read, false, false),
+            ("RAM", HostOp::Read, false, false),
+            ("WFS", HostOp::Write, true, false),
+            ("FWS", HostOp::Write, false, true),
+            ("FWFSM", HostOp::Write, true, true),
+            ("D", HostOp::Trim, false, false),
+            ("DE", HostOp::Trim, false, false),
+            ("DS", HostOp::Trim, false, false),
+            ("F", HostOp::Flush, false, false),
+            ("FF", HostOp::Flush, false, false),
+            ("FN", HostOp::Flush, false, false),
+            ("FFS", HostOp::Flush, false, false),
+        ] {
+            assert_eq!(of(text), Some((Some(op), fua, preflush)), "{text}");
+        }
+        assert_eq!(of("N"), Some((None, false, false)));
+        assert_eq!(["", "X", "WX", "S", "RR"].map(of), [None; 5]);
+    }
+}

@@ -1,0 +1,44 @@
+//! `NAME` and `NAME:key=value,key=value`: how formats and generators are given their parameters.
+
+use flashatlas_types::params::RawConfig;
+use flashatlas_types::{ConfigError, ParamDef, Params};
+
+/// The name, and what follows its colon; empty when nothing does.
+pub(crate) fn split_name(spec: &str) -> (&str, &str) {
+    let (name, settings) = spec.split_once(':').unwrap_or((spec, ""));
+    (name.trim(), settings)
+}
+
+/// The parameters `defs` of the part called `name` as `settings` give them, with defaults for the others.
+///
+/// # Errors
+/// An unknown parameter (with the nearest name), one given twice or without a value, and values that are out of range.
+pub(crate) fn parse(settings: &str, name: &str, defs: &'static [ParamDef]) -> Result<Params, ConfigError> {
+    let mut raw = RawConfig::default();
+    for setting in settings.split(',').map(str::trim).filter(|s| !s.is_empty()) {
+        if defs.is_empty() {
+            return Err(ConfigError::new(setting, format!("`{name}` takes no parameters")).at(name));
+        }
+        let (key, value) = setting
+            .split_once('=')
+            .ok_or_else(|| ConfigError::new(setting, "has no value: write key=value").at(name))?;
+        let key = key.trim();
+        check_key(key, defs).map_err(|e| e.at(name))?;
+        if raw.text(key).is_some() {
+            return Err(ConfigError::new(key, "is given twice").at(name));
+        }
+        raw.set(key, value.trim(), name);
+    }
+    let defs: Vec<&'static ParamDef> = defs.iter().collect();
+    raw.resolve(&defs, |_| None).map_err(|e| e.at(name))
+}
+
+/// Whether there is a parameter `key`; the error names the nearest.
+fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
+    let names: Vec<&str> = defs.iter().map(|p| p.key).collect();
+    if names.contains(&key) {
+        return Ok(());
+    }
+    // `unknown` finds the nearest; here the key itself is what is not known
+    Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
+}

@@ -1,0 +1,95 @@
+//! A part of a trace, by time and by number.
+
+use crate::error::{Place, TraceError};
+use crate::source::{Account, Record, RecordSource};
+use flashatlas_types::Ps;
+
+/// Which records of a source are wanted. The default is all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// Records at this time of the source or later.
+    pub from: Ps,
+    /// Records before this time; `None`: to the end. As records may be out of order, all of the source is read.
+    pub to: Option<Ps>,
+    /// Of these records, leave out so many at the start.
+    pub skip: u64,
+    /// Of the rest, take so many at most, and then stop reading; `None`: all.
+    pub count: Option<u64>,
+}
+
+/// The records of a source that are within bounds. Their times count from the first of them; a record with an earlier
+/// time is at 0.
+pub struct Slice {
+    source: Box<dyn RecordSource>,
+    bounds: Bounds,
+    origin: Option<Ps>,
+    skipped: u64,
+    delivered: u64,
+    ended: bool,
+}
+
+impl Slice {
+    /// The part of `source` that `bounds` say.
+    pub fn new(source: Box<dyn RecordSource>, bounds: Bounds) -> Slice {
+        Slice { source, bounds, origin: None, skipped: 0, delivered: 0, ended: false }
+    }
+
+    /// Whether `at` is within the times that are wanted.
+    fn includes(&self, at: Ps) -> bool {
+        at >= self.bounds.from && self.bounds.to.is_none_or(|to| at < to)
+    }
+
+    /// The next record that is wanted, with its time in the source.
+    fn wanted(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.bounds.count.is_some_and(|count| self.delivered >= count) {
+            return Ok(None);
+        }
+        while let Some(record) = self.source.next()? {
+            if !self.includes(record.request.at) {
+                continue;
+            }
+            if self.skipped == self.bounds.skip {
+                return Ok(Some(record));
+            }
+            self.skipped += 1;
+        }
+        Ok(None)
+    }
+}
+
+impl RecordSource for Slice {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let found = self.wanted();
+        let Ok(Some(mut record)) = found else {
+            self.ended = true;
+            if found.is_ok() && self.delivered == 0 {
+                let place = Place::Byte(self.source.bytes_read());
+                let expected = "bounds that hold at least one of the trace";
+                return Err(TraceError::new(place, "the slice holds no request", expected));
+            }
+            return found;
+        };
+        let at = record.request.at;
+        record.request.at = Ps(at.since(*self.origin.get_or_insert(at)).0);
+        self.delivered += 1;
+        Ok(Some(record))
+    }
+
+    fn account(&self) -> Account {
+        self.source.account()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.source.bytes_read()
+    }
+
+    fn expected(&self) -> Option<u64> {
+        let by_time = self.bounds.from > Ps::ZERO || self.bounds.to.is_some();
+        let all = self.source.expected().filter(|_| !by_time)?;
+        let left = all.saturating_sub(self.bounds.skip);
+        Some(self.bounds.count.map_or(left, |count| count.min(left)))
+    }
+}

@@ -1,0 +1,349 @@
+//! Writing traces: a sink for each format that can be written, and what to do about what a format cannot hold.
+
+use crate::compress::{Finish, encoder};
+use crate::formats::{FORMATS, format_by_name};
+use crate::settings;
+use crate::source::{END_OF_SECTORS, MAX_DEVICES, MAX_TRANSFER_SECTORS, Record};
+use flashatlas_types::{ConfigError, Dur, HostOp, Lba, Params, Ps};
+use std::fmt;
+use std::io::{self, Write};
+
+/// Bytes that are gathered before they go to the output.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// How to write a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteOptions {
+    /// Drop or round what the format cannot hold, and count it, instead of refusing it.
+    pub lossy: bool,
+}
+
+/// What a trace comes from; formats that have a place for it keep it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Origin {
+    /// The format that it was read from.
+    pub format: String,
+    /// The digest of the file that it was read from, such as `sha256:…`.
+    pub digest: String,
+    /// The names of its devices, in order of their numbers.
+    pub device_names: Vec<String>,
+}
+
+/// Takes records and writes them.
+pub trait RecordSink: Send {
+    /// Write a record.
+    ///
+    /// # Errors
+    /// A record that the format cannot hold, and what the output says. After an error nothing more can be written.
+    fn put(&mut self, record: &Record) -> Result<(), WriteError>;
+
+    /// Say what the trace comes from, at any time before the end. Most formats have no place for it.
+    fn describe(&mut self, _origin: &Origin) {}
+
+    /// Write what is left, and end the trace.
+    ///
+    /// # Errors
+    /// What the output says; a trace without records.
+    fn finish(self: Box<Self>) -> Result<Written, WriteError>;
+}
+
+/// What was written, and what was lost on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Written {
+    /// Records written.
+    pub records: u64,
+    /// Bytes of the format, before compression.
+    pub bytes: u64,
+    /// Trims left out.
+    pub trims_dropped: u64,
+    /// Flushes left out.
+    pub flushes_dropped: u64,
+    /// Records of devices after the first left out.
+    pub devices_dropped: u64,
+    /// Requests whose forced unit access was left out.
+    pub fua_dropped: u64,
+    /// Times rounded down to the unit of the format.
+    pub times_rounded: u64,
+}
+
+/// Why a trace cannot be written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// The format cannot hold a record.
+    Unholdable {
+        /// The record, counted from 1.
+        record: u64,
+        /// What is in the way.
+        why: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// The output.
+    Io(io::Error),
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Unholdable { record, why, advice } => write!(f, "record {record}: {why}; {advice}"),
+            WriteError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> WriteError {
+        WriteError::Io(error)
+    }
+}
+
+/// What a writer is made from.
+pub struct Create {
+    /// Where the bytes go.
+    pub(crate) output: Box<dyn Finish>,
+    /// The parameters of the format.
+    pub(crate) params: Params,
+    pub(crate) options: WriteOptions,
+}
+
+/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as `compression` says
+/// (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+///
+/// # Errors
+/// A format or compression that does not exist or is only read; parameters that do not exist or are out of range.
+pub fn create(
+    format: &str,
+    output: Box<dyn Write + Send>,
+    compression: &str,
+    options: &WriteOptions,
+) -> Result<Box<dyn RecordSink>, ConfigError> {
+    let (name, parameters) = settings::split_name(format);
+    let def = format_by_name(name)?;
+    let Some(writer) = def.writer else {
+        let allowed = FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
+        let why = format!("{name} is only read, not written");
+        return Err(ConfigError { allowed, ..ConfigError::new("trace.format", why) });
+    };
+    let params = settings::parse(parameters, name, writer.params)?;
+    (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })
+}
+
+/// What a format can hold. Every format holds reads and writes of whole sectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holds {
+    pub name: &'static str,
+    pub trims: bool,
+    pub flushes: bool,
+    /// Forced unit access of reads, writes and trims.
+    pub fua: bool,
+    /// Forced unit access of flushes, which means nothing.
+    pub flush_fua: bool,
+    pub devices: u32,
+    /// The unit of time.
+    pub tick: Dur,
+}
+
+impl Holds {
+    /// All that a record can say.
+    pub const fn everything(name: &'static str) -> Holds {
+        Holds { name, trims: true, flushes: true, fua: true, flush_fua: true, devices: MAX_DEVICES, tick: Dur(1) }
+    }
+
+    /// Reads and writes of many devices.
+    pub const fn reads_and_writes(name: &'static str) -> Holds {
+        Holds { trims: false, flushes: false, fua: false, flush_fua: false, ..Holds::everything(name) }
+    }
+}
+
+/// Decides about every record what the format makes of it.
+pub(crate) struct Fitting {
+    holds: Holds,
+    lossy: bool,
+    seen: u64,
+    /// The device of the first record.
+    device: Option<u32>,
+    pub written: Written,
+}
+
+impl Fitting {
+    pub fn new(holds: Holds, options: &WriteOptions) -> Fitting {
+        Fitting { holds, lossy: options.lossy, seen: 0, device: None, written: Written::default() }
+    }
+
+    /// The record as the format holds it; `None` when it is left out.
+    pub fn fit(&mut self, record: &Record) -> Result<Option<Record>, WriteError> {
+        self.seen += 1;
+        self.check(record)?;
+        let mut fitted = *record;
+        let request = &mut fitted.request;
+        let name = self.holds.name;
+        if request.op == HostOp::Trim && !self.holds.trims {
+            self.lose(|| format!("{name} knows no trims"), |w| &mut w.trims_dropped)?;
+            return Ok(None);
+        }
+        if request.op == HostOp::Flush && !self.holds.flushes {
+            self.lose(|| format!("{name} knows no flushes"), |w| &mut w.flushes_dropped)?;
+            return Ok(None);
+        }
+        if *self.device.get_or_insert(record.device) != record.device && self.holds.devices == 1 {
+            self.lose_device()?;
+            return Ok(None);
+        }
+        if request.fua && !(if request.op == HostOp::Flush { self.holds.flush_fua } else { self.holds.fua }) {
+            let kind = request.op.name();
+            self.lose(|| format!("{name} knows no forced unit access of a {kind}"), |w| &mut w.fua_dropped)?;
+            request.fua = false;
+        }
+        let (at, tick) = (request.at, self.holds.tick);
+        if at.0 % tick.0 != 0 {
+            self.lose(
+                || format!("the time {} ps is not a multiple of {tick}, the unit of {name}", at.0),
+                |w| &mut w.times_rounded,
+            )?;
+            request.at = Ps(at.0 - at.0 % tick.0);
+        }
+        self.written.records += 1;
+        Ok(Some(fitted))
+    }
+
+    fn lose(&mut self, why: impl FnOnce() -> String, count: fn(&mut Written) -> &mut u64) -> Result<(), WriteError> {
+        if self.lossy {
+            *count(&mut self.written) += 1;
+            return Ok(());
+        }
+        let advice = "write a format that does, such as atlas or csv, or allow losses (--lossy)";
+        Err(WriteError::Unholdable { record: self.seen, why: why(), advice })
+    }
+
+    fn lose_device(&mut self) -> Result<(), WriteError> {
+        if self.lossy {
+            self.written.devices_dropped += 1;
+            return Ok(());
+        }
+        let why = format!("{} knows one device, and this is the second", self.holds.name);
+        let advice = "select a device (select:N) or let all meet (collapse) when reading, write a format that knows \
+                      several, such as atlas or csv, or allow losses (--lossy)";
+        Err(WriteError::Unholdable { record: self.seen, why, advice })
+    }
+
+    /// Refuse what no source yields.
+    fn check(&self, record: &Record) -> Result<(), WriteError> {
+        let request = &record.request;
+        let why = match request.op {
+            HostOp::Flush if (request.lba, request.sectors) == (Lba(0), 0) => None,
+            HostOp::Flush => Some("a flush with an address or a length"),
+            _ if request.sectors == 0 => Some("a length of zero"),
+            HostOp::Read | HostOp::Write if request.sectors > MAX_TRANSFER_SECTORS => Some("more than 1 GiB"),
+            _ => None,
+        };
+        let far = request.end().is_none_or(|end| end > END_OF_SECTORS);
+        let why = why.or(far.then_some("an address beyond all drives"));
+        let why = why.or((record.device >= MAX_DEVICES).then_some("one device too many"));
+        match why {
+            None => Ok(()),
+            Some(why) => {
+                let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on one of \
+                              65,536 devices";
+                Err(WriteError::Unholdable { record: self.seen, why: why.to_owned(), advice })
+            }
+        }
+    }
+
+    /// What was written in all; an error when that is nothing.
+    pub fn finish(self) -> Result<Written, WriteError> {
+        if self.written.records > 0 {
+            return Ok(self.written);
+        }
+        let why = if self.seen == 0 { "the trace holds no request" } else { "every request was left out" };
+        let advice = "a trace needs at least one";
+        Err(WriteError::Unholdable { record: self.seen, why: why.to_owned(), advice })
+    }
+}
+
+/// Puts records into text.
+pub(crate) trait Encoder: Send + 'static {
+    /// What the text can hold.
+    fn holds(&self) -> Holds;
+
+    /// What stands before the first record.
+    fn header(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Append `record`, which the text holds, with its line end.
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>);
+}
+
+/// A sink that writes the text of `encoder`.
+pub(crate) fn text_sink(create: Create, encoder: impl Encoder) -> Result<Box<dyn RecordSink>, ConfigError> {
+    let fitting = Fitting::new(encoder.holds(), &create.options);
+    let buffer = encoder.header();
+    Ok(Box::new(TextSink { output: create.output, buffer, encoder, fitting }))
+}
+
+struct TextSink<E> {
+    output: Box<dyn Finish>,
+    buffer: Vec<u8>,
+    encoder: E,
+    fitting: Fitting,
+}
+
+impl<E> TextSink<E> {
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer)?;
+        self.fitting.written.bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl<E: Encoder> RecordSink for TextSink<E> {
+    fn put(&mut self, record: &Record) -> Result<(), WriteError> {
+        if let Some(record) = self.fitting.fit(record)? {
+            self.encoder.encode(&record, &mut self.buffer);
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.pass_on()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written, WriteError> {
+        self.pass_on()?;
+        self.output.finish()?;
+        self.fitting.finish()
+    }
+}
+
+/// Append `number` in decimal digits.
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0u8; 20];
+    let (mut at, mut left) = (digits.len(), number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Append `at` in seconds, with twelve decimals or as few of them as hold it.
+pub(crate) fn put_seconds(out: &mut Vec<u8>, at: Ps) {
+    const SECOND_PS: u64 = 1_000_000_000_000;
+    put_number(out, at.0 / SECOND_PS);
+    let mut fraction = at.0 % SECOND_PS;
+    let mut weight = SECOND_PS / 10;
+    if fraction > 0 {
+        out.push(b'.');
+    }
+    while fraction > 0 {
+        out.push(b'0' + (fraction / weight) as u8);
+        fraction %= weight;
+        weight /= 10;
+    }
+}

@@ -1,0 +1,74 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import flashatlas
+from flashatlas import DriveError, FlashAtlasError, InputError
+from flashatlas.cli import listings, reproduce, runs, traces
+from flashatlas.cli.console import EXIT_DRIVE, EXIT_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, err
+from flashatlas.progress import Interrupted
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces.",
+    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data, 70 a bug, 130 interrupted.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"flashatlas {flashatlas.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces."""
+
+
+runs.register(app)
+app.add_typer(traces.app, name="trace")
+listings.register(app)
+app.add_typer(reproduce.app, name="reproduce")
+
+
+def main() -> None:
+    """Run the command line; every error is one message and an exit code."""
+    try:
+        app(standalone_mode=True)
+    except (Interrupted, KeyboardInterrupt):
+        _die("interrupted; nothing was written", EXIT_INTERRUPTED)
+    except InputError as error:
+        _die(str(error), EXIT_INPUT)
+    except DriveError as error:
+        _die(str(error), EXIT_DRIVE)
+    except FlashAtlasError as error:
+        _die(
+            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with the command above.",
+            EXIT_INTERNAL,
+        )
+    except BrokenPipeError:
+        # the reader has seen enough; what is still buffered has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        _die(f"standard output: {error.strerror}", EXIT_INPUT)
+
+
+def _die(message: str, code: int) -> None:
+    err.print("[bold red]error:[/] ", end="", highlight=False)
+    err.print(message, highlight=False, markup=False, soft_wrap=True)
+    sys.exit(code)

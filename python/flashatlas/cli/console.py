@@ -1,0 +1,37 @@
+"""Where the commands print, and how they exit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import typer
+from rich.console import Console
+
+from flashatlas.result import Result
+
+EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
+
+out = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
+err = Console(stderr=True)
+
+
+def say(text: str) -> None:
+    """A line that is never broken or highlighted."""
+    out.print(text, highlight=False, soft_wrap=True)
+
+
+def notes(results: Iterable[Result]) -> None:
+    """What the runs approximate, each once."""
+    found = dict.fromkeys(note for result in results for note in result.record["approximations"])
+    say("\n[dim]Approximations: " + "; ".join(found) + "[/]")
+
+
+def finish(results: Iterable[Result]) -> None:
+    """End with an error if any page was wrong."""
+    wrong = [result for result in results if result.violations]
+    for result in wrong:
+        for example in result.record["oracle"]["examples"]:
+            err.print(f"[bold red]wrong data[/] ({result.label or 'run'}): {example}", highlight=False)
+    if wrong:
+        raise typer.Exit(EXIT_VIOLATION)

@@ -1,0 +1,84 @@
+"""Commands that list what has a name: ``drives``, ``schemes``, ``formats``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from flashatlas import InputError, api, tables
+from flashatlas.cli.console import out
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (drives, schemes, formats):
+        app.command()(command)
+
+
+def drives(
+    name: Annotated[str | None, typer.Argument(help="Show this preset's file: every number with its source.")] = None,
+) -> None:
+    """List the drives, or show one."""
+    known = api.registries()["drives"]
+    if name is None:
+        rows = [
+            (
+                d["name"],
+                tables.size(d["capacity_bytes"]),
+                tables.size(d["unit_bytes"]),
+                str(d["dies"]),
+                tables.percent(d["over_provisioning"]),
+                d["summary"],
+            )
+            for d in known
+        ]
+        out.print(tables.listing(["drive", "capacity", "unit", "dies", "spare", ""], rows))
+        return
+    chosen = [d for d in known if d["name"] == name]
+    if not chosen:
+        raise InputError(f"drive `{name}` is not known (allowed: {', '.join(d['name'] for d in known)})")
+    sys.stdout.write(chosen[0]["toml"])
+
+
+def schemes(
+    parameters: Annotated[
+        bool, typer.Option("--parameters", "-p", help="Show every parameter, with range and default.")
+    ] = False,
+) -> None:
+    """List mapping schemes, map stores, victim policies and classifiers."""
+    known = api.registries()
+    kinds = (
+        ("schemes", "ftl.scheme"),
+        ("maps", "map.store"),
+        ("victims", "ftl.victim"),
+        ("classifiers", "ftl.classifier"),
+    )
+    for kind, key in kinds:
+        out.print(tables.listing([key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]))
+        out.print()
+    if parameters:
+        groups = [("every drive", known["params"])]
+        groups += [(f"{key} = {e['name']}", e["params"]) for kind, key in kinds for e in known[kind]]
+        for title, params in groups:
+            if params:
+                rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
+                out.print(tables.listing([title, "range", "default", ""], rows))
+                out.print()
+
+
+def formats() -> None:
+    """List trace formats and workload generators."""
+    known = api.registries()
+    out.print(
+        tables.listing(
+            ["format", "times", "", "what the reader does"],
+            [(f["name"], f["times"], f["summary"], f["quirks"]) for f in known["formats"]],
+        )
+    )
+    out.print()
+    for generator in known["generators"]:
+        out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
+        rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in generator["params"]]
+        out.print(tables.listing(["", "range", "default", ""], rows))

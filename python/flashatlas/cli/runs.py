@@ -1,0 +1,191 @@
+"""Commands that carry out runs: ``run``, ``compare``, ``checkpoint``, ``report``."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import InputError, api, tables
+from flashatlas.cli.console import finish, notes, out, say
+from flashatlas.cli.options import Jobs, Json, Out, Playing, Quiet, Set, Workload, shared, write_json
+from flashatlas.files import write_whole
+from flashatlas.progress import Bars
+from flashatlas.report import write_report
+from flashatlas.result import Result
+
+Drive = Annotated[str, typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file.")]
+Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (run, compare, checkpoint, report):
+        app.command()(command)
+
+
+def _command() -> str:
+    return shlex.join(["flashatlas", *sys.argv[1:]])
+
+
+@shared
+def run(
+    common: Playing,
+    drive: Drive = "tiny",
+    set: Set = [],  # noqa: B006
+    fio_json: Annotated[
+        str | None,
+        typer.Option("--fio-json", metavar="FILE", help="With --job: results as fio writes json+; `-`: print them."),
+    ] = None,
+    json_: Json = None,
+    out_: Out = None,
+    title: Title = None,
+    quiet: Quiet = False,
+) -> None:
+    """Replay one workload on one drive; every read is checked.
+
+    For example: `flashatlas run --drive tiny --workload uniform:requests=20000,size=2KiB --precondition fill`
+    """
+    if fio_json and not common.job:
+        raise InputError("--fio-json is about fio job files: it needs --job")
+    with Bars(["run"], enabled=not quiet) as bars:
+        result = api.run(drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
+    result = replace(result, command=_command())
+    if out_:
+        result.save(out_)
+        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result])
+    write_json(json_, result.to_json())
+    if "-" not in (json_, fio_json):
+        out.print(tables.comparison([result]))
+        notes([result])
+        if out_:
+            say(f"Report: {out_ / 'report.html'}")
+    finish([result])
+
+
+def _workload(common: Workload) -> str:
+    return common.workload or (common.job or common.trace or Path("nothing")).name
+
+
+def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str, Any]]:
+    """The runs of a comparison: explicit cases, or every combination of the drives and varied keys."""
+    if case and vary:
+        raise InputError("--case and --vary cannot be mixed: a case says all that differs")
+    if case:
+        cases = []
+        for text in case:
+            label, colon, settings = text.partition(":")
+            if not colon:
+                raise InputError(
+                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the colon is fine)"
+                )
+            cases.append({"label": label.strip(), "set": shlex.split(settings)})
+        combined = [{**c, "drive": d} for d in drives for c in cases]
+        for one in combined if len(drives) > 1 else []:
+            one["label"] = f"{one['drive']} {one['label']}"
+        return combined
+    axes = []
+    for text in vary:
+        key, equals, values = text.partition("=")
+        if not equals or not values:
+            raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
+        axes.append([f"{key}={value}" for value in values.split(",")])
+    combined = []
+    for d in drives:
+        for settings in itertools.product(*axes):
+            names = [setting.partition("=")[2] for setting in settings]
+            label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
+            combined.append({"label": label, "drive": d, "set": list(settings)})
+    return combined
+
+
+@shared
+def compare(
+    common: Playing,
+    drive: Annotated[list[str], typer.Option("--drive", "-d", help="Preset or TOML file; may be repeated.")] = ["tiny"],  # noqa: B006
+    vary: Annotated[
+        list[str],
+        typer.Option("--vary", metavar="KEY=A,B,…", help="Run every value of a key; repeated: every combination."),
+    ] = [],  # noqa: B006
+    case: Annotated[
+        list[str],
+        typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated."),
+    ] = [],  # noqa: B006
+    set: Set = [],  # noqa: B006
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    title: Title = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run several drives or configurations on one workload, side by side.
+
+    Writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs that begin with the same drive
+    share its preconditioning.
+
+    For example: `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
+    """
+    cases = _cases(drive, vary, case)
+    with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
+        results = api.compare(cases, jobs=jobs, progress=bars.update, set=set, **asdict(common))
+    results = [replace(result, command=_command()) for result in results]
+    text = json.dumps(
+        {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
+    )
+    if out_:
+        for number, result in enumerate(results, 1):
+            result.save(out_ / f"{number:02d}")
+        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results)
+        write_whole(out_ / "compare.json", text + "\n")
+    write_json(json_, text)
+    if json_ != "-":
+        out.print(tables.comparison(results))
+        notes(results)
+        if out_:
+            say(f"Report: {out_ / 'report.html'}")
+    finish(results)
+
+
+@shared
+def checkpoint(
+    common: Workload,
+    path: Annotated[Path, typer.Argument(help="The file to write.")],
+    drive: Drive = "tiny",
+    set: Set = [],  # noqa: B006
+    quiet: Quiet = False,
+) -> None:
+    """Precondition a drive and keep it, for `--precondition checkpoint:FILE`.
+
+    What stands on flash is kept, and what every page must read as. It serves every drive that differs in nothing that
+    decides what stands where: other timing, queue depth, cache or victim policy are fine. With `--fit compact` give the
+    workload that is to follow, so that its addresses find room.
+
+    For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
+    """
+    with Bars(["checkpoint"], enabled=not quiet) as bars:
+        api.save_checkpoint(path, drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
+    say(f"Checkpoint: {path} ({tables.size(path.stat().st_size)})")
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders that `run --out` or `compare --out` wrote.")],
+    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path("report.html"),
+    title: Title = None,
+) -> None:
+    """Make one report of runs that were carried out before.
+
+    For example: `flashatlas report out/demo out/other --out both.html`
+    """
+    folders = []
+    for path in runs:
+        inner = sorted(p.parent for p in path.glob("*/run.json")) if path.is_dir() else []
+        folders += inner if inner and not (path / "run.json").exists() else [path]
+    results = [Result.load(folder) for folder in folders]
+    write_report(out_, title or ("One run" if len(results) == 1 else f"{len(results)} runs"), results)
+    say(f"Report: {out_}")

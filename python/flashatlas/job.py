@@ -1,0 +1,21 @@
+"""Fio job files as workloads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Job(os.PathLike[str]):
+    """A fio job file; what of it is modelled is described in ``docs/howto/run-a-fio-job.md``.
+
+    Args:
+        path: The job file. Environment variables that it names are taken from this process.
+
+    """
+
+    path: str | os.PathLike[str]
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)

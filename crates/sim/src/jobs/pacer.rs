@@ -126,3 +126,53 @@ fn later(epoch: Ps, bytes: u64, rate: u64) -> Ps {
     let ps = (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(rate)) + u128::from(epoch.0);
     Ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_workload::fio::parse;
+
+    fn job(options: &str) -> Job {
+        let text = format!("[job]\nsize=64k\n{}\n", options.replace(' ', "\n"));
+        let file = parse(&text, "job.fio", &|_| None, &|_| Err(std::io::Error::other("none"))).unwrap();
+        file.layout(1 << 20).unwrap().jobs.remove(0)
+    }
+
+    const fn ms(n: u64) -> Ps {
+        Ps(n * 1_000_000_000)
+    }
+
+    #[test]
+    fn a_mixed_job_takes_the_direction_that_may_go_first() {
+        let job = job("rw=randrw rate_iops=20,10");
+        let o = &job.options;
+        let mut pacer = Pacer::new(&job, Ps::ZERO);
+        assert_eq!(pacer.pace(o, Direction::Write, Ps::ZERO), Pace::Go(Direction::Write));
+        pacer.issue(Direction::Read, 4096);
+        pacer.issue(Direction::Write, 4096);
+        // reads may go on after 50 ms, writes after 100 ms
+        assert_eq!(pacer.pace(o, Direction::Write, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
+        assert_eq!(pacer.pace(o, Direction::Read, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
+        assert_eq!(pacer.pace(o, Direction::Write, ms(60)), Pace::Go(Direction::Read));
+        assert_eq!(pacer.pace(o, Direction::Write, ms(100)), Pace::Go(Direction::Write));
+    }
+
+    #[test]
+    fn a_direction_without_a_share_is_not_taken_instead() {
+        let job = job("rw=randrw rwmixread=100 rate_iops=20,10");
+        let mut pacer = Pacer::new(&job, Ps::ZERO);
+        pacer.issue(Direction::Read, 4096);
+        assert_eq!(pacer.pace(&job.options, Direction::Read, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
+    }
+
+    #[test]
+    fn a_pause_that_does_not_count_is_made_up_for() {
+        let job = job("rw=write rate=4096000 thinktime=10ms rate_ignore_thinktime=1");
+        let mut pacer = Pacer::new(&job, Ps::ZERO);
+        pacer.issue(Direction::Write, 4096);
+        pacer.complete();
+        assert!(pacer.pause_due(&job.options, Direction::Write, ms(1)));
+        // 10 ms would have moved 40960 bytes: all but one block of 4096 counts, so 1 + 9 blocks are due after 10 ms
+        assert_eq!(pacer.pace(&job.options, Direction::Write, ms(1)), Pace::Wait(Direction::Write, ms(10)));
+    }
+}

@@ -37,7 +37,11 @@ const PARAMS: [ParamDef; 11] = [
     text("offset", None, "COLUMN:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB"),
     text("size", None, "COLUMN:UNIT of the length; units as for offset"),
     text("device", Some(""), "COLUMN of the device"),
-    text("delimiter", Some(","), "between columns: a sign such as `,`, `;` or `|`, tab, or space (any number of blanks)"),
+    text(
+        "delimiter",
+        Some(","),
+        "between columns: a sign such as `,`, `;` or `|`, tab, or space (any number of blanks)",
+    ),
     ParamDef {
         key: "header",
         kind: ParamKind::Int(0, 1000),
@@ -200,7 +204,12 @@ fn delimiter(text: &str) -> Result<Option<u8>, ConfigError> {
         "tab" => Ok(Some(b'\t')),
         "space" => Ok(None),
         _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_punctuation()) => Ok(Some(text.as_bytes()[0])),
-        other => Err(ConfigError::unknown("delimiter", "delimiter", other, &["tab", "space", "comma", "semicolon", "one sign"])),
+        other => Err(ConfigError::unknown(
+            "delimiter",
+            "delimiter",
+            other,
+            &["tab", "space", "comma", "semicolon", "one sign"],
+        )),
     }
 }
 

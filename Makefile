@@ -4,10 +4,11 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
 TRACE  := out/traces/cloudPhysicsIO.vscsi
+TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
 SOURCES := $(shell find crates devices python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python lint bench theory fuzz docs clean tools
+.PHONY: help demo build test test-rust test-python system-tests lint bench theory fuzz docs clean tools
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +34,11 @@ build: $(STAMP) ## build everything into .venv
 $(TRACE): | $(STAMP)
 	$(VENV)/bin/flashatlas trace fetch cloudphysics --to $(dir $@)
 
-demo: $(STAMP) $(TRACE) ## the main job on a real trace, with a report in out/demo/report.html
+demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with reports in out/
+	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
+	  --title "Two fio jobs on an aged drive" --out out/demo-fio > out/demo-fio.txt
+	@echo "Report: out/demo-fio/report.html"
+	@$(MAKE) --no-print-directory $(if $(wildcard $(TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
 	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
@@ -42,6 +47,16 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace, with a report in out/de
 	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
 	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
 
+.PHONY: demo-traces
+demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a folder with their traces
+	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(TRACES)/blkreplay_natural/linux-mysql.load.gz --fit compact \
+	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo --title "A database" --out out/demo-mysql > out/demo-mysql.txt
+	@echo "Report: out/demo-mysql/report.html"
+	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(TRACES)/mobile_pixel6a/pubg_exec.csv.gz --drop-duplicates 5ms \
+	  --time-gap-max 1s --precondition trace:$(TRACES)/mobile_pixel6a/pubg_precond.csv.gz --mode open \
+	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --out out/demo-phone > out/demo-phone.txt
+	@echo "Report: out/demo-phone/report.html"
+
 test: test-rust test-python ## all tests, and the README's commands with their output
 
 test-rust: tools
@@ -49,6 +64,9 @@ test-rust: tools
 
 test-python: $(STAMP)
 	$(PY) -m pytest
+
+system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for the report, fio for job files
+	@command -v fio >/dev/null && command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium; }
 
 lint: $(STAMP) ## formatting and lints of both languages
 	cargo fmt --check

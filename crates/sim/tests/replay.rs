@@ -1,10 +1,10 @@
-//! Whole runs: hand-worked records, every preset, every real trace of the first formats, determinism.
+//! Whole runs: hand-worked records, every preset, determinism.
 
 use flashatlas_sim::{RunError, RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
-/// Files of a test live in memory: the opener knows them by name, and real traces by path.
+/// Files of a test live in memory.
 fn open(path: &str) -> std::io::Result<Stream> {
     let text: String = match path {
         "four.csv" => (0..4u64).map(|i| format!("{},host,0,Write,{},4096,0\n", 1000 * i, 4096 * i)).collect(),
@@ -186,34 +186,6 @@ fn every_preset_runs() {
                 "workload": "hotcold:requests=3000,size=3KiB,read=0.3,trim=0.02,flush_every=200,range=0.1"
             }));
             assert!(r["latency_ns"]["flush"]["count"].as_u64().unwrap() > 0);
-        }
-    }
-}
-
-/// The real traces of the first formats on a drive that they fit. Skipped, saying so, where they are not at hand.
-#[test]
-fn real_traces_replay_without_a_violation() {
-    let folder = std::env::var_os("FLASHATLAS_TRACES").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
-        std::path::PathBuf::from,
-    );
-    let traces = [
-        ("blkreplay_natural/linux-mysql.load.gz", 80_794),
-        ("blkreplay_natural/windows-shared-server.load.gz", 1_371),
-        ("cloudphysics/cloudPhysicsIO.vscsi.xz", 113_872),
-        ("msr_cambridge/msr-cambridge1-sample.csv", 1_000),
-    ];
-    for (name, requests) in traces {
-        let path = folder.join(name);
-        if !path.exists() {
-            eprintln!("skipped: {} is not at hand (FLASHATLAS_TRACES names the folder)", path.display());
-            continue;
-        }
-        for set in [vec![], vec!["ftl.scheme=block"]] {
-            let r = record(json!({
-                "drive": "mast-4gb", "trace": path.to_str().unwrap(), "fit": "compact", "precondition": "fill", "set": set
-            }));
-            assert_eq!(r["trace"]["requests"], requests, "{name}");
         }
     }
 }

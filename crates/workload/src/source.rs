@@ -62,7 +62,7 @@ pub struct Account {
     /// The first step of time of more than a day ([`JUMP`]), as it stands in the trace.
     pub first_jump: Option<Jump>,
     /// The names of the devices as they stand in the trace, in the order of the numbers that [`DeviceMap::Separate`]
-    /// gives them; empty in formats that name none.
+    /// gives them; empty in formats that name none. The atlas format tells them at its end.
     pub device_names: Vec<String>,
 }
 

@@ -12,10 +12,11 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
     quirks: "Everything before the line of column names is a preamble and passed over; lines have as many columns as \
-             that line names. Starts are seconds, addresses and lengths sectors of 512 bytes. Operations are blktrace \
-             flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which change nothing, and \
-             F (forced unit access); F alone is a flush.",
-    source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of 1&1 Internet come with it.",
+             that line names. Starts are seconds, addresses and lengths sectors of 512 bytes. Operations are \
+             blktrace flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which change \
+             nothing, and F (forced unit access); F alone is a flush.",
+    source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of 1&1 Internet come \
+             with it.",
     licence: "The natural loads may be passed on; changed ones must be renamed.",
     times: Says::Always,
     operations: Says::Always,

@@ -30,10 +30,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blktrace",
     summary: "blktrace, binary: the events of one CPU, or of all as `blkparse -d` merges them",
     quirks: "Both byte orders. One kind of event is read: D (issued), else C (completed), else Q (queued), whichever \
-             the first 64 KiB have; action=C chooses. All other events, commands that were passed through, and payloads \
-             are passed over. blktrace writes a file for each CPU: `blkparse -i NAME -d MERGED -O` puts them in order, in \
-             the same format. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. A flush before a \
-             request is delivered as one. Every device is an address space of its own.",
+             the first 64 KiB have; action=C chooses. All other events, commands that were passed through, and \
+             payloads are passed over. blktrace writes a file for each CPU: `blkparse -i NAME -d MERGED -O` puts \
+             them in order, in the same format. Times are nanoseconds, addresses sectors of 512 bytes, lengths \
+             bytes. A flush before a request is delivered as one. Every device is an address space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
     times: Says::Always,

@@ -17,9 +17,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "Version 3 timestamps are microseconds: that is what fio writes, and what it takes them for on replay. \
              Version 2 has no times except `wait`, whose number is milliseconds since the start of the log, as fio \
              replays it: a wait for an instant that has passed is none. Every file is a device, numbered as first \
-             named. `sync` and `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets and \
-             lengths are bytes: a request is widened to the sectors that it touches. Whether a version 2 log has times \
-             is told by the first 64 KiB: it has if a `wait` is among them.",
+             named. `sync` and `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets \
+             and lengths are bytes: a request is widened to the sectors that it touches. Whether a version 2 log has \
+             times is told by the first 64 KiB: it has if a `wait` is among them.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
     licence: "Whoever recorded a log sets its terms.",
     times: Says::Sometimes,

@@ -128,6 +128,10 @@ pub struct FormatDef {
     pub writer: Option<WriterDef>,
 }
 
+/// The terms of the SNIA IOTTA repository.
+const SNIA_LICENCE: &str = "SNIA Trace Data Files Download License: cite the paper and the repository, and read it \
+                            before passing traces on.";
+
 /// Every format.
 pub const FORMATS: &[FormatDef] = &[
     alibaba::FORMAT,

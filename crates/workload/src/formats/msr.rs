@@ -12,11 +12,12 @@ use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "msr",
     summary: "MSR Cambridge CSV: timestamp,host,disk,Read|Write,offset,size,response",
-    quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is widened to the sectors \
-             that it touches. Each host and disk together is a device. The response time is not read. A line of \
-             column names is passed over.",
-    source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA (https://iotta.snia.org/traces/388).",
-    licence: "SNIA Trace Data Files Download License: cite the paper and the repository; do not redistribute.",
+    quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is widened to the \
+             sectors that it touches. Each host and disk together is a device. The response time is not read. A line \
+             of column names is passed over.",
+    source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA \
+             (https://iotta.snia.org).",
+    licence: super::SNIA_LICENCE,
     times: Says::Always,
     operations: Says::Always,
     params: &[],

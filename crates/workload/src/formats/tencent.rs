@@ -11,10 +11,11 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "tencent",
     summary: "Tencent CBS, CSV: timestamp,offset,size,0|1,volume",
     quirks: "Timestamps are whole seconds since 1970: requests of a second arrive together. Offsets and sizes are \
-             sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a device. A line of column names is passed \
-             over.",
-    source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA (https://iotta.snia.org/traces/parallel).",
-    licence: "SNIA Trace Data Files Download License: cite the paper and the repository; do not redistribute.",
+             sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a device. A line of column names is \
+             passed over.",
+    source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA \
+             (https://iotta.snia.org/traces/parallel/28064).",
+    licence: super::SNIA_LICENCE,
     times: Says::Always,
     operations: Says::Always,
     params: &[],

@@ -21,12 +21,12 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "vscsi",
     summary: "CloudPhysics vscsi, binary, versions 1 and 2",
-    quirks: "Lengths are bytes (rounded up to sectors), addresses sectors of 512 bytes, times microseconds. Partitions \
-             of the traced machines start at odd sectors, so that most requests are unaligned: a shift of -7 sectors \
-             puts the public sample right. The version is told by the first records. READ, WRITE and SYNCHRONIZE CACHE \
-             commands of every size are known. The response time of version 2 is not read.",
-    source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 (CloudPhysics); a sample comes with the \
-             Python package libcachesim.",
+    quirks: "Lengths are bytes (rounded up to sectors), addresses sectors of 512 bytes, times microseconds. \
+             Partitions of the traced machines start at odd sectors, so that most requests are unaligned: a shift of \
+             -7 sectors puts the public sample right. The version is told by the first records. READ, WRITE and \
+             SYNCHRONIZE CACHE commands of every size are known. The response time of version 2 is not read.",
+    source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 (CloudPhysics); a sample \
+             comes with the Python package libcachesim.",
     licence: "Cite the paper; see the terms of whoever publishes the sample.",
     times: Says::Always,
     operations: Says::Always,

@@ -22,7 +22,7 @@ impl TraceSummary {
     /// | `jumps` | steps of time of more than a day |
     /// | `dispersion`, `peak_to_mean` | of the requests in windows of a second; absent without times |
     /// | `sizes.OP` | list of `[bytes, count]`: requests of at most so many bytes, and of more than half as many |
-    /// | `device_counts` | for each device its `device`, `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `written_bytes` |
+    /// | `device_counts` | for each: `device`, `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `written_bytes` |
     /// | `intervals.by` | `time`, or `requests` when all records are at time 0 |
     /// | `intervals.width` | seconds, or requests |
     /// | `intervals.requests`, `.read_bytes`, `.written_bytes` | in each interval |

@@ -1,5 +1,5 @@
-//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and how all that goes in the
-//! course of time.
+//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and how all that goes in
+//! the course of time.
 
 mod bursts;
 mod intervals;
@@ -46,7 +46,8 @@ pub struct DeviceCounts {
 }
 
 /// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each)
-/// and its devices (about 100 bytes each), not with its length. Every device is an address space of its own: two devices never overwrite each other.
+/// and its devices (about 100 bytes each), not with its length. Every device is an address space of its own: two devices
+/// never overwrite each other.
 #[derive(Clone, Default, Debug)]
 pub struct TraceSummary {
     counts: [u64; OPS],

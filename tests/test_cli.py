@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from conftest import ROOT
 
 WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondition", "fill")
 
@@ -225,10 +226,25 @@ def test_fetch_knows_what_it_has(cli):
 
 def test_listings_show_every_registered_name(cli):
     registries = json.loads(__import__("flashatlas")._core.registries())
-    drives, schemes, formats = (cli(name).stdout for name in ("drives", "schemes", "formats"))
+    drives, schemes, formats, workloads = (cli(name).stdout for name in ("drives", "schemes", "formats", "workloads"))
     assert all(entry["name"] in drives for entry in registries["drives"])
     for kind in ("schemes", "maps", "victims", "classifiers"):
         assert all(entry["name"] in schemes for entry in registries[kind])
-    for kind in ("formats", "generators"):
-        assert all(entry["name"] in formats for entry in registries[kind])
+    assert all(entry["name"] in formats for entry in registries["formats"])
+    assert all(entry["name"] in workloads for entry in registries["generators"])
     assert "source =" in cli("drives", "mast-4gb").stdout
+    one = " ".join(cli("formats", "pixel6a").stdout.split())
+    assert "MobileBlockIOTraces" in one and "Cite the paper" in one and "uptime" in one
+
+
+def test_every_format_is_documented_with_its_source_and_licence():
+    text = " ".join((ROOT / "docs/FORMATS.md").read_text(encoding="utf-8").split())
+    for entry in json.loads(__import__("flashatlas")._core.registries())["formats"]:
+        for part in ("source", "licence"):
+            assert " ".join(entry[part].split()) in text, f"{entry['name']}: {part} is not in docs/FORMATS.md"
+
+
+def test_a_drive_file_of_ones_own_is_shown(cli, tmp_path):
+    (tmp_path / "mine.toml").write_text('[drive]\nbase = "tiny"\nplanes = 2\n')
+    shape = dict(line.rsplit(None, 1) for line in cli("drives", "mine.toml").stdout.strip().splitlines()[1:])
+    assert shape["blocks"] == "256", "2 channels, 2 ways, 2 planes, 32 blocks each"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from flashatlas.result import Result
@@ -186,5 +187,5 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for i, column in enumerate(columns):
         table.add_column(column, no_wrap=i == 0, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     return table

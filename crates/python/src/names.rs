@@ -7,6 +7,10 @@ fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
     defs.into_iter().map(|d| json!({ "key": d.key, "range": d.range(), "default": d.default, "doc": d.doc })).collect()
 }
 
+fn says(says: flashatlas_workload::Says) -> String {
+    format!("{says:?}").to_lowercase()
+}
+
 pub fn all() -> Result<Value, ConfigError> {
     let drives: Result<Vec<Value>, ConfigError> = flashatlas_device::PRESETS
         .iter()
@@ -41,7 +45,9 @@ pub fn all() -> Result<Value, ConfigError> {
         "classifiers": classifiers.iter().map(|c| entry(c.name, c.summary, c.paper, c.params)).collect::<Vec<_>>(),
         "maps": maps.iter().map(|m| entry(m.name, m.summary, m.paper, m.params)).collect::<Vec<_>>(),
         "formats": flashatlas_workload::FORMATS.iter().map(|f| json!({
-            "name": f.name, "summary": f.summary, "quirks": f.quirks, "times": format!("{:?}", f.times).to_lowercase(),
+            "name": f.name, "summary": f.summary, "quirks": f.quirks, "source": f.source, "licence": f.licence,
+            "times": says(f.times), "operations": says(f.operations), "writable": f.writer.is_some(),
+            "params": params(f.params), "writing": params(f.writer.map_or(&[][..], |w| w.params)),
         })).collect::<Vec<_>>(),
         "generators": flashatlas_workload::GENERATORS.iter().map(|g| json!({
             "name": g.name, "summary": g.summary, "params": params(g.params),

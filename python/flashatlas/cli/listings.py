@@ -1,4 +1,4 @@
-"""Commands that list what has a name: ``drives``, ``schemes``, ``formats``."""
+"""Commands that list what has a name: ``drives``, ``schemes``, ``formats``, ``workloads``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import typer
 
 from flashatlas import InputError, api, tables
 from flashatlas.cli.console import out
+from flashatlas.drive import Drive
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (drives, schemes, formats):
+    for command in (drives, schemes, formats, workloads):
         app.command()(command)
 
 
 def drives(
-    name: Annotated[str | None, typer.Argument(help="Show this preset's file: every number with its source.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show this preset's file, every number with its source; or the shape of your TOML."),
+    ] = None,
 ) -> None:
     """List the drives, or show one."""
     known = api.registries()["drives"]
@@ -35,6 +39,10 @@ def drives(
             for d in known
         ]
         out.print(tables.listing(["drive", "capacity", "unit", "dies", "spare", ""], rows))
+        return
+    if name.endswith(".toml"):
+        layout = Drive(name).layout
+        out.print(tables.listing(["", name], [(key.replace("_", " "), f"{value:,}") for key, value in layout.items()]))
         return
     chosen = [d for d in known if d["name"] == name]
     if not chosen:
@@ -68,17 +76,38 @@ def schemes(
                 out.print()
 
 
-def formats() -> None:
-    """List trace formats and workload generators."""
-    known = api.registries()
-    out.print(
-        tables.listing(
-            ["format", "times", "", "what the reader does"],
-            [(f["name"], f["times"], f["summary"], f["quirks"]) for f in known["formats"]],
-        )
-    )
-    out.print()
-    for generator in known["generators"]:
+def formats(
+    name: Annotated[str | None, typer.Argument(help="Show this format: its quirks, source and licence notes.")] = None,
+) -> None:
+    """List trace formats, or show one."""
+    known = api.registries()["formats"]
+    if name is None:
+        rows = [(f["name"], f["times"], f["operations"], "yes" if f["writable"] else "", f["summary"]) for f in known]
+        out.print(tables.listing(["format", "times", "operations", "written", ""], rows))
+        return
+    chosen = [f for f in known if f["name"] == name]
+    if not chosen:
+        raise InputError(f"format `{name}` is not known (allowed: {', '.join(f['name'] for f in known)})")
+    (f,) = chosen
+    lines = [
+        ("what it is", f["summary"]),
+        ("what the reader does", f["quirks"]),
+        ("source", f["source"]),
+        ("licence of traces", f["licence"]),
+        ("times, operations", f"{f['times']}, {f['operations']}"),
+        ("written", "yes" if f["writable"] else "no"),
+    ]
+    out.print(tables.listing(["", name], lines))
+    for title, params in (("when reading", f["params"]), ("when writing", f["writing"])):
+        if params:
+            rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
+            out.print()
+            out.print(tables.listing([title, "range", "default", ""], rows))
+
+
+def workloads() -> None:
+    """List workload generators and their parameters."""
+    for generator in api.registries()["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
         rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in generator["params"]]
         out.print(tables.listing(["", "range", "default", ""], rows))

@@ -14,7 +14,7 @@ Columns = dict[str, list[Any]]
 RUN = ("run", "Run", "text")
 """The column of the run in a data table."""
 
-POINTS = 1600
+POINTS = 1000
 """Points that one panel draws, of all runs together: what an eye tells apart on a screen, and a browser handles."""
 
 

@@ -8,6 +8,7 @@ deflate makes little of the zeros. The script undoes it.
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -83,10 +84,11 @@ def pack(table: pa.Table, most: int) -> Packed:
         column = table[name].combine_chunks()
         if not column.slice(cells).equals(column.slice(0, len(column) - cells)):
             raise Unfit(f"`{name}` is not the same in every frame")
-    for every in (1, 2, 4, 8, 16, 32, FRAMES):
+    packed = _packed(table, time, cells, range(frames), 1)
+    while len(packed.planes) > most and packed.every < frames:
+        # as many times fewer as it is too long: one further attempt is mostly enough
+        every = max(2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most)))
         packed = _packed(table, time, cells, range(0, frames, every), every)
-        if len(packed.planes) <= most:
-            break
     return packed
 
 
@@ -110,7 +112,7 @@ def _packed(table: pa.Table, time: str, cells: int, frames: range, every: int) -
             runs[-1][1] += 1
         else:
             runs.append([blocks, 1])
-    packed = base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
+    packed = base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
     return Packed(times, time == "time_ns", runs, roles, scale, every, packed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flashatlas.report.chart import (
@@ -69,7 +70,12 @@ def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top:
                 "mark": {"type": "bar", "height": BAR, "stroke": "var(--paper)", "strokeWidth": 1},
                 "encoding": {
                     "y": y,
-                    "x": {**x, "axis": axis(kind)},
+                    "x": {
+                        **x,
+                        "axis": axis(
+                            "short" if kind == "ratio" else kind, **({"values": binary(top)} if kind == "bytes" else {})
+                        ),
+                    },
                     "color": fill,
                     "order": {"field": "order", "type": "quantitative"},
                     "tooltip": tooltip,
@@ -81,12 +87,22 @@ def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top:
                 "encoding": {
                     "y": y,
                     "x": {"field": "total", "type": "quantitative"},
-                    "text": {"field": "total", "type": "quantitative", "formatType": kind},
+                    "text": {
+                        "field": "total",
+                        "type": "quantitative",
+                        "formatType": "memory" if kind == "bytes" else kind,
+                    },
                 },
             },
         ],
         "data": {"name": "parts"},
     }
+
+
+def binary(top: float) -> list[float]:
+    """Round numbers of bytes from 0 to ``top``, at most six."""
+    step = 2.0 ** max(math.ceil(math.log2(max(top, 1) / 5)), 0)
+    return [k * step for k in range(6) if k * step <= top * 1.14]
 
 
 def _names(runs: Runs) -> dict[str, Any] | None:
@@ -148,7 +164,7 @@ def wear(runs: Runs) -> Chart | Absent:
     low = min(min(t["erases"]) for _, t in found)
     high = max(max(t["erases"]) for _, t in found)
     width = -(-(high - low + 1) // BINS)
-    data: Columns = {"run": [], "from": [], "to": [], "blocks": [], "share": []}
+    data: Columns = {"run": [], "erases": [], "from": [], "to": [], "blocks": [], "share": []}
     for i, histogram in found:
         bins: dict[int, int] = {}
         for erases, blocks in zip(histogram["erases"], histogram["blocks"], strict=True):
@@ -156,11 +172,13 @@ def wear(runs: Runs) -> Chart | Absent:
         total = sum(bins.values()) or 1
         for place, blocks in sorted(bins.items()):
             data["run"].append(i)
-            data["from"].append(low + place * width)
-            data["to"].append(low + (place + 1) * width)
+            first = low + place * width
+            data["erases"].append(f"{first:,}" if width == 1 else f"{first:,} to {first + width - 1:,}")
+            data["from"].append(first - 0.5)
+            data["to"].append(first + width - 0.5)
             data["blocks"].append(blocks)
             data["share"].append(rounded(blocks / total))
-    x_scale = {"domain": [low, max(low + width * 8, high + 1)], "nice": False}
+    x_scale = {"domain": [low - 0.5, max(low + width * 8, high + 1) - 0.5], "nice": False}
     panels = [
         {
             "height": 180 if runs.single else 44,
@@ -184,8 +202,7 @@ def wear(runs: Runs) -> Chart | Absent:
                 },
                 "tooltip": [
                     *_run_field(runs),
-                    number_field("from", "erases from", "count"),
-                    number_field("to", "to below", "count"),
+                    text_field("erases", "erases"),
                     number_field("blocks", "blocks", "count"),
                     number_field("share", "share of the good blocks", "share"),
                 ],
@@ -209,8 +226,7 @@ def wear(runs: Runs) -> Chart | Absent:
                 title,
                 [
                     RUN,
-                    ("from", "Erases from", "count"),
-                    ("to", "to below", "count"),
+                    ("erases", "Erases", "text"),
                     ("blocks", "Blocks", "count"),
                     ("share", "Share", "share"),
                 ],

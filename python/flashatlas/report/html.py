@@ -16,7 +16,7 @@ def text(value: object) -> str:
 
 def scroll(label: str, inner: str) -> str:
     """A part that scrolls sideways by itself, also by keyboard, so that the page never does."""
-    return f'<div class="scroll" role="region" tabindex="0" aria-label="{text(label)}">{inner}</div>'
+    return f'<div class="scroll" role="group" tabindex="0" aria-label="{text(label)}">{inner}</div>'
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:

@@ -65,12 +65,12 @@ def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[i
     """The cumulative distribution of a histogram, with at most about ``most`` points.
 
     A bin is kept when the share or the logarithm of the latency has moved on by a step that can be seen; what is kept
-    is exact.
+    is exact. It begins with nothing at the least latency, so that even a single bin is a line.
     """
     order = sorted(range(len(latencies)), key=latencies.__getitem__)
     total = sum(counts)
     span = math.log(max(latencies[order[-1]], 1) / max(latencies[order[0]], 1)) or 1.0
-    xs, ys = [], []
+    xs, ys = [latencies[order[0]]], [0.0]
     seen, at, share = 0, -math.inf, -math.inf
     for k, place in enumerate(order):
         seen += counts[place]
@@ -105,7 +105,7 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         "field": "x",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
-        "axis": axis("duration", values=decades(low, high)),
+        "axis": axis("duration", values=decades(low, high), labelOverlap="greedy", labelSeparation=4),
     }
     y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": axis("share", tickCount=5)}
     tooltip = [

@@ -20,7 +20,6 @@ from flashatlas.report.palette import Runs
 
 KINDS = {"die": "Dies", "channel": "Channels"}
 LINKS = {"link_in": "to the drive", "link_out": "from the drive"}
-PLACE = {"domain": [0, 1], "nice": False}
 
 
 def section(runs: Runs) -> Section:
@@ -67,6 +66,12 @@ def _means(runs: Runs) -> Columns:
     return data
 
 
+def _scale(data: Columns, means: Columns) -> dict[str, Any]:
+    """From nothing to all of the time; where all are busy for little of it, to a little more than the busiest."""
+    top = max([*data["busy"], *means["max"]], default=1) or 1
+    return {"domain": [0, 1 if top > 0.4 else top * 1.15], "nice": False}
+
+
 def _said(runs: Runs, means: Columns) -> str:
     parts = [
         f"{runs.names[i]}: {kind.lower()} {100 * mean:.0f} % busy in the mean"
@@ -97,6 +102,7 @@ def one(runs: Runs) -> Chart | Absent:
     kinds = list(dict.fromkeys(data["kind"]))
     if not kinds:
         return Absent("Dies, channels, host link", "the run has no table of resources.")
+    scale = _scale(data, means)
     panels = [
         {
             "height": 110 if kind == "Dies" else 70,
@@ -112,7 +118,7 @@ def one(runs: Runs) -> Chart | Absent:
                     "axis": {"title": None, "labelAngle": 0, "labelOverlap": True, "grid": False},
                     "scale": {"paddingInner": 0.25, "paddingOuter": 0.1},
                 },
-                "y": {"field": "busy", "type": "quantitative", "scale": PLACE, "axis": axis("share", tickCount=4)},
+                "y": {"field": "busy", "type": "quantitative", "scale": scale, "axis": axis("share", tickCount=3)},
                 "tooltip": [
                     text_field("kind", "kind"),
                     text_field("index", "number"),
@@ -143,11 +149,16 @@ def side_by_side(runs: Runs) -> Chart:
         "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
     }
     kinds = [kind for kind in ("Dies", "Channels", "Host link") if kind in data["kind"] + means["kind"]]
+    scale = _scale(data, means)
+
+    def x_axis(labels: bool) -> dict[str, Any]:
+        return {"type": "quantitative", "scale": scale, "axis": axis("share", labels=labels, ticks=labels)}
+
     panels = [
         {
             "height": {"step": 20},
-            "title": kind + (": ticks are single ones, the mark their mean" if kind != "Host link" else ""),
-            "layer": _layers(runs, kind, y, labels=kind == kinds[-1]),
+            "title": kind,
+            "layer": _layers(runs, kind, y, x_axis(kind == kinds[-1])),
         }
         for kind in kinds
     ]
@@ -158,13 +169,13 @@ def side_by_side(runs: Runs) -> Chart:
         stack(panels),
         {"busy": data, "means": means},
         TABLES,
+        lead="Thin ticks are single dies, channels and ways of the link; the mark is their mean.",
         left="names",
     )
 
 
-def _layers(runs: Runs, kind: str, y: dict[str, Any], labels: bool) -> list[dict[str, Any]]:
+def _layers(runs: Runs, kind: str, y: dict[str, Any], x: dict[str, Any]) -> list[dict[str, Any]]:
     own = [{"filter": {"field": "kind", "equal": kind}}]
-    x = {"type": "quantitative", "scale": PLACE, "axis": axis("share", labels=labels, ticks=labels)}
     colour = runs.encoding("color")
     ticks = {
         "data": {"name": "busy"},

@@ -83,12 +83,7 @@ class Runs:
 
     def swatch(self, i: int) -> str:
         """The sign of a run: a piece of its line with its shape."""
-        dash = " ".join(str(x) for x in DASHES[i % len(DASHES)])
-        return (
-            f'<svg class="swatch" viewBox="0 0 42 14" width="42" height="14" aria-hidden="true" '
-            f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" stroke-width="2" '
-            f'stroke-dasharray="{dash}"/><path d="{OUTLINES[SHAPES[i % len(SHAPES)]]}" fill="currentColor"/></svg>'
-        )
+        return swatch(i, OUTLINES[SHAPES[i % len(SHAPES)]])
 
     def key(self) -> str:
         """The list of runs with their signs; nothing for a single one."""
@@ -96,6 +91,23 @@ class Runs:
             return ""
         items = "".join(f"<li>{self.swatch(i)}{text(name)}</li>" for i, name in enumerate(self.names))
         return f'<ul class="key" aria-label="Runs">{items}</ul>'
+
+
+def swatch(i: int, outline: str = "") -> str:
+    """A piece of a line in its colour and dash, with a shape on it if one is given."""
+    dash = " ".join(str(x) for x in DASHES[i % len(DASHES)])
+    shape = f'<path d="{outline}" fill="currentColor"/>' if outline else ""
+    return (
+        f'<svg class="swatch" viewBox="0 0 42 14" width="42" height="14" aria-hidden="true" '
+        f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" stroke-width="2" '
+        f'stroke-dasharray="{dash}"/>{shape}</svg>'
+    )
+
+
+def line_key(label: str, names: Sequence[str]) -> str:
+    """A list of lines of a single run."""
+    items = "".join(f"<li>{swatch(i)}{text(name)}</li>" for i, name in enumerate(names))
+    return f'<ul class="key" aria-label="{text(label)}">{items}</ul>'
 
 
 def colour_key(label: str, entries: Sequence[tuple[str, str]]) -> str:

@@ -53,7 +53,7 @@ def verdict(runs: Runs) -> str:
 def command(line: str) -> str:
     """The command that runs all of it again, with a button that copies it."""
     return (
-        '<div class="command"><div class="scroll" role="region" tabindex="0" aria-label="Command that runs it again">'
+        '<div class="command"><div class="scroll" role="group" tabindex="0" aria-label="Command that runs it again">'
         f'<pre><code id="command">{text(line)}</code></pre></div>'
         '<button type="button" id="copy">Copy</button><span class="said" id="copied" role="status"></span></div>'
     )
@@ -116,7 +116,9 @@ def tiles(runs: Runs) -> str:
         f'<li><span class="name">{text(name)}</span><b>{text(value)}</b><span class="more">{text(more)}</span></li>'
         for name, value, more in made
     )
-    return f'<ul class="tiles" aria-label="Headline numbers">{cells}</ul>' if made else ""
+    columns = len(made) if len(made) < 6 else -(-len(made) // 2)
+    style = f"--columns:{columns}"
+    return f'<ul class="tiles" style="{style}" aria-label="Headline numbers">{cells}</ul>' if made else ""
 
 
 def _own(runs: Runs) -> list[tuple[str, str, str]]:
@@ -190,10 +192,13 @@ def summary(runs: Runs) -> str:
     stars = "" if runs.single else " ★ marks the best of a row; rows without an arrow have no better direction."
     lead = f'<p class="lead">↓ lower is better, ↑ higher is better.{stars}</p>'
     bodies = [(group, rows) for group, rows in groups.items() if rows]
-    return (
-        f'<section id="summary" aria-labelledby="summary-title"><h2 id="summary-title">{title}</h2>{lead}'
-        f"{table(title, head, bodies, 'summary')}</section>"
-    )
+    if runs.single:  # one column is narrow: the groups stand beside each other
+        parts = (table(group, [text(group), "Value"], [("", rows)], "summary") for group, rows in bodies)
+        made = f'<div class="groups">{"".join(parts)}</div>'
+    else:
+        made = table(title, head, bodies, "summary")
+    heading = f'<h2 id="summary-title">{title}</h2>'
+    return f'<section id="summary" aria-labelledby="summary-title">{heading}{lead}{made}</section>'
 
 
 def _column(runs: Runs, i: int) -> str:
@@ -237,7 +242,9 @@ def parameters(runs: Runs) -> str:
     parts = ""
     if not runs.single:
         parts = (
-            table("Parameters that differ", head, [("", rows)]) if rows else "<p>The runs have the same parameters.</p>"
+            table("Parameters that differ", head, [("", rows)], "differing")
+            if rows
+            else "<p>The runs have the same parameters.</p>"
         )
         parts = f"<h3>That differ</h3>{parts}"
     same = [

@@ -24,11 +24,14 @@ from flashatlas.report.chart import (
 )
 from flashatlas.report.html import text
 from flashatlas.report.latency import OPS, decades
-from flashatlas.report.palette import Runs, colour_key
+from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
 from flashatlas.tables import duration
 
 STRETCHES = 128
 """Stretches of time that the strip of collection has, at most."""
+
+PEAKS = 12
+"""Value of a ratio from which its scale is logarithmic."""
 
 GAP = 0.04
 """Share of the time axis without a value at which a line breaks."""
@@ -96,6 +99,8 @@ class Panel:
     values: dict[tuple[int, str], list[float | None]]
     """By run and by name of the line (empty where there is one line a run)."""
     log: bool = False
+    peaks: bool = False
+    """Whether values beyond :data:`PEAKS` make the scale logarithmic."""
     height: int = 120
 
 
@@ -184,9 +189,14 @@ def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: b
         }
     else:
         y |= {
-            "scale": {"domainMin": 0, "domainMax": max(max(known, default=0) * 1.05, 1e-9), "nice": False},
+            "scale": {"domain": [0, max(max(known, default=0) * 1.05, 1e-9)], "nice": False},
             "axis": axis(panel.kind, tickCount=3),
         }
+    if panel.peaks and max(known, default=0) > PEAKS:
+        # intervals in which the host wrote next to nothing would press all others flat
+        marks = [0, *(m for m in decades(1, max(known)) if m <= max(known))]
+        y["scale"] |= {"type": "symlog", "constant": 1}
+        y["axis"]["values"] = marks
     tooltip = [
         *([] if runs.single else [text_field("run", "run")]),
         *([text_field("line", "which")] if len(lines) > 1 else []),
@@ -214,7 +224,7 @@ def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: b
 def _line_looks(lines: list[str]) -> dict[str, Any]:
     """Lines of a single run: one colour and dash each."""
     colours = [f"var(--run-{i})" for i in range(len(lines))]
-    dashes = [[1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3]][: len(lines)]
+    dashes = DASHES[: len(lines)]
     field = {"field": "line", "type": "nominal", "legend": None}
     return {
         "color": {**field, "scale": {"domain": lines, "range": colours}},
@@ -255,7 +265,7 @@ def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], C
         colour = runs.encoding("color")["color"]
     spec = {
         "height": {"step": 14 if runs.single or len(tracks) < 4 else 9},
-        "title": "Blocks collected" if runs.single else "Blocks collected, a row for each run in the order of the key",
+        "title": "Blocks collected" if runs.single else "Blocks collected, by run",
         "data": {"name": "strip"},
         "mark": {"type": "rect", "strokeWidth": 0},
         "encoding": {
@@ -300,7 +310,7 @@ def _figure(
         spans = [("from", "From", kind), ("to", "To", kind), ("blocks", "Blocks collected", "count")]
         tables["strip"] = ("Blocks collected", [RUN, ("row", "Why", "text"), *spans])
     lines = list(dict.fromkeys(line for _, line in panels[0].values))
-    key = colour_key("Lines", [(line, f"var(--run-{i})") for i, line in enumerate(lines)]) if len(lines) > 1 else ""
+    key = line_key("Lines", lines) if len(lines) > 1 else ""
     if strip and runs.single:
         rows = dict.fromkeys(strip[1]["row"])
         key += colour_key(
@@ -387,7 +397,7 @@ def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
 
 def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     panels = [
-        Panel("waf", "Write amplification of the interval", "ratio", _simple(tracks, "waf")),
+        Panel("waf", "Write amplification of the interval", "ratio", _simple(tracks, "waf"), peaks=True),
         Panel("free", "Free blocks", "short", _simple(tracks, "free_blocks"), height=80),
         Panel("dirty", "Units in the write cache", "short", _simple(tracks, "cache_dirty_units"), height=80),
     ]

@@ -30,7 +30,7 @@ function configuration(left, width, kind) {
     view: { stroke: null },
     concat: { spacing: 12 },
     axis: { ...label, domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--grid)", labelOverlap: true, tickSize: 4, labelLimit: 400 },
-    axisLeft: { minExtent: left, maxExtent: left, labelLimit: left - 10, domain: false, ticks: false, ...(kind === "names" ? { labelFontSize: 12, labelColor: "var(--ink)" } : {}) },
+    axisLeft: { minExtent: left, maxExtent: left, labelLimit: left - 4, domain: false, ticks: false, ...(kind === "names" ? { labelFontSize: 12, labelColor: "var(--ink)" } : {}) },
     axisX: { tickCount: Math.max(2, Math.floor(width / 110)) },
     title: { anchor: "start", frame: "group", color: "var(--ink)", fontSize: 12, fontWeight: 600, offset: 8, limit: width },
     bar: { color: "var(--run-0)" },
@@ -50,7 +50,12 @@ function fitted(chart, host) {
 
 async function draw(host) {
   const [spec, config] = fitted(report.charts[host.dataset.chart], host);
-  const drawn = await vegaEmbed(host, spec, {
+  // Vega names its element for screen readers; ours says what the chart says, and what is in it is only to be seen
+  const place = document.createElement("div");
+  place.setAttribute("aria-hidden", "true");
+  host.style.minHeight = `${host.offsetHeight}px`; // the page keeps its place meanwhile
+  host.replaceChildren(place);
+  const drawn = await vegaEmbed(place, spec, {
     mode: "vega-lite",
     renderer: "svg",
     ast: true, // expressions are interpreted: the page's policy forbids `eval`
@@ -62,6 +67,7 @@ async function draw(host) {
   });
   views.get(host)?.finalize();
   views.set(host, drawn);
+  host.style.minHeight = "";
   host.dataset.width = host.clientWidth;
 }
 

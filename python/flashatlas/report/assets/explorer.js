@@ -62,7 +62,7 @@ class Explorer {
 
   time(frame) {
     const at = this.run.times[frame];
-    return this.run.timed ? formats.duration(Number(at.toPrecision(4))) : `request ${formats.count(at)}`;
+    return this.run.timed ? (at ? formats.duration(Number(at.toPrecision(4))) : "at the start") : `request ${formats.count(at)}`;
   }
 
   show(frame) {
@@ -176,12 +176,13 @@ class Explorer {
     list.className = "key";
     list.setAttribute("aria-label", "Colours of the map");
     const top = (k) => (by === "valid" ? 1 : this.run.mostErases) * (k / SEQUENTIAL);
-    const show = (x) => (by === "valid" ? `${Math.round(100 * x)} %` : formats.count(Number(x.toPrecision(3))));
+    const show = (x) => (by === "valid" ? String(Math.round(100 * x)) : formats.count(Number(x.toPrecision(3))));
+    const unit = by === "valid" ? " %" : "";
     names.forEach((name, k) => {
       const item = document.createElement("li");
       const patch = document.createElement("i");
       patch.style.background = `var(${name})`;
-      item.append(patch, by === "role" ? this.run.roles[k] : `${show(top(k))}–${show(top(k + 1))}`);
+      item.append(patch, by === "role" ? this.run.roles[k] : `${show(top(k))}–${show(top(k + 1))}${unit}`);
       list.append(item);
     });
     this.at("legend").replaceChildren(list);

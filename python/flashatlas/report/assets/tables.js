@@ -21,7 +21,7 @@ function dataTable(caption, columns, data) {
   const scroll = document.createElement("div");
   scroll.className = "scroll tall";
   scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
+  scroll.setAttribute("role", "group");
   scroll.setAttribute("aria-label", `Data: ${caption}`);
   scroll.append(table);
   return scroll;

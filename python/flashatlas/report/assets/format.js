@@ -1,0 +1,24 @@
+// Values as text, with their units. The names of `formats` are what the specifications and data tables ask for.
+
+const trimmed = (value, digits) => Number(value.toPrecision(digits)).toLocaleString("en-GB", { maximumFractionDigits: 12 });
+
+function scaled(value, digits, steps) {
+  for (const [unit, size] of steps) if (Math.abs(value) >= size) return `${trimmed(value / size, digits)} ${unit}`;
+  return `${trimmed(value, digits)} ${steps[steps.length - 1][0]}`;
+}
+
+const BINARY = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
+
+const missing = (format) => (value) => (value === null || value === undefined || Number.isNaN(value) ? "–" : format(value));
+
+const formats = {
+  duration: missing((ns) => (ns === 0 ? "0" : scaled(ns, 7, [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]]))),
+  bytes: missing((n) => scaled(n, 7, BINARY)),
+  memory: missing((n) => scaled(n, 3, BINARY)),
+  rate: missing((n) => (n === 0 ? "0" : scaled(n, 6, [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]]))),
+  share: missing((x) => `${trimmed(100 * x, 6)} %`),
+  ratio: missing((x) => x.toLocaleString("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 })),
+  count: missing((n) => trimmed(n, 15)),
+  short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),
+  text: (value) => String(value),
+};

@@ -1,0 +1,155 @@
+"""A chart: a Vega-Lite specification, its data by columns, and what it says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas.report.html import text
+
+Columns = dict[str, list[Any]]
+"""Data by columns. The column ``run`` holds numbers of runs; the browser puts the names in."""
+
+RUN = ("run", "Run", "text")
+"""The column of the run in a data table."""
+
+POINTS = 1000
+"""Points that one panel draws, of all runs together: what an eye tells apart on a screen, and a browser handles."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure of the report."""
+
+    id: str
+    title: str
+    says: str
+    """The key figures in words: what a screen reader reads in place of the picture."""
+    spec: dict[str, Any]
+    data: dict[str, Columns]
+    """Data sets by name; the specification refers to them."""
+    tables: dict[str, tuple[str, Sequence[tuple[str, str, str]]]]
+    """The tables behind the chart, by data set: caption, and columns (field, heading, format of ``format.js``)."""
+    lead: str = ""
+    """A sentence under the title (HTML)."""
+    key: str = ""
+    """The key of colours (HTML)."""
+    left: str = "numbers"
+    """What stands left of the panels: ``numbers``, or ``names`` of runs, which are wider."""
+    wide: bool = True
+
+    def figure(self) -> str:
+        """The figure as HTML; the script draws into it."""
+        lead = f"<p>{self.lead}</p>" if self.lead else ""
+        return (
+            f'<figure class="{"wide" if self.wide else "half"}" id="figure-{self.id}">'
+            f"<figcaption><h3>{text(self.title)}</h3>{lead}</figcaption>{self.key}"
+            f'<div class="plot" role="img" aria-label="{text(self.says)}" data-chart="{self.id}"></div>'
+            f'<details class="data" data-chart="{self.id}"><summary>Data of “{text(self.title)}”</summary></details>'
+            "</figure>"
+        )
+
+    def payload(self) -> dict[str, Any]:
+        """What the script needs."""
+        return {"spec": self.spec, "data": self.data, "tables": self.tables, "left": self.left}
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A chart that cannot be drawn, and why."""
+
+    title: str
+    why: str
+
+    def figure(self) -> str:
+        """The place where it would be, as HTML."""
+        return f'<p class="absent"><b>{text(self.title)}:</b> {text(self.why)}</p>'
+
+
+@dataclass
+class Section:
+    """A part of the report with a heading."""
+
+    id: str
+    title: str
+    lead: str = ""
+    """HTML."""
+    parts: list[Chart | Absent | str] = field(default_factory=list)
+    """Charts, and pieces of HTML."""
+
+    def html(self) -> str:
+        """The section, with its charts in a grid."""
+        parts = [part if isinstance(part, str) else part.figure() for part in self.parts]
+        lead = f'<p class="lead">{self.lead}</p>' if self.lead else ""
+        return (
+            f'<section id="{self.id}" aria-labelledby="{self.id}-title"><h2 id="{self.id}-title">{text(self.title)}'
+            f'</h2>{lead}<div class="grid">{"".join(parts)}</div></section>'
+        )
+
+    def charts(self) -> list[Chart]:
+        """The charts of the section."""
+        return [part for part in self.parts if isinstance(part, Chart)]
+
+
+def number_field(name: str, title: str, kind: str) -> dict[str, Any]:
+    """A field of a tooltip, in one of the formats of ``assets/format.js``."""
+    return {"field": name, "title": title, "type": "quantitative", "formatType": kind}
+
+
+def text_field(name: str, title: str) -> dict[str, Any]:
+    """A field of a tooltip that is text."""
+    return {"field": name, "title": title, "type": "nominal"}
+
+
+def axis(kind: str, **more: Any) -> dict[str, Any]:
+    """An axis whose labels are in one of the formats of ``assets/format.js``; titles stand above the panels."""
+    return {"formatType": kind, "title": None, **more}
+
+
+def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:
+    """Panels above each other; colours and dashes mean in each what its own scale says."""
+    own = {channel: "independent" for channel in ("color", "strokeDash", "opacity")}
+    return {"vconcat": panels, "spacing": 12, "resolve": {"scale": own}}
+
+
+def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
+    """A layer of points of which only the one nearest to the pointer shows, with the tooltip of ``marks``."""
+    near = {"name": name, "select": {"type": "point", "nearest": True, "on": "pointerover", "clear": "pointerout"}}
+    visible = {"condition": {"param": name, "empty": False, "value": 1}, "value": 0}
+    return {
+        "params": [near],
+        "mark": {"type": "point", "filled": True, "size": size, "strokeWidth": 0},
+        "encoding": {"opacity": visible, **marks},
+    }
+
+
+def thin(values: Sequence[float | None], most: int) -> list[int]:
+    """Which of many values to draw, in order: all, or the least and the greatest of each stretch.
+
+    What is drawn keeps its exact value, and no peak is lost. A stretch without any value keeps its first place, so that
+    gaps stay gaps.
+    """
+    n = len(values)
+    if n <= max(most, 2):
+        return list(range(n))
+    stretches = max(most // 2, 1)
+    keep = {0, n - 1}
+    for s in range(stretches):
+        places = range(s * n // stretches, (s + 1) * n // stretches)
+        known = [(values[i], i) for i in places if values[i] is not None]
+        keep.update((min(known)[1], max(known)[1]) if known else places[:1])
+    return sorted(keep)
+
+
+def rounded(value: float | None, digits: int = 7) -> float | int | None:
+    """A number with at most so many significant digits, whole where it can be: it is written shorter."""
+    if value is None or isinstance(value, int):
+        return value
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() else short
+
+
+def lacking(names: Sequence[str], what: str) -> str:
+    """A sentence about runs that a chart leaves out, as HTML; empty if there are none."""
+    return f"Without {what}, and so not shown: {text(', '.join(names))}." if names else ""

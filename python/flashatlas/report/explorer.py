@@ -1,0 +1,192 @@
+"""The block explorer: every block of the drive over time, packed so that a page can hold it.
+
+A run's table of blocks becomes four planes of bytes (valid share in percent, erases in two, role), each over all frames
+one after the other. A frame is stored as the difference to the one before, modulo 256: most cells do not change, and
+deflate makes little of the zeros. The script undoes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashatlas.report.chart import Absent, Section
+from flashatlas.report.html import text
+from flashatlas.report.palette import Runs
+from flashatlas.result import Result
+
+FRAMES, CELLS = 64, 4096
+"""What a table of blocks may have at most."""
+
+BUDGET = 1_100_000
+"""Characters that the explorers of all runs may take together."""
+
+ROLES = ("free", "open", "closed", "leaving", "bad")
+"""Roles in the order of their colours; others follow."""
+
+
+class Unfit(ValueError):
+    """The table is not one of whole frames."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The blocks of one run."""
+
+    times: list[int]
+    timed: bool
+    blocks: list[list[int]]
+    """Blocks in a cell, and how many cells in a row have so many."""
+    roles: list[str]
+    erase_scale: float
+    """Mean erases of a cell are the stored number over this."""
+    every: int
+    """Of so many frames one was kept."""
+    planes: str
+    """Base64 of the deflated planes."""
+
+    def payload(self, run: int) -> dict[str, Any]:
+        """What the script needs."""
+        return {
+            "run": run,
+            "times": self.times,
+            "timed": self.timed,
+            "blocks": self.blocks,
+            "roles": self.roles,
+            "eraseScale": self.erase_scale,
+            "planes": self.planes,
+        }
+
+
+def pack(table: pa.Table, most: int) -> Packed:
+    """Pack a table of blocks into at most ``most`` characters, leaving out frames if there is no other way.
+
+    Raises:
+        Unfit: Frames differ in their cells, there are too many, or a column is missing.
+
+    """
+    time = "time_ns" if "time_ns" in table.column_names else "request"
+    missing = {"frame", "cell", "blocks", "valid", "erases", "role", time} - set(table.column_names)
+    if missing:
+        raise Unfit(f"without {', '.join(sorted(missing))}")
+    frame = table["frame"].combine_chunks()
+    cells = pc.sum(pc.equal(frame, frame[0])).as_py() if len(frame) else 0
+    frames = len(frame) // cells if cells else 0
+    if not 0 < cells <= CELLS or not 0 < frames <= FRAMES or frames * cells != len(frame):
+        raise Unfit(f"{len(frame)} rows are not up to {FRAMES} frames of up to {CELLS} cells each")
+    for name in ("cell", "blocks"):
+        column = table[name].combine_chunks()
+        if not column.slice(cells).equals(column.slice(0, len(column) - cells)):
+            raise Unfit(f"`{name}` is not the same in every frame")
+    packed = _packed(table, time, cells, range(frames), 1)
+    while len(packed.planes) > most and packed.every < frames:
+        # as many times fewer as it is too long: one further attempt is mostly enough
+        every = max(2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most)))
+        packed = _packed(table, time, cells, range(0, frames, every), every)
+    return packed
+
+
+def _packed(table: pa.Table, time: str, cells: int, frames: range, every: int) -> Packed:
+    if every > 1:
+        table = pa.concat_tables([table.slice(f * cells, cells) for f in frames])
+    column = {name: table[name].combine_chunks() for name in ("valid", "erases", "role", "blocks")}
+    erases = pc.fill_null(column["erases"].cast(pa.float64()), 0.0)
+    top = pc.max(erases).as_py() or 0.0
+    scale = min(100.0, 65535 / top) if top else 100.0
+    stored = pc.round(pc.multiply(erases, scale)).cast(pa.uint16())
+    valid = pc.round(pc.multiply(pc.fill_null(column["valid"].cast(pa.float64()), 0.0), 100.0)).cast(pa.uint8())
+    roles, codes = _roles(column["role"])
+    low = pc.bit_wise_and(stored, pa.scalar(255, pa.uint16())).cast(pa.uint8())
+    high = pc.shift_right(stored, pa.scalar(8, pa.uint16())).cast(pa.uint8())
+    raw = b"".join(_deltas(plane, cells) for plane in (valid, low, high, codes))
+    times = [int(value.as_py()) for value in table[time].take(pa.array(range(0, table.num_rows, cells)))]
+    runs: list[list[int]] = []
+    for blocks in column["blocks"].slice(0, cells).to_pylist():
+        if runs and runs[-1][0] == blocks:
+            runs[-1][1] += 1
+        else:
+            runs.append([blocks, 1])
+    packed = base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
+    return Packed(times, time == "time_ns", runs, roles, scale, every, packed)
+
+
+def _roles(column: pa.Array) -> tuple[list[str], pa.Array]:
+    words = column.cast(pa.string())
+    found = [word or "unknown" for word in pc.unique(words).to_pylist()]
+    roles = [role for role in ROLES if role in found] + sorted(set(found) - set(ROLES))
+    codes = pc.index_in(pc.fill_null(words, "unknown"), pa.array(roles, pa.string()))
+    return roles, codes.cast(pa.uint8())
+
+
+def _deltas(plane: pa.Array, cells: int) -> bytes:
+    """The first frame, then differences between frames, modulo 256."""
+    later, earlier = plane.slice(cells), plane.slice(0, len(plane) - cells)
+    differences = pc.subtract(later, earlier)  # not `subtract_checked`: it is to wrap
+    return _bytes(plane.slice(0, cells)) + _bytes(differences)
+
+
+def _bytes(array: pa.Array) -> bytes:
+    data = array.buffers()[1]
+    return data.slice(array.offset, len(array)).to_pybytes() if data else b""
+
+
+def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
+    """The explorer, and its data for the script."""
+    made = Section(
+        "blocks",
+        "Block explorer",
+        "Every block of the drive, in the order of addresses, over the run. Move through time with the slider, and "
+        "over the map with the pointer or, once it has the focus, with the arrow keys.",
+    )
+    able = [(i, result) for i, result in enumerate(runs.results) if _has_blocks(result)]
+    packed, reasons = [], []
+    for i, result in able:
+        try:
+            packed.append((i, pack(result.tables["blocks"], BUDGET // len(able))))
+        except (Unfit, pa.ArrowException) as error:
+            reasons.append(f"{runs.names[i]}: {error}")
+    if not packed:
+        why = f"its table cannot be read ({'; '.join(reasons)})." if reasons else "no run has a table of blocks."
+        made.parts = [Absent("Block explorer", why)]
+        return made, []
+    shown = {i for i, _ in packed}
+    notes = [f"{runs.names[i]} has no table of blocks" for i in range(len(runs)) if i not in shown and not reasons]
+    notes += reasons
+    notes += [f"{runs.names[i]}: one of {p.every} pictures is shown" for i, p in packed if p.every > 1]
+    made.parts = [
+        _markup(runs, [i for i, _ in packed]),
+        f'<p class="note">{text("; ".join(notes))}</p>' if notes else "",
+    ]
+    return made, [p.payload(i) for i, p in packed]
+
+
+def _has_blocks(result: Result) -> bool:
+    return "blocks" in result.tables and result.tables["blocks"].num_rows > 0
+
+
+def _markup(runs: Runs, shown: list[int]) -> str:
+    options = "".join(f'<option value="{k}">{text(runs.names[i])}</option>' for k, i in enumerate(shown))
+    choose = (
+        "" if runs.single else f'<label class="field"><span>Run</span><select id="ex-run">{options}</select></label>'
+    )
+    return f"""<div class="explorer wide" id="explorer">
+<div class="controls">{choose}
+<label class="field"><span>Colour by</span><select id="ex-by">
+<option value="valid">valid share</option><option value="erases">erases</option><option value="role">role</option>
+</select></label>
+<div class="field grow"><label for="ex-frame">Time</label><div class="slider">
+<button type="button" id="ex-play" aria-pressed="false">Play</button>
+<input type="range" id="ex-frame" min="0" max="0" value="0" step="1">
+<output id="ex-time" for="ex-frame"></output></div></div></div>
+<p class="fallback" id="ex-fallback" hidden></p>
+<canvas id="ex-map" tabindex="0" role="application" aria-roledescription="block map"
+ aria-label="Map of blocks. Arrow keys move from cell to cell." aria-describedby="ex-live"></canvas>
+<p class="cell" id="ex-cell" aria-live="polite">Point at a cell, or focus the map, for its values.</p>
+<div class="legend" id="ex-legend"></div>
+<p class="live" id="ex-live" aria-live="polite"></p></div>"""

@@ -1,0 +1,298 @@
+"""Charts of what the flash did: write amplification, wear, merges, memory of the map."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flashatlas.report.chart import (
+    RUN,
+    Absent,
+    Chart,
+    Columns,
+    Section,
+    axis,
+    lacking,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
+from flashatlas.report.palette import CAUSES, Runs, colour_key
+from flashatlas.tables import size
+
+BAR = 22
+"""Height of a bar, in pixels."""
+
+BINS = 48
+"""Bars of a wear histogram at most."""
+
+TABLE_COLOURS = 8
+
+
+def sections(runs: Runs) -> list[Section]:
+    """Write amplification; wear; map and merges."""
+    return [
+        Section(
+            "amplification",
+            "Write amplification",
+            "Bytes programmed for each byte that the host wrote, by what caused the program. "
+            "Below 1, the write cache took up more than it passed on.",
+            [amplification(runs)],
+        ),
+        Section(
+            "wear",
+            "Wear",
+            "Erases of each good block over the life of the drive, preconditioning included.",
+            [wear(runs)],
+        ),
+        Section("map", "Map and merges", "", [memory(runs), merges(runs)]),
+    ]
+
+
+def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float) -> dict[str, Any]:
+    """Bars of one length for each run, in pieces; the sum stands at the end."""
+    domain, order = list(colours), {name: i for i, name in enumerate(colours)}
+    parts["order"] = [order[name] for name in parts["part"]]
+    y = {"field": "run", "type": "nominal", "sort": None, "scale": {"domain": runs.names}, "axis": _names(runs)}
+    x = {"field": "value", "type": "quantitative", "stack": "zero", "scale": {"domain": [0, top * 1.14], "nice": False}}
+    fill = {
+        "field": "part",
+        "type": "nominal",
+        "scale": {"domain": domain, "range": list(colours.values())},
+        "legend": None,
+    }
+    tooltip = [*_run_field(runs), text_field("part", "part"), number_field("value", "value", kind)]
+    return {
+        "height": {"step": BAR + 8},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": BAR, "stroke": "var(--paper)", "strokeWidth": 1},
+                "encoding": {
+                    "y": y,
+                    "x": {
+                        **x,
+                        "axis": axis(
+                            "short" if kind == "ratio" else kind, **({"values": binary(top)} if kind == "bytes" else {})
+                        ),
+                    },
+                    "color": fill,
+                    "order": {"field": "order", "type": "quantitative"},
+                    "tooltip": tooltip,
+                },
+            },
+            {
+                "transform": [{"aggregate": [{"op": "sum", "field": "value", "as": "total"}], "groupby": ["run"]}],
+                "mark": {"type": "text", "align": "left", "dx": 6, "fontWeight": 600, "fontSize": 12},
+                "encoding": {
+                    "y": y,
+                    "x": {"field": "total", "type": "quantitative"},
+                    "text": {
+                        "field": "total",
+                        "type": "quantitative",
+                        "formatType": "memory" if kind == "bytes" else kind,
+                    },
+                },
+            },
+        ],
+        "data": {"name": "parts"},
+    }
+
+
+def binary(top: float) -> list[float]:
+    """Round numbers of bytes from 0 to ``top``, at most six."""
+    step = 2.0 ** max(math.ceil(math.log2(max(top, 1) / 5)), 0)
+    return [k * step for k in range(6) if k * step <= top * 1.14]
+
+
+def _names(runs: Runs) -> dict[str, Any] | None:
+    return None if runs.single else {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
+
+
+def _run_field(runs: Runs) -> list[dict[str, Any]]:
+    return [] if runs.single else [text_field("run", "run")]
+
+
+def _left(runs: Runs) -> str:
+    return "none" if runs.single else "names"
+
+
+def amplification(runs: Runs) -> Chart | Absent:
+    """Write amplification by cause, a bar for each run."""
+    title = "Write amplification by cause"
+    parts: Columns = {"run": [], "part": [], "value": []}
+    for i, result in enumerate(runs.results):
+        for cause, name in CAUSES.items():
+            value = result.record.get("waf_parts", {}).get(cause)
+            if value:
+                parts["run"].append(i)
+                parts["part"].append(name)
+                parts["value"].append(rounded(value))
+    if not parts["run"]:
+        return Absent(title, "the host wrote nothing, so there is no ratio.")
+    wafs = {name: result.waf for name, result in zip(runs.names, runs.results, strict=True) if result.waf is not None}
+    colours = {name: f"var(--cause-{cause})" for cause, name in CAUSES.items() if name in parts["part"]}
+    says = "Write amplification by cause. " + "; ".join(f"{name}: {waf:.3f}" for name, waf in wafs.items())
+    spec = stacked(runs, parts, colours, "ratio", max([*wafs.values(), 1.0]))
+    spec["layer"].append(
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "rule", "strokeDash": [3, 3], "stroke": "var(--ink)", "opacity": 0.7},
+            "encoding": {"x": {"datum": 1, "type": "quantitative"}},
+        }
+    )
+    return Chart(
+        "waf",
+        title,
+        says,
+        spec,
+        {"parts": parts},
+        {"parts": (title, [RUN, ("part", "Cause", "text"), ("value", "Programmed / written", "ratio")])},
+        lead="The dashed line is 1: every byte programmed once.",
+        key=colour_key("Causes", list(colours.items())),
+        left=_left(runs),
+    )
+
+
+def wear(runs: Runs) -> Chart | Absent:
+    """Blocks by erases; one histogram under the other for several runs."""
+    title = "Blocks by erases"
+    found = [(i, r.tables["wear"].to_pydict()) for i, r in enumerate(runs.results) if "wear" in r.tables]
+    found = [(i, t) for i, t in found if t["erases"]]
+    if not found:
+        return Absent(title, "no run has a wear table; the summary above has mean, deviation and maximum.")
+    low = min(min(t["erases"]) for _, t in found)
+    high = max(max(t["erases"]) for _, t in found)
+    width = -(-(high - low + 1) // BINS)
+    data: Columns = {"run": [], "erases": [], "from": [], "to": [], "blocks": [], "share": []}
+    for i, histogram in found:
+        bins: dict[int, int] = {}
+        for erases, blocks in zip(histogram["erases"], histogram["blocks"], strict=True):
+            bins[(erases - low) // width] = bins.get((erases - low) // width, 0) + blocks
+        total = sum(bins.values()) or 1
+        for place, blocks in sorted(bins.items()):
+            data["run"].append(i)
+            first = low + place * width
+            data["erases"].append(f"{first:,}" if width == 1 else f"{first:,} to {first + width - 1:,}")
+            data["from"].append(first - 0.5)
+            data["to"].append(first + width - 0.5)
+            data["blocks"].append(blocks)
+            data["share"].append(rounded(blocks / total))
+    x_scale = {"domain": [low - 0.5, max(low + width * 8, high + 1) - 0.5], "nice": False}
+    panels = [
+        {
+            "height": 180 if runs.single else 44,
+            "title": None if runs.single else runs.names[i],
+            "transform": [{"filter": {"field": "run", "equal": runs.names[i]}}],
+            "data": {"name": "bins"},
+            "mark": {"type": "bar", "color": f"var(--run-{i % 8})", "binSpacing": 1},
+            "encoding": {
+                "x": {
+                    "field": "from",
+                    "type": "quantitative",
+                    "bin": "binned",
+                    "scale": x_scale,
+                    "axis": axis("short", tickMinStep=1, labels=i == found[-1][0], grid=False),
+                },
+                "x2": {"field": "to"},
+                "y": {
+                    "field": "blocks",
+                    "type": "quantitative",
+                    "axis": axis("short", tickCount=5 if runs.single else 2),
+                },
+                "tooltip": [
+                    *_run_field(runs),
+                    text_field("erases", "erases"),
+                    number_field("blocks", "blocks", "count"),
+                    number_field("share", "share of the good blocks", "share"),
+                ],
+            },
+        }
+        for i, _ in found
+    ]
+    said = "; ".join(
+        f"{runs.names[i]}: {min(t['erases'])} to {max(t['erases'])} erases a block, {sum(t['blocks']):,} good blocks"
+        for i, t in found
+    )
+    missing = [name for i, name in enumerate(runs.names) if i not in {j for j, _ in found}]
+    return Chart(
+        "wear",
+        title,
+        f"Histogram of erases. {said}",
+        stack(panels),
+        {"bins": data},
+        {
+            "bins": (
+                title,
+                [
+                    RUN,
+                    ("erases", "Erases", "text"),
+                    ("blocks", "Blocks", "count"),
+                    ("share", "Share", "share"),
+                ],
+            )
+        },
+        lead=(f"Bars are {width} erases wide. " if width > 1 else "Blocks above the number of their erases. ")
+        + lacking(missing, "wear table"),
+    )
+
+
+def memory(runs: Runs) -> Chart | Absent:
+    """Memory of the FTL's tables, a bar for each run."""
+    title = "Memory of the tables"
+    parts: Columns = {"run": [], "part": [], "value": []}
+    totals = []
+    for i, result in enumerate(runs.results):
+        tables = result.record.get("memory_bytes", {}).get("tables", {})
+        for name, count in tables.items():
+            parts["run"].append(i)
+            parts["part"].append(name)
+            parts["value"].append(count)
+        totals.append(sum(tables.values()))
+    if not any(totals):
+        return Absent(title, "no run says what its tables take.")
+    names = list(dict.fromkeys(parts["part"]))
+    colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(names)}
+    said = "; ".join(f"{name}: {size(total)}" for name, total in zip(runs.names, totals, strict=True))
+    return Chart(
+        "memory",
+        title,
+        f"Memory of the tables of the translation layer. {said}",
+        stacked(runs, parts, colours, "bytes", max(totals)),
+        {"parts": parts},
+        {"parts": (title, [RUN, ("part", "Table", "text"), ("value", "Memory", "bytes")])},
+        lead="What the translation layer keeps in memory; the write cache is not counted.",
+        key=colour_key("Tables", list(colours.items())),
+        left=_left(runs),
+    )
+
+
+def merges(runs: Runs) -> Chart | Absent:
+    """Merges by class, a bar for each run."""
+    title = "Merges by class"
+    parts: Columns = {"run": [], "part": [], "value": []}
+    for i, result in enumerate(runs.results):
+        for blocks, kinds in result.record.get("merges", {}).items():
+            for kind, count in kinds.items() if isinstance(kinds, dict) else ():
+                parts["run"].append(i)
+                parts["part"].append(f"{blocks.replace('_', ' ')}, {kind}")
+                parts["value"].append(count)
+    if not parts["run"]:
+        return Absent(title, "no scheme of these runs merges blocks.")
+    names = list(dict.fromkeys(parts["part"]))
+    colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(names)}
+    totals: dict[int, int] = {}
+    for i, count in zip(parts["run"], parts["value"], strict=True):
+        totals[i] = totals.get(i, 0) + count
+    said = "; ".join(f"{runs.names[i]}: {total:,}" for i, total in totals.items())
+    return Chart(
+        "merges",
+        title,
+        f"Merges. {said}",
+        stacked(runs, parts, colours, "count", max(*totals.values(), 1)),
+        {"parts": parts},
+        {"parts": (title, [RUN, ("part", "Class", "text"), ("value", "Merges", "count")])},
+        lead="Rewrites of data blocks, as the scheme names them.",
+        key=colour_key("Classes", list(colours.items())),
+        left=_left(runs),
+    )

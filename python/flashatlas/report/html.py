@@ -1,0 +1,63 @@
+"""Pieces of HTML. Everything that comes from a record or a command line goes through :func:`text`."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def text(value: object) -> str:
+    """Text for an element or a quoted attribute."""
+    return html.escape(str(value), quote=True)
+
+
+def scroll(label: str, inner: str) -> str:
+    """A part that scrolls sideways by itself, also by keyboard, so that the page never does."""
+    return f'<div class="scroll" role="group" tabindex="0" aria-label="{text(label)}">{inner}</div>'
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """A list of names and values; the values are HTML."""
+    return '<dl class="facts">' + "".join(f"<div><dt>{text(k)}</dt><dd>{v}</dd></div>" for k, v in pairs) + "</dl>"
+
+
+def table(label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[str]]], css: str = "") -> str:
+    """A table that scrolls sideways by itself.
+
+    Args:
+        label: What a screen reader calls it.
+        head: Cells of the heading, as HTML.
+        bodies: Groups of rows: a heading (HTML, may be empty) and the rows (HTML, with their ``tr``).
+        css: Further classes.
+
+    """
+    columns = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    groups = []
+    for heading, rows in bodies:
+        over = f'<tr class="group"><th scope="rowgroup" colspan="{len(head)}"><span>{heading}</span></th></tr>'
+        groups.append(f"<tbody>{over if heading else ''}{''.join(rows)}</tbody>")
+    inner = f'<table class="{css}"><thead><tr>{columns}</tr></thead>{"".join(groups)}</table>'
+    return scroll(label, inner)
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand in a ``script`` element: no markup in it ends the element or opens a comment."""
+    body = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        body = body.replace(char, f"\\u{ord(char):04x}")
+    # lone surrogates can come out of JSON escapes in a record, and have no UTF-8 form
+    return body.encode("utf-8", "replace").decode("utf-8")
+
+
+def _finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,196 @@
+"""Charts of latency: the distribution of each operation, and its percentiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flashatlas.report.chart import (
+    POINTS,
+    RUN,
+    Absent,
+    Chart,
+    Columns,
+    Section,
+    axis,
+    hover,
+    number_field,
+    rounded,
+    text_field,
+)
+from flashatlas.report.palette import Runs
+from flashatlas.tables import duration
+
+OPS = ("read", "write", "trim", "flush")
+
+PERCENTILES = {"p50": "50", "p90": "90", "p99": "99", "p99_9": "99.9", "p99_99": "99.99", "max": "max"}
+
+
+def section(runs: Runs) -> Section:
+    """For each operation its distribution and its percentiles, side by side."""
+    made = Section(
+        "latency",
+        "Latency",
+        "From arrival to completion. Time is logarithmic: steps to the right are multiples.",
+    )
+    if not any(result.latency for result in runs.results):
+        made.parts = [Absent("Latency", "the runs were untimed: nothing in them took time.")]
+        return made
+    made.parts = [runs.key()] if not runs.single else []
+    for op in OPS:
+        if any(op in result.latency for result in runs.results):
+            made.parts += [distribution(runs, op), percentiles(runs, op)]
+    return made
+
+
+def _said(runs: Runs, op: str) -> str:
+    parts = []
+    for name, result in zip(runs.names, runs.results, strict=True):
+        values = result.latency.get(op, {})
+        if values:
+            words = [
+                f"{label} {duration(values[key])}"
+                for key, label in (("p50", "median"), ("p99", "99 %"))
+                if key in values
+            ]
+            parts.append(f"{name}: " + ", ".join(words))
+    return "; ".join(parts)
+
+
+def _line(runs: Runs, **more: Any) -> dict[str, Any]:
+    return {"type": "line", "strokeWidth": 1.8, "clip": True, **more}
+
+
+def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[int], list[float]]:
+    """The cumulative distribution of a histogram, with at most about ``most`` points.
+
+    A bin is kept when the share or the logarithm of the latency has moved on by a step that can be seen; what is kept
+    is exact. It begins with nothing at the least latency, so that even a single bin is a line.
+    """
+    order = sorted(range(len(latencies)), key=latencies.__getitem__)
+    total = sum(counts)
+    span = math.log(max(latencies[order[-1]], 1) / max(latencies[order[0]], 1)) or 1.0
+    xs, ys = [latencies[order[0]]], [0.0]
+    seen, at, share = 0, -math.inf, -math.inf
+    for k, place in enumerate(order):
+        seen += counts[place]
+        x = math.log(max(latencies[place], 1))
+        if k in (0, len(order) - 1) or (x - at) / span + (seen / total - share) >= 2 / most:
+            xs.append(latencies[place])
+            ys.append(seen / total)
+            at, share = x, seen / total
+    return xs, ys
+
+
+def distribution(runs: Runs, op: str) -> Chart | Absent:
+    """Share of requests done within a time."""
+    title = f"{op.capitalize()}: distribution"
+    data: Columns = {"run": [], "x": [], "y": []}
+    for i, result in enumerate(runs.results):
+        table = result.tables.get("latency")
+        if table is None:
+            continue
+        rows = table.to_pydict()
+        mine = [k for k, name in enumerate(rows["op"]) if name == op and rows["count"][k] > 0]
+        if not mine:
+            continue
+        xs, ys = cumulate([rows["latency_ns"][k] for k in mine], [rows["count"][k] for k in mine], POINTS // len(runs))
+        data["run"] += [i] * len(xs)
+        data["x"] += [max(x, 1) for x in xs]
+        data["y"] += [rounded(y) for y in ys]
+    if not data["run"]:
+        return Absent(title, "no run has a latency histogram.")
+    low, high = min(data["x"]), max(data["x"])
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
+        "axis": axis("duration", values=decades(low, high), labelOverlap="greedy", labelSeparation=4),
+    }
+    y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": axis("share", tickCount=5)}
+    tooltip = [
+        *([] if runs.single else [text_field("run", "run")]),
+        number_field("x", "within", "duration"),
+        number_field("y", f"of all {op}s", "share"),
+    ]
+    channels = ("color", "strokeDash")
+    return Chart(
+        f"cdf-{op}",
+        title,
+        f"Share of {op}s done within a time. {_said(runs, op)}",
+        {
+            "height": 220,
+            "data": {"name": "cdf"},
+            "layer": [
+                {
+                    "mark": _line(runs, interpolate="step-after"),
+                    "encoding": {"x": x, "y": y, **runs.encoding(*channels)},
+                },
+                hover("near", {"x": x, "y": y, "tooltip": tooltip, **runs.encoding("color")}),
+            ],
+        },
+        {"cdf": data},
+        {"cdf": (title, [RUN, ("x", "Within", "duration"), ("y", "Share done", "share")])},
+        lead="Share of requests done within a time.",
+        wide=False,
+    )
+
+
+def percentiles(runs: Runs, op: str) -> Chart:
+    """Latency that a share of the requests stays below."""
+    title = f"{op.capitalize()}: percentiles"
+    data: Columns = {"run": [], "p": [], "y": []}
+    for i, result in enumerate(runs.results):
+        for key, label in PERCENTILES.items():
+            value = result.latency.get(op, {}).get(key)
+            if value is not None:
+                data["run"].append(i)
+                data["p"].append(label)
+                data["y"].append(rounded(max(value, 1), 12))
+    labels = [label for label in PERCENTILES.values() if label in data["p"]]
+    low, high = min(data["y"], default=1), max(data["y"], default=10)
+    x = {
+        "field": "p",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": labels, "type": "point", "padding": 0.25},
+        "axis": {"title": None, "grid": True, "labelAngle": 0},
+    }
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low / 1.3, high * 1.3], "nice": False},
+        "axis": axis("duration", values=decades(low, high)),
+    }
+    tooltip = [
+        *([] if runs.single else [text_field("run", "run")]),
+        text_field("p", "percentile"),
+        number_field("y", "latency", "duration"),
+    ]
+    return Chart(
+        f"percentiles-{op}",
+        title,
+        f"Percentiles of {op} latency. {_said(runs, op)}",
+        {
+            "height": 220,
+            "data": {"name": "percentiles"},
+            "layer": [
+                {"mark": _line(runs), "encoding": {"x": x, "y": y, **runs.encoding("color", "strokeDash")}},
+                {
+                    "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+                    "encoding": {"x": x, "y": y, "tooltip": tooltip, **runs.encoding("color", "shape")},
+                },
+            ],
+        },
+        {"percentiles": data},
+        {"percentiles": (title, [RUN, ("p", "Percentile", "text"), ("y", "Latency", "duration")])},
+        lead="The time within which so many of a hundred are done.",
+        wide=False,
+    )
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach; never too many."""
+    first, last = math.floor(math.log10(max(low, 1))), math.ceil(math.log10(max(high, 1)))
+    steps = (1,) if last - first > 3 else (1, 2, 5)
+    return [s * 10.0**e for e in range(first, last + 1) for s in steps if low / 1.3 <= s * 10.0**e <= high * 1.3]

@@ -1,0 +1,118 @@
+"""The page: what it consists of, and what it may do.
+
+Its Content-Security-Policy lets no connection out, and runs only the three scripts whose digests it names: neither a
+label nor a path in a record can become code.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from flashatlas._core import InputError
+from flashatlas.report import explorer, flash, latency, load, sections, series, vega
+from flashatlas.report.chart import Section
+from flashatlas.report.glossary import glossary
+from flashatlas.report.html import script_json, text
+from flashatlas.report.palette import Runs
+from flashatlas.result import Result
+
+SCRIPTS = ("format.js", "charts.js", "tables.js", "explorer.js", "start.js")
+"""The page's own script, in the order in which its parts stand."""
+
+
+def page(title: str, results: Sequence[Result], command: str) -> str:
+    """The report as HTML text."""
+    if not results:
+        raise InputError("a report needs at least one run")
+    runs = Runs(results)
+    blocks, block_data = explorer.section(runs)
+    amplification, wear, maps = flash.sections(runs)
+    charted = [amplification, latency.section(runs), series.section(runs), blocks, wear, load.section(runs), maps]
+    charts = {chart.id: chart.payload() for part in charted for chart in part.charts()}
+    data = {"runs": runs.names, "charts": charts, "explorer": block_data}
+    theme, libraries, own = asset("theme.js"), vega.bundle(), own_script()
+    return (
+        "\n".join(
+            [
+                f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n{_policy(theme, libraries, own)}',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<link rel="icon" href="data:,">',
+                '<meta name="color-scheme" content="light dark"><meta name="generator" content="FlashAtlas">',
+                f"<title>{text(title)}</title><style>{asset('report.css')}</style><script>{theme}</script></head><body>",
+                f'<a class="skip" href="#main">Skip to the content</a>{_header(title, runs)}{_contents(charted)}',
+                f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',
+                sections.introduction(runs, command),
+                sections.summary(runs),
+                *(part.html() for part in charted),
+                sections.approximations(runs),
+                sections.parameters(runs),
+                glossary(),
+                f"</main>{_footer(runs)}",
+                f'<script type="application/json" id="report-data">{script_json(data)}</script>',
+                f"<script>{libraries}</script><script>{own}</script></body></html>\n",
+            ]
+        )
+        .encode("utf-8", "replace")
+        .decode("utf-8")
+    )
+
+
+_NO_SCRIPT = (
+    '<p class="absent">Charts and the block explorer are drawn by scripts, which are switched off here. The numbers '
+    "below are all there.</p>"
+)
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of the page."""
+    return resources.files("flashatlas.report").joinpath("assets", name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def own_script() -> str:
+    """The page's own script."""
+    parts = "\n".join(asset(name) for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}\n}})();'
+
+
+def _policy(*scripts: str) -> str:
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    # Vega puts style attributes on what it draws; styles cannot reach the network, as nothing may be loaded
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; "
+        "img-src data:; form-action 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+
+def _header(title: str, runs: Runs) -> str:
+    kind = "Report of a run" if runs.single else f"Report of {len(runs)} runs"
+    themes = "".join(
+        f'<button type="button" data-theme-choice="{choice}" aria-pressed="false">{choice}</button>'
+        for choice in ("auto", "light", "dark")
+    )
+    return (
+        f'<header><div><p class="kind"><span class="mark" aria-hidden="true"></span>FlashAtlas · {kind}</p>'
+        f'<h1>{text(title)}</h1></div><div class="themes" role="group" aria-label="Colours">{themes}</div></header>'
+    )
+
+
+def _contents(charted: Sequence[Section]) -> str:
+    entries = [("run", "Run"), ("summary", "Numbers"), *((part.id, part.title) for part in charted)]
+    entries += [("approximations", "Approximations"), ("parameters", "Parameters"), ("glossary", "Glossary")]
+    links = "".join(f'<li><a href="#{id}">{text(title)}</a></li>' for id, title in entries)
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
+
+
+def _footer(runs: Runs) -> str:
+    versions = ", ".join(sorted({str(result.record.get("version", "?")) for result in runs.results}))
+    return (
+        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads nothing. Charts are drawn by "
+        "Vega-Lite (BSD-3-Clause).</p></footer>"
+    )

@@ -1,0 +1,116 @@
+"""What the runs, causes and tables of a report look like.
+
+The colours themselves stand in ``assets/report.css``, once for light and once for dark; here are their names. Every run
+has a colour, a dash and a shape, so that none depends on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flashatlas.report.html import text
+from flashatlas.result import Result
+
+COLOURS = 8
+DASHES = ([1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4, 4, 4])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+
+OUTLINES = {
+    "circle": "M17 7a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
+    "square": "M17.5 3.5h7v7h-7z",
+    "triangle-up": "M21 2.5l4.5 8h-9z",
+    "triangle-down": "M21 11.5l4.5 -8h-9z",
+    "triangle-right": "M25.5 7l-8 4.5v-9z",
+    "diamond": "M21 2l4 5l-4 5l-4 -5z",
+    "cross": "M19.5 3h3v2.5h2.5v3h-2.5v2.5h-3v-2.5h-2.5v-3h2.5z",
+}
+"""The shapes on a key of 42 by 14 pixels."""
+
+CAUSES = {
+    "host": "host writes",
+    "cache_evict": "write cache",
+    "rmw": "partial units",
+    "gc": "collection",
+    "map": "map pages",
+    "merge": "merges",
+    "idle": "collection in idle time",
+    "wear": "wear levelling",
+    "recovery": "recovery",
+}
+"""Causes of flash operations in the order in which they are stacked, as the report calls them."""
+
+
+class Runs:
+    """The runs of a report: names that differ, and the encodings that tell them apart."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        """Names are labels; one that was there before gets a number."""
+        self.results = list(results)
+        self.names: list[str] = []
+        for result in self.results:
+            name, n = result.name, 1
+            while name in self.names:
+                n += 1
+                name = f"{result.name} ({n})"
+            self.names.append(name)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def single(self) -> bool:
+        """Whether there is only one, so that none needs to be told from another."""
+        return len(self) == 1
+
+    def encoding(self, *channels: str) -> dict[str, Any]:
+        """Vega-Lite encodings of the run: any of ``color``, ``fill``, ``strokeDash``, ``shape``."""
+        ranges: dict[str, list[Any]] = {
+            "color": [f"var(--run-{i % COLOURS})" for i in range(len(self))],
+            "strokeDash": [DASHES[i % len(DASHES)] for i in range(len(self))],
+            "shape": [SHAPES[i % len(SHAPES)] for i in range(len(self))],
+        }
+        ranges["fill"] = ranges["color"]
+        return {
+            channel: {
+                "field": "run",
+                "type": "nominal",
+                "scale": {"domain": self.names, "range": ranges[channel]},
+                "legend": None,
+            }
+            for channel in channels
+        }
+
+    def swatch(self, i: int) -> str:
+        """The sign of a run: a piece of its line with its shape."""
+        return swatch(i, OUTLINES[SHAPES[i % len(SHAPES)]])
+
+    def key(self) -> str:
+        """The list of runs with their signs; nothing for a single one."""
+        if self.single:
+            return ""
+        items = "".join(f"<li>{self.swatch(i)}{text(name)}</li>" for i, name in enumerate(self.names))
+        return f'<ul class="key" aria-label="Runs">{items}</ul>'
+
+
+def swatch(i: int, outline: str = "") -> str:
+    """A piece of a line in its colour and dash, with a shape on it if one is given."""
+    dash = " ".join(str(x) for x in DASHES[i % len(DASHES)])
+    shape = f'<path d="{outline}" fill="currentColor"/>' if outline else ""
+    return (
+        f'<svg class="swatch" viewBox="0 0 42 14" width="42" height="14" aria-hidden="true" '
+        f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" stroke-width="2" '
+        f'stroke-dasharray="{dash}"/>{shape}</svg>'
+    )
+
+
+def line_key(label: str, names: Sequence[str]) -> str:
+    """A list of lines of a single run."""
+    items = "".join(f"<li>{swatch(i)}{text(name)}</li>" for i, name in enumerate(names))
+    return f'<ul class="key" aria-label="{text(label)}">{items}</ul>'
+
+
+def colour_key(label: str, entries: Sequence[tuple[str, str]]) -> str:
+    """A list of names with a patch of colour each; colours are CSS."""
+    items = "".join(f'<li><i style="background:{colour}"></i>{text(name)}</li>' for name, colour in entries)
+    return f'<ul class="key" aria-label="{text(label)}">{items}</ul>'

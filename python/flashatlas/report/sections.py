@@ -1,0 +1,274 @@
+"""The parts of a report that are text and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flashatlas.report.html import facts, table, text
+from flashatlas.report.palette import Runs
+from flashatlas.tables import best, duration, filled_rows, number, percent, size
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Flash": ("write amplification", "host and cache", "collection", "merges", "idle time", "wear levelling",
+              "padded units", "erases"),
+    "Latency": ("read", "write", "flush"),
+    "Throughput": ("requests a second", "bandwidth", "dies", "die"),
+    "Wear and memory": ("wear:", "map memory"),
+    "Checks": ("units", "violations"),
+}  # fmt: skip
+"""How the names of the summary's rows begin, by group; the first that fits counts."""
+
+ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
+
+
+def group_of(name: str) -> str:
+    """The group of a row of the summary; ``Other`` where none fits."""
+    bare = name.strip()
+    fits = ((len(begin), group) for group, begins in GROUPS.items() for begin in begins if bare.startswith(begin))
+    return max(fits, default=(0, "Other"))[1]
+
+
+def verdict(runs: Runs) -> str:
+    """What the oracle found, in a sentence that stands out."""
+    oracles = [result.record.get("oracle", {}) for result in runs.results]
+    checked = sum(o.get("units_checked", 0) for o in oracles)
+    swept = sum(o.get("units_swept", 0) for o in oracles)
+    wrong = sum(o.get("violations", 0) for o in oracles)
+    compared = f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end of the run"
+    compared += "." if runs.single else "s."
+    if not wrong:
+        return f'<p class="verdict good"><b>All data was right.</b> {compared}</p>'
+    examples = [
+        f"<li>{text(name)}: {text(example)}</li>"
+        for name, o in zip(runs.names, oracles, strict=True)
+        for example in o.get("examples", [])
+    ]
+    return (
+        f'<div class="verdict bad" role="alert"><p><b>{wrong:,} units held wrong data:</b> a bug of FlashAtlas, and '
+        f"nothing else on this page can be trusted. {compared}</p><ul>{''.join(examples)}</ul></div>"
+    )
+
+
+def command(line: str) -> str:
+    """The command that runs all of it again, with a button that copies it."""
+    return (
+        '<div class="command"><div class="scroll" role="group" tabindex="0" aria-label="Command that runs it again">'
+        f'<pre><code id="command">{text(line)}</code></pre></div>'
+        '<button type="button" id="copy">Copy</button><span class="said" id="copied" role="status"></span></div>'
+    )
+
+
+def introduction(runs: Runs, line: str) -> str:
+    """What was run, how to run it again, and whether the data was right."""
+    return (
+        '<section id="run" aria-labelledby="run-title"><h2 id="run-title">What was run</h2>'
+        f"{facts(_facts(runs))}{command(line)}{verdict(runs)}{tiles(runs)}</section>"
+    )
+
+
+def _facts(runs: Runs) -> list[tuple[str, str]]:
+    """What the runs have in common, and where they differ the number of kinds."""
+    wanted: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("Workload", _workload),
+        ("Requests", lambda r: number(r["trace"].get("requests", 0))),
+        ("Drive", lambda r: str(r["config"].get("drive", ""))),
+        ("Mode", _mode),
+        ("Preconditioning", lambda r: _precondition(r["config"].get("precondition", "none"))),
+        ("Fit", lambda r: str(r["config"].get("fit", ""))),
+        ("Warm-up", lambda r: f"{r['config'].get('warmup', 0):,} requests"),
+        ("Simulated", lambda r: duration(r["simulated_ns"]) if "simulated_ns" in r else "untimed"),
+        ("Seed", lambda r: str(r.get("seed", ""))),
+        ("FlashAtlas", lambda r: str(r.get("version", ""))),
+        ("Digest of the trace", lambda r: str(r["trace"].get("digest", ""))),
+    ]
+    pairs = [] if runs.single else [("Runs", str(len(runs)))]
+    for name, find in wanted:
+        values = list(dict.fromkeys(find(result.record) for result in runs.results))
+        if any(values):
+            shown = ", ".join(text(value) for value in values[:4])
+            pairs.append((name, shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")))
+    if runs.single:
+        pairs.append(("Configuration", f"<code>{text(runs.results[0].record.get('config_hash', '')[:16])}</code>"))
+    return pairs
+
+
+def _workload(record: dict[str, Any]) -> str:
+    trace = record["trace"]
+    return f"{trace['path']}" + ("" if trace.get("format") == "generator" else f" ({trace.get('format')})")
+
+
+def _mode(record: dict[str, Any]) -> str:
+    config = record["config"]
+    depth = f", {config['depth']} in flight" if config.get("depth") else ""
+    speed = f", {config['speed']:g} times as fast" if config.get("speed", 1) != 1 else ""
+    return f"{config.get('mode', '')}{depth}{speed}"
+
+
+def _precondition(value: Any) -> str:
+    return value if isinstance(value, str) else ", ".join(f"{kind} {path}" for kind, path in value.items())
+
+
+def tiles(runs: Runs) -> str:
+    """The headline numbers: of a single run its own, of several the best of each kind."""
+    made = _own(runs) if runs.single else _bests(runs)
+    cells = "".join(
+        f'<li><span class="name">{text(name)}</span><b>{text(value)}</b><span class="more">{text(more)}</span></li>'
+        for name, value, more in made
+    )
+    columns = len(made) if len(made) < 6 else -(-len(made) // 2)
+    style = f"--columns:{columns}"
+    return f'<ul class="tiles" style="{style}" aria-label="Headline numbers">{cells}</ul>' if made else ""
+
+
+def _own(runs: Runs) -> list[tuple[str, str, str]]:
+    record = runs.results[0].record
+    made: list[tuple[str, str, str]] = []
+    if record.get("waf") is not None:
+        collected = sum(record.get("waf_parts", {}).get(cause, 0) for cause in ("gc", "idle", "wear", "merge"))
+        made.append(("Write amplification", f"{record['waf']:.3f}", f"of which {collected:.3f} moved data"))
+    if "iops" in record:
+        made.append(("Requests a second", number(record["iops"]), f"in {duration(record.get('simulated_ns', 0))}"))
+    if "bandwidth_bytes_per_s" in record:
+        made.append(("Bandwidth", f"{record['bandwidth_bytes_per_s'] / 1e6:,.1f} MB/s", "reads and writes"))
+    for op in ("read", "write"):
+        latency = record.get("latency_ns", {}).get(op)
+        if latency and "p99" in latency:
+            made.append((f"{op.capitalize()} p99", duration(latency["p99"]), f"mean {duration(latency['mean'])}"))
+    dies = record.get("utilisation", {}).get("dies", {})
+    if "mean" in dies:
+        made.append(("Dies busy", percent(dies["mean"]), f"of {dies.get('count', 0)} dies"))
+    erases = sum(record.get("nand", {}).get("erases", {}).values())
+    if "wear" in record:
+        made.append(("Erases", number(erases), f"most of one block: {record['wear'].get('max', 0):,}, over its life"))
+    tables = record.get("memory_bytes", {}).get("tables", {})
+    if tables:
+        made.append(("Table memory", size(sum(tables.values())), f"{len(tables)} tables"))
+    return made
+
+
+BESTS = {
+    "write amplification": "Least write amplification",
+    "requests a second": "Most requests a second",
+    "read p99": "Least read p99",
+    "write p99": "Least write p99",
+    "wear: most erases": "Least wear of one block",
+    "map memory": "Least map memory",
+}
+
+
+def _bests(runs: Runs) -> list[tuple[str, str, str]]:
+    made = []
+    for row, values in filled_rows(runs.results):
+        winners = sorted(best(row, values))
+        if row.name in BESTS and winners:
+            who = runs.names[winners[0]] + (f" and {len(winners) - 1} more" if len(winners) > 1 else "")
+            value = values[winners[0]]
+            made.append((BESTS[row.name], row.text(value) if value is not None else "", who))
+    return made
+
+
+def summary(runs: Runs) -> str:
+    """All numbers, a column for each run, the best of each row marked."""
+    groups: dict[str, list[str]] = {group: [] for group in [*GROUPS, "Other"]}
+    for row, values in filled_rows(runs.results):
+        winners = best(row, values)
+        cells = "".join(
+            "<td>–</td>"
+            if value is None
+            else f'<td class="best">{text(row.text(value))} <span aria-label="best">★</span></td>'
+            if i in winners
+            else f"<td>{text(row.text(value))}</td>"
+            for i, value in enumerate(values)
+        )
+        arrow, meaning = ARROWS.get(row.better, ("", ""))
+        sign = (
+            f' <span class="arrow" role="img" aria-label="{meaning}" title="{meaning}">{arrow}</span>' if arrow else ""
+        )
+        inner = ' class="inner"' if row.name.startswith(" ") else ""
+        groups[group_of(row.name)].append(f'<tr><th scope="row"{inner}>{text(row.name.strip())}{sign}</th>{cells}</tr>')
+    head = ["Measure", *(_column(runs, i) for i in range(len(runs)))]
+    title = "All numbers" if runs.single else "Side by side"
+    stars = "" if runs.single else " ★ marks the best of a row; rows without an arrow have no better direction."
+    lead = f'<p class="lead">↓ lower is better, ↑ higher is better.{stars}</p>'
+    bodies = [(group, rows) for group, rows in groups.items() if rows]
+    if runs.single:  # one column is narrow: the groups stand beside each other
+        parts = (table(group, [text(group), "Value"], [("", rows)], "summary") for group, rows in bodies)
+        made = f'<div class="groups">{"".join(parts)}</div>'
+    else:
+        made = table(title, head, bodies, "summary")
+    heading = f'<h2 id="summary-title">{title}</h2>'
+    return f'<section id="summary" aria-labelledby="summary-title">{heading}{lead}{made}</section>'
+
+
+def _column(runs: Runs, i: int) -> str:
+    return text(runs.names[i]) if runs.single else f"{runs.swatch(i)}<br>{text(runs.names[i])}"
+
+
+def approximations(runs: Runs) -> str:
+    """What the runs leave out or simplify: each thing once, with the runs that it concerns."""
+    concerned: dict[str, list[int]] = {}
+    for i, result in enumerate(runs.results):
+        for note in result.record.get("approximations", []):
+            concerned.setdefault(str(note), []).append(i)
+    items = "".join(f"<li>{text(note)}{_who(runs, who)}</li>" for note, who in concerned.items())
+    body = f'<ul class="notes">{items}</ul>' if items else "<p>The runs name none.</p>"
+    return (
+        '<section id="approximations" aria-labelledby="approximations-title"><h2 id="approximations-title">'
+        f"Approximations</h2>{body}</section>"
+    )
+
+
+def _who(runs: Runs, who: Sequence[int]) -> str:
+    if runs.single:
+        return ""
+    names = "all runs" if len(who) == len(runs) else ", ".join(runs.names[i] for i in who)
+    return f' <span class="who">({text(names)})</span>'
+
+
+def parameters(runs: Runs) -> str:
+    """Parameters that differ, side by side, and those that all share."""
+    given = [result.record.get("config", {}).get("params", {}) for result in runs.results]
+    keys = sorted(set().union(*given))
+    shared = [key for key in keys if all(key in p and p[key] == given[0].get(key) for p in given)]
+    differing = [key for key in keys if key not in set(shared)]
+    rows = [
+        f'<tr><th scope="row"><code>{text(parameter(key, 0)[0])}</code></th>'
+        + "".join(f"<td>{text(parameter(key, p[key])[1]) if key in p else '–'}</td>" for p in given)
+        + "</tr>"
+        for key in differing
+    ]
+    head = ["Parameter", *(_column(runs, i) for i in range(len(runs)))]
+    parts = ""
+    if not runs.single:
+        parts = (
+            table("Parameters that differ", head, [("", rows)], "differing")
+            if rows
+            else "<p>The runs have the same parameters.</p>"
+        )
+        parts = f"<h3>That differ</h3>{parts}"
+    same = [
+        f'<tr><th scope="row"><code>{text(name)}</code></th><td>{text(value)}</td></tr>'
+        for name, value in (parameter(key, given[0][key]) for key in shared)
+    ]
+    title = "Parameters" if runs.single else "Parameters that all runs share"
+    parts += (
+        f"<details><summary>{title} ({len(shared)})</summary>"
+        f"{table(title, ['Parameter', 'Value'], [('', same)], 'parameters')}</details>"
+    )
+    return (
+        '<section id="parameters" aria-labelledby="parameters-title"><h2 id="parameters-title">Parameters</h2>'
+        f"{parts}</section>"
+    )
+
+
+def parameter(key: str, value: Any) -> tuple[str, str]:
+    """A parameter as a drive file would have it: times in a unit rather than in picoseconds."""
+    if key.endswith("_ps") and isinstance(value, (int, float)) and not isinstance(value, bool):
+        for unit, picoseconds in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+            if value and value % picoseconds == 0:
+                return key.removesuffix("_ps"), f"{value // picoseconds:,} {unit}"
+        return key.removesuffix("_ps"), f"{value:,} ps" if value else "0"
+    if isinstance(value, bool):
+        return key, str(value).lower()
+    return key, f"{value:,}" if isinstance(value, int) else str(value)

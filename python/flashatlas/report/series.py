@@ -1,0 +1,423 @@
+"""Charts over time: throughput, latency, write amplification and load, with collection beneath each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from flashatlas.report.chart import (
+    POINTS,
+    RUN,
+    Absent,
+    Chart,
+    Columns,
+    Section,
+    axis,
+    hover,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+    thin,
+)
+from flashatlas.report.html import text
+from flashatlas.report.latency import OPS, decades
+from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
+from flashatlas.tables import duration
+
+STRETCHES = 128
+"""Stretches of time that the strip of collection has, at most."""
+
+PEAKS = 12
+"""Value of a ratio from which its scale is logarithmic."""
+
+GAP = 0.04
+"""Share of the time axis without a value at which a line breaks."""
+
+COLLECTED = {
+    "collected_foreground": ("collection", "gc"),
+    "merges_full": ("merges", "merge"),
+    "collected_idle": ("in idle time", "idle"),
+    "collected_wear": ("wear levelling", "wear"),
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the charts have to the right: simulated time, or numbers of requests."""
+
+    timed: bool
+    end: float
+
+    @property
+    def kind(self) -> str:
+        """Format of its values."""
+        return "duration" if self.timed else "short"
+
+    @property
+    def name(self) -> str:
+        """What a tooltip calls a place on it."""
+        return "interval from" if self.timed else "from request"
+
+    def x(self, labels: bool) -> dict[str, Any]:
+        """The encoding."""
+        return {
+            "field": "x",
+            "type": "quantitative",
+            "scale": {"domain": [0, self.end], "nice": False},
+            "axis": axis(self.kind, labels=labels, ticks=labels, grid=False),
+        }
+
+
+@dataclass(frozen=True)
+class Track:
+    """The intervals of one run."""
+
+    run: int
+    x: list[float]
+    width: list[float]
+    table: pa.Table
+
+    def column(self, name: str) -> list[Any]:
+        """A column, or nothing in every place."""
+        return self.table[name].to_pylist() if name in self.table.column_names else [None] * self.table.num_rows
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column with a value in it."""
+        return name in self.table.column_names and self.table[name].null_count < self.table.num_rows
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several plots above each other."""
+
+    name: str
+    title: str
+    kind: str
+    values: dict[tuple[int, str], list[float | None]]
+    """By run and by name of the line (empty where there is one line a run)."""
+    log: bool = False
+    peaks: bool = False
+    """Whether values beyond :data:`PEAKS` make the scale logarithmic."""
+    height: int = 120
+
+
+def section(runs: Runs) -> Section:
+    """Everything over time."""
+    made = Section("time", "Over time", parts=[] if runs.single else [runs.key()])
+    tracks, at = _tracks(runs)
+    if not tracks:
+        made.parts = [Absent("Over time", "no run has a time series.")]
+        return made
+    shown = {track.run for track in tracks}
+    missing = [name for i, name in enumerate(runs.names) if i not in shown]
+    made.lead = _lead(tracks, at, missing)
+    if at.timed:
+        made.parts += [_throughput(runs, tracks, at), *_latency(runs, tracks, at)]
+    else:
+        made.parts.append(Absent("Throughput and latency over time", "the runs were untimed."))
+    made.parts += [_flash(runs, tracks, at), _load(runs, tracks, at)]
+    return made
+
+
+def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
+    """The series of the runs on one axis: of time if any run was timed, else of requests."""
+    timed = any("start_ns" in r.tables["series"].column_names for r in runs.results if "series" in r.tables)
+    tracks = []
+    for i, result in enumerate(runs.results):
+        table = result.tables.get("series")
+        start = "start_ns" if timed else "requests_from"
+        if table is None or table.num_rows == 0 or start not in table.column_names:
+            continue
+        x = table[start].to_pylist()
+        if timed:
+            width = table["width_ns"].to_pylist()
+        else:
+            last = result.record.get("trace", {}).get("requests", x[-1]) - result.record["config"].get("warmup", 0)
+            width = [b - a for a, b in zip(x, [*x[1:], max(last + 1, x[-1] + 1)], strict=True)]
+        tracks.append(Track(i, x, width, table))
+    return tracks, Axis(timed, max((t.x[-1] + t.width[-1] for t in tracks), default=1))
+
+
+def _lead(tracks: list[Track], at: Axis, missing: list[str]) -> str:
+    widths = sorted({t.width[0] for t in tracks})
+    lengths = ", ".join(duration(w) if at.timed else f"{w:,} requests" for w in widths[:4])
+    left_out = f" Not shown, for lack of a series{' with times' if at.timed else ''}: {text(', '.join(missing))}."
+    return (
+        f"Intervals of {lengths}{' and more' if len(widths) > 4 else ''}. A peak is never left out, and tooltips have "
+        f"exact values. {'Time is simulated, from the start of measuring.' if at.timed else 'By number of request.'}"
+        f"{left_out if missing else ''}"
+    )
+
+
+def _gaps(x: list[float], values: list[float | None], end: float) -> tuple[list[float], list[float | None]]:
+    """The places that have a value, with an empty one wherever there was none for long: there the line breaks."""
+    xs: list[float] = []
+    ys: list[float | None] = []
+    for place, value in zip(x, values, strict=True):
+        if value is None:
+            continue
+        if xs and place - xs[-1] > max(GAP * end, 2.5 * (x[1] - x[0])):
+            xs.append(xs[-1])
+            ys.append(None)
+        xs.append(place)
+        ys.append(value)
+    return xs, ys
+
+
+def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: bool) -> tuple[dict[str, Any], Columns]:
+    """Specification and data of one panel."""
+    lines = list(dict.fromkeys(line for _, line in panel.values))
+    data: Columns = {"run": [], "x": [], "y": []} | ({"line": []} if len(lines) > 1 else {})
+    for (i, line), values in panel.values.items():
+        xs, ys = _gaps(tracks[i].x, [v if v is None or v > 0 or not panel.log else None for v in values], at.end)
+        keep = thin(ys, POINTS // len(panel.values))
+        data["run"] += [i] * len(keep)
+        data["x"] += [xs[k] for k in keep]
+        data["y"] += [rounded(ys[k]) for k in keep]
+        if len(lines) > 1:
+            data["line"] += [line] * len(keep)
+    known = [y for y in data["y"] if y is not None]
+    y: dict[str, Any] = {"field": "y", "type": "quantitative"}
+    if panel.log:
+        low, high = min(known, default=1), max(known, default=10)
+        y |= {
+            "scale": {"type": "log", "domain": [low / 1.3, high * 1.3], "nice": False},
+            "axis": axis(panel.kind, values=decades(low, high)),
+        }
+    else:
+        y |= {
+            "scale": {"domain": [0, max(max(known, default=0) * 1.05, 1e-9)], "nice": False},
+            "axis": axis(panel.kind, tickCount=3),
+        }
+    if panel.peaks and max(known, default=0) > PEAKS:
+        # intervals in which the host wrote next to nothing would press all others flat
+        marks = [0, *(m for m in decades(1, max(known)) if m <= max(known))]
+        y["scale"] |= {"type": "symlog", "constant": 1}
+        y["axis"]["values"] = marks
+    tooltip = [
+        *([] if runs.single else [text_field("run", "run")]),
+        *([text_field("line", "which")] if len(lines) > 1 else []),
+        number_field("x", at.name, "duration" if at.timed else "count"),
+        number_field("y", panel.title, panel.kind),
+    ]
+    looks = runs.encoding("color", "strokeDash") if len(lines) == 1 else _line_looks(lines)
+    near = {key: value for key, value in looks.items() if key == "color"}
+    x = at.x(labels=last)
+    spec = {
+        "height": panel.height,
+        "title": panel.title,
+        "data": {"name": panel.name},
+        "layer": [
+            {
+                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeCap": "round"},
+                "encoding": {"x": x, "y": y, **looks},
+            },
+            hover(f"near_{panel.name}", {"x": x, "y": y, "tooltip": tooltip, **near}),
+        ],
+    }
+    return spec, data
+
+
+def _line_looks(lines: list[str]) -> dict[str, Any]:
+    """Lines of a single run: one colour and dash each."""
+    colours = [f"var(--run-{i})" for i in range(len(lines))]
+    dashes = DASHES[: len(lines)]
+    field = {"field": "line", "type": "nominal", "legend": None}
+    return {
+        "color": {**field, "scale": {"domain": lines, "range": colours}},
+        "strokeDash": {**field, "scale": {"domain": lines, "range": dashes}},
+    }
+
+
+def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], Columns] | None:
+    """When blocks were collected: the darker, the more. One row for each run, for a single run one for each reason."""
+    reasons = [name for name in COLLECTED if any(t.has(name) and any(t.column(name)) for t in tracks)]
+    if not reasons:
+        return None
+    data: Columns = {"run": [], "row": [], "from": [], "to": [], "blocks": [], "strength": []}
+    step = at.end / STRETCHES
+    for t in tracks:
+        for reason in reasons:
+            sums: dict[int, int] = {}
+            for x, width, count in zip(t.x, t.width, t.column(reason), strict=True):
+                if count:
+                    place = min(int((x + width / 2) / step), STRETCHES - 1)
+                    sums[place] = sums.get(place, 0) + count
+            for place, count in sums.items():
+                data["run"].append(t.run)
+                data["row"].append(COLLECTED[reason][0])
+                data["from"].append(rounded(place * step))
+                data["to"].append(rounded((place + 1) * step))
+                data["blocks"].append(count)
+    most = max(data["blocks"])
+    data["strength"] = [round(0.25 + 0.75 * count / most, 3) for count in data["blocks"]]
+    rows = [COLLECTED[reason][0] for reason in reasons]
+    if runs.single:
+        y = {"field": "row", "type": "nominal", "scale": {"domain": rows, "padding": 0.1}, "axis": None}
+        colours = [f"var(--cause-{COLLECTED[reason][1]})" for reason in reasons]
+        colour = {"field": "row", "type": "nominal", "scale": {"domain": rows, "range": colours}, "legend": None}
+    else:
+        names = [runs.names[t.run] for t in tracks]
+        y = {"field": "run", "type": "nominal", "scale": {"domain": names, "padding": 0.1}, "axis": None}
+        colour = runs.encoding("color")["color"]
+    spec = {
+        "height": {"step": 14 if runs.single or len(tracks) < 4 else 9},
+        "title": "Blocks collected" if runs.single else "Blocks collected, by run",
+        "data": {"name": "strip"},
+        "mark": {"type": "rect", "strokeWidth": 0},
+        "encoding": {
+            "x": {**at.x(labels=True), "field": "from"},
+            "x2": {"field": "to"},
+            "y": y,
+            "color": colour,
+            "opacity": {"field": "strength", "type": "quantitative", "scale": None},
+            "tooltip": [
+                *([] if runs.single else [text_field("run", "run")]),
+                text_field("row", "why"),
+                number_field("from", "from", "duration" if at.timed else "count"),
+                number_field("to", "to", "duration" if at.timed else "count"),
+                number_field("blocks", "blocks collected", "count"),
+            ],
+        },
+    }
+    return spec, data
+
+
+def _figure(
+    runs: Runs, tracks: list[Track], at: Axis, id: str, title: str, panels: list[Panel], lead: str = ""
+) -> Chart | Absent:
+    """Panels above each other with one axis, and the strip of collection under them."""
+    panels = [panel for panel in panels if panel.values]
+    if not panels:
+        return Absent(title, "no run has these columns in its series.")
+    strip = _strip(runs, tracks, at)
+    specs, data, tables = [], {}, {}
+    place = (("x", "Interval from", "duration"),) if at.timed else (("x", "From request", "count"),)
+    for k, panel in enumerate(panels):
+        by_run = {t.run: t for t in tracks}
+        spec, columns = _panel(runs, by_run, at, panel, strip is None and k == len(panels) - 1)
+        specs.append(spec)
+        data[panel.name] = columns
+        line = (("line", "Which", "text"),) if "line" in columns else ()
+        tables[panel.name] = (panel.title, [RUN, *line, *place, ("y", panel.title, panel.kind)])
+    if strip:
+        specs.append(strip[0])
+        data["strip"] = strip[1]
+        kind = "duration" if at.timed else "count"
+        spans = [("from", "From", kind), ("to", "To", kind), ("blocks", "Blocks collected", "count")]
+        tables["strip"] = ("Blocks collected", [RUN, ("row", "Why", "text"), *spans])
+    lines = list(dict.fromkeys(line for _, line in panels[0].values))
+    key = line_key("Lines", lines) if len(lines) > 1 else ""
+    if strip and runs.single:
+        rows = dict.fromkeys(strip[1]["row"])
+        key += colour_key(
+            "Collection", [(name, f"var(--cause-{cause})") for name, cause in COLLECTED.values() if name in rows]
+        )
+    return Chart(
+        id,
+        title,
+        f"{title}. " + " ".join(_said(runs, panel) for panel in panels),
+        stack(specs),
+        data,
+        tables,
+        lead=lead,
+        key=key,
+    )
+
+
+def _said(runs: Runs, panel: Panel) -> str:
+    """Least and greatest of each line."""
+    parts = []
+    for (i, line), values in panel.values.items():
+        known = [v for v in values if v is not None]
+        if known:
+            name = " ".join(filter(None, ["" if runs.single else runs.names[i], line]))
+            parts.append(f"{name or 'between'} {spoken(min(known), panel.kind)} and {spoken(max(known), panel.kind)}")
+    return f"{panel.title}: {'; '.join(parts)}."
+
+
+def spoken(value: float, kind: str) -> str:
+    """A value in words, as the formats of the charts have it."""
+    if kind == "duration":
+        return duration(value)
+    if kind == "share":
+        return f"{100 * value:.1f} %"
+    if kind == "rate":
+        return f"{value / 1e6:,.1f} MB/s"
+    return f"{value:.3f}" if kind == "ratio" else f"{value:,.0f}"
+
+
+def _simple(tracks: list[Track], name: str) -> dict[tuple[int, str], list[float | None]]:
+    return {(t.run, ""): t.column(name) for t in tracks if t.has(name)}
+
+
+def _rates(tracks: list[Track], suffix: str, ops: tuple[str, ...]) -> dict[tuple[int, str], list[float | None]]:
+    """Sums of a column over operations, for each second of an interval."""
+    rates: dict[tuple[int, str], list[float | None]] = {}
+    for t in tracks:
+        columns = [t.column(f"{op}_{suffix}") for op in ops if t.has(f"{op}_{suffix}")]
+        if columns:
+            sums = (sum(v or 0 for v in row) for row in zip(*columns, strict=True))
+            rates[t.run, ""] = [s * 1e9 / w if w else None for s, w in zip(sums, t.width, strict=True)]
+    return rates
+
+
+def _throughput(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
+    panels = [
+        Panel("iops", "Requests a second", "short", _rates(tracks, "requests", OPS)),
+        Panel("bandwidth", "Bandwidth, reads and writes", "rate", _rates(tracks, "bytes", ("read", "write"))),
+    ]
+    return _figure(runs, tracks, at, "throughput", "Throughput", panels, "Completed in each interval.")
+
+
+def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
+    """For a single run median, 99 % and maximum of each operation; for several the 99 %."""
+    lines = {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"} if runs.single else {"p99_ns": ""}
+    panels = [
+        Panel(
+            f"latency_{op}",
+            f"{op.capitalize()} latency" + ("" if runs.single else ", 99th percentile"),
+            "duration",
+            {
+                (t.run, line): t.column(f"{op}_{column}")
+                for t in tracks
+                for column, line in lines.items()
+                if t.has(f"{op}_{column}")
+            },
+            log=True,
+        )
+        for op in OPS
+    ]
+    lead = "Of the requests completed in each interval, on a logarithmic scale. Lines join intervals that have any."
+    return [_figure(runs, tracks, at, "latency-time", "Latency over time", panels, lead)]
+
+
+def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
+    panels = [
+        Panel("waf", "Write amplification of the interval", "ratio", _simple(tracks, "waf"), peaks=True),
+        Panel("free", "Free blocks", "short", _simple(tracks, "free_blocks"), height=80),
+        Panel("dirty", "Units in the write cache", "short", _simple(tracks, "cache_dirty_units"), height=80),
+    ]
+    misses = {
+        (t.run, ""): [
+            m / (h + m) if h + m else None for h, m in zip(t.column("map_hits"), t.column("map_misses"), strict=True)
+        ]
+        for t in tracks
+        if t.has("map_misses") and t.has("map_hits") and any(t.column("map_misses"))
+    }
+    panels.append(Panel("misses", "Map lookups that missed", "share", misses, height=80))
+    return _figure(runs, tracks, at, "flash-time", "Write amplification and space over time", panels)
+
+
+def _load(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
+    panels = [
+        Panel("flight", "Commands in the drive, mean", "short", _simple(tracks, "in_flight_mean"), height=80),
+        Panel("die", "Dies busy", "share", _simple(tracks, "die_busy"), height=80),
+        Panel("channel", "Channels busy", "share", _simple(tracks, "channel_busy"), height=80),
+    ]
+    if not at.timed:
+        return Absent("Load over time", "the runs were untimed.")
+    return _figure(runs, tracks, at, "load-time", "Load over time", panels)

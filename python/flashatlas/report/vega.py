@@ -1,0 +1,56 @@
+"""The JavaScript of Vega, Vega-Lite and Vega-Embed, in one piece.
+
+It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together: the result is kept
+in the user's cache, under the version that made it and with a digest that is checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+import vl_convert
+
+from flashatlas.files import write_whole
+
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+NOTICE = (
+    "/* Vega, Vega-Lite, Vega-Embed, Vega-Tooltip, Vega-Themes: BSD-3-Clause, (c) University of Washington Interactive "
+    "Data Lab and contributors. With d3 (ISC, (c) Mike Bostock) and topojson (ISC). Put together by vl-convert. */\n"
+)
+
+
+@cache
+def bundle() -> str:
+    """One script that sets ``window.vegaEmbed``, fit to stand in a ``script`` element."""
+    path = _cache_folder() / f"vega-{vl_convert.__version__}.js"
+    kept = _kept(path)
+    if kept is not None:
+        return kept
+    made = NOTICE + vl_convert.javascript_bundle(SNIPPET)
+    # the two character sequences that would end the element or change how it is read; in strings they mean the same
+    made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with contextlib.suppress(Exception):  # a cache that cannot be written costs time, and nothing else
+        write_whole(path, f"//{_digest(made)}\n{made}")
+    return made
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "flashatlas"
+
+
+def _kept(path: Path) -> str | None:
+    try:
+        first, _, body = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return body if first == f"//{_digest(body)}" else None
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

@@ -1,4 +1,7 @@
-//! The atlas reader, whatever it is given.
+//! The atlas reader and its index, whatever it is given.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("atlas"), data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    flashatlas_fuzz::read(Some("atlas"), data);
+    flashatlas_fuzz::seek(data);
+});

@@ -1,7 +1,9 @@
 //! What the fuzz targets share.
 
-use flashatlas_types::{Dur, HostOp};
-use flashatlas_workload::{DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, open};
+use flashatlas_types::{Dur, HostOp, Ps};
+use flashatlas_workload::{
+    DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas, create, open,
+};
 use std::io::Cursor;
 
 /// Records that one input is read for at most: a few hundred bytes can decompress to gigabytes.
@@ -18,6 +20,26 @@ fn options(choice: u8) -> ReadOptions {
         time_gap_max: bit(4).then_some(Dur(1_000_000_000_000)),
         assume_op: None,
     }
+}
+
+/// A few lines that many formats read.
+const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
+
+/// Read and write with `spec` as the format: an error, or records.
+pub fn spec(spec: &str) {
+    if let Ok(Opened { mut source, .. }) = open(Box::new(LINES), Some(spec), &ReadOptions::default()) {
+        while let Ok(Some(_)) = source.next() {}
+    }
+    drop(create(spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
+}
+
+/// Look for a time in `data` by way of its index, and read on from there.
+pub fn seek(data: &[u8]) {
+    let from = Ps(u64::from(data.first().copied().unwrap_or_default()) * 1000);
+    let mut input = Cursor::new(data.to_vec());
+    let Ok(position) = atlas::seek(&mut input, from) else { return };
+    let mut source = atlas::resume(Box::new(input), &position, &ReadOptions::default());
+    while let Ok(Some(_)) = source.next() {}
 }
 
 /// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every record promises. The

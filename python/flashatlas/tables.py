@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.markup import escape
@@ -21,6 +21,8 @@ class Row:
     text: Callable[[float], str]
     better: str = ""
     """``low``, ``high`` or empty."""
+    group: str = ""
+    """The heading under which it stands."""
 
 
 def _path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
@@ -147,7 +149,7 @@ GROUPS = (
 )
 """Rows under their headings."""
 
-ROWS = tuple(row for _, rows in GROUPS for row in rows)
+ROWS = tuple(replace(row, group=group) for group, rows in GROUPS for row in rows)
 
 
 def best(row: Row, values: Sequence[float | None]) -> set[int]:

@@ -104,6 +104,7 @@ mod tests {
             ("FF", HostOp::Flush, false, false),
             ("FN", HostOp::Flush, false, false),
             ("FFS", HostOp::Flush, false, false),
+            ("FNF", HostOp::Flush, false, false),
         ] {
             assert_eq!(of(text), Some((Some(op), fua, preflush)), "{text}");
         }

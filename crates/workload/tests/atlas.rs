@@ -110,6 +110,23 @@ fn what_is_wrong_is_named() {
     );
 }
 
+#[test]
+fn the_end_record_must_count_what_there_is() {
+    let mut bytes = small();
+    let end = bytes.iter().rposition(|&byte| byte == b'E').unwrap();
+    assert_eq!(bytes[end..end + 4], [b'E', 0, 0, 0]);
+    bytes[end + 16] = 5; // records in the file
+    let body = end + 16..bytes.len() - 16;
+    let crc = crc32c::crc32c(&bytes[body]);
+    bytes[end + 8..end + 12].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32c::crc32c(&bytes[end..end + 12]);
+    bytes[end + 12..end + 16].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(
+        error(&bytes),
+        format!("byte {end}: an end record of another number of records; expected as many as the blocks hold")
+    );
+}
+
 /// `count` records, one every millisecond.
 fn every_ms(count: usize) -> Vec<Record> {
     (0..count as u64).map(|n| record(n * MS, if n % 3 == 0 { Read } else { Write }, n * 7919 % 100_000, 8, 0)).collect()

@@ -3,8 +3,10 @@
 mod common;
 
 use common::*;
-use flashatlas_types::{Dur, HostOp, Rng, Seed};
-use flashatlas_workload::{DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, open};
+use flashatlas_types::{Dur, HostOp, Ps, Rng, Seed};
+use flashatlas_workload::{
+    DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas, create, open,
+};
 use std::io::Cursor;
 
 /// Damaged copies of each corpus file for each format.
@@ -95,4 +97,53 @@ fn damaged_traces_are_read_or_refused() {
     }
     // the damage is neither so small that all is read nor so large that nothing is
     assert!(read > 20_000 && refused > 20_000, "{read} {refused}");
+}
+
+#[test]
+fn damaged_indexes_are_used_or_refused() {
+    let mut rng = Rng::stream(Seed(5), "index");
+    let original = std::fs::read(root().join("fuzz/corpus/trace_atlas/small.fatr")).unwrap();
+    let (mut used, mut refused) = (0, 0);
+    for _ in 0..COPIES {
+        let mut bytes = original.clone();
+        mutate(&mut bytes, &mut rng);
+        let mut input = Cursor::new(bytes);
+        match atlas::seek(&mut input, Ps(rng.below(4000))) {
+            Ok(position) => {
+                drain(&mut *atlas::resume(Box::new(input), &position, &ReadOptions::default()));
+                used += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(used > 100 && refused > 1000, "{used} {refused}");
+}
+
+#[test]
+fn damaged_specifications_are_taken_or_refused() {
+    const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
+    let mut rng = Rng::stream(Seed(6), "specification");
+    let mut files: Vec<_> = std::fs::read_dir(root().join("fuzz/corpus/format_spec")).unwrap().collect();
+    files.sort_by_key(|file| file.as_ref().unwrap().path());
+    let (mut taken, mut refused) = (0, 0);
+    for file in files {
+        let original = std::fs::read(file.unwrap().path()).unwrap();
+        for _ in 0..COPIES {
+            let mut bytes = original.clone();
+            mutate(&mut bytes, &mut rng);
+            let spec = String::from_utf8_lossy(&bytes).into_owned();
+            match open(Box::new(LINES), Some(&spec), &ReadOptions::default()) {
+                Ok(Opened { mut source, .. }) => {
+                    drain(&mut *source);
+                    taken += 1;
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+            drop(create(&spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
+        }
+    }
+    assert!(taken > 100 && refused > 5000, "{taken} {refused}");
 }

@@ -269,3 +269,16 @@ fn the_same_bytes_in_every_compression() {
         assert!(read(&compress(&plain, name)).unwrap() == records, "{name} differs");
     }
 }
+
+#[test]
+fn converted_and_back() {
+    for file in ["msr_cambridge/msr-cambridge1-sample.csv", "cloudphysics/cloudPhysicsIO.vscsi.xz"] {
+        let Some(path) = trace(file) else { continue };
+        let records = read(&std::fs::read(path).unwrap()).unwrap();
+        for format in ["atlas", "csv"] {
+            let (bytes, written) = write(format, &records, "none", false).unwrap();
+            assert_eq!(written.records, records.len() as u64);
+            assert!(read(&bytes).unwrap() == records, "{file} in {format}");
+        }
+    }
+}

@@ -182,7 +182,8 @@ fn losses_are_counted_when_they_are_allowed() {
         devices_dropped: 0,
     };
     assert_eq!(written, expected);
-    let (_, written) = write("blkreplay", &records, "none", true).unwrap();
+    let (bytes, written) = write("blkreplay", &records, "none", true).unwrap();
+    assert!(String::from_utf8(bytes).unwrap().contains("\n0.000000001 ; 8 ; 8 ; WF ;"), "1,999 ps are rounded down");
     assert_eq!((written.records, written.devices_dropped, written.times_rounded), (4, 1, 1));
     let error = write("spc", &records[1..3], "none", true).unwrap_err();
     assert_eq!(error.to_string(), "record 2: every request was left out; a trace needs at least one");

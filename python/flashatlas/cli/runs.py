@@ -60,7 +60,7 @@ def run(
     result = replace(result, command=_command())
     if out_:
         result.save(out_)
-        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result])
+        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result], result.command)
     write_json(json_, result.to_json())
     write_json(fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else "")
     if "-" not in (json_, fio_json):
@@ -143,7 +143,7 @@ def compare(
     if out_:
         for number, result in enumerate(results, 1):
             result.save(out_ / f"{number:02d}")
-        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results)
+        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, _command())
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
@@ -189,5 +189,7 @@ def report(
         inner = sorted(p.parent for p in path.glob("*/run.json")) if path.is_dir() else []
         folders += inner if inner and not (path / "run.json").exists() else [path]
     results = [Result.load(folder) for folder in folders]
-    write_report(out_, title or ("One run" if len(results) == 1 else f"{len(results)} runs"), results)
+    commands = dict.fromkeys(result.command for result in results if result.command)
+    name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
+    write_report(out_, name, results, "\n".join(commands) or _command())
     say(f"Report: {out_}")

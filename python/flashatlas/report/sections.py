@@ -7,26 +7,9 @@ from typing import Any
 
 from flashatlas.report.html import facts, table, text
 from flashatlas.report.palette import Runs
-from flashatlas.tables import best, duration, filled_rows, number, percent, size
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Flash": ("write amplification", "host and cache", "collection", "merges", "idle time", "wear levelling",
-              "padded units", "erases"),
-    "Latency": ("read", "write", "flush"),
-    "Throughput": ("requests a second", "bandwidth", "dies", "die"),
-    "Wear and memory": ("wear:", "map memory"),
-    "Checks": ("units", "violations"),
-}  # fmt: skip
-"""How the names of the summary's rows begin, by group; the first that fits counts."""
+from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
-
-
-def group_of(name: str) -> str:
-    """The group of a row of the summary; ``Other`` where none fits."""
-    bare = name.strip()
-    fits = ((len(begin), group) for group, begins in GROUPS.items() for begin in begins if bare.startswith(begin))
-    return max(fits, default=(0, "Other"))[1]
 
 
 def verdict(runs: Runs) -> str:
@@ -170,7 +153,7 @@ def _bests(runs: Runs) -> list[tuple[str, str, str]]:
 
 def summary(runs: Runs) -> str:
     """All numbers, a column for each run, the best of each row marked."""
-    groups: dict[str, list[str]] = {group: [] for group in [*GROUPS, "Other"]}
+    groups: dict[str, list[str]] = {group: [] for group in [name for name, _ in GROUPS]}
     for row, values in filled_rows(runs.results):
         winners = best(row, values)
         cells = "".join(
@@ -186,7 +169,7 @@ def summary(runs: Runs) -> str:
             f' <span class="arrow" role="img" aria-label="{meaning}" title="{meaning}">{arrow}</span>' if arrow else ""
         )
         inner = ' class="inner"' if row.name.startswith(" ") else ""
-        groups[group_of(row.name)].append(f'<tr><th scope="row"{inner}>{text(row.name.strip())}{sign}</th>{cells}</tr>')
+        groups[row.group].append(f'<tr><th scope="row"{inner}>{text(row.name.strip())}{sign}</th>{cells}</tr>')
     head = ["Measure", *(_column(runs, i) for i in range(len(runs)))]
     title = "All numbers" if runs.single else "Side by side"
     stars = "" if runs.single else " ★ marks the best of a row; rows without an arrow have no better direction."

@@ -300,6 +300,11 @@ mod tests {
         let mut read = Vec::new();
         assert_eq!(decode(&header(&records, &content), &content, &mut read), Ok(()));
         assert_eq!(read, records);
+        for unknown in [0b100_0000, 0b1000_0000] {
+            let mut other = content.clone();
+            other[13] |= unknown;
+            assert_eq!(decode(&header(&records, &other), &other, &mut Vec::new()), Err(BROKEN), "an unknown bit");
+        }
     }
 
     #[test]

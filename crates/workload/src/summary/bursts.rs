@@ -21,7 +21,7 @@ pub(super) struct Bursts {
 
 impl Bursts {
     pub fn add(&mut self, at: Ps) {
-        let window = (at.0 / WINDOW_PS).max(self.window);
+        let window = at.0 / WINDOW_PS;
         if window > self.window {
             self.close();
             self.window = window;

@@ -1,0 +1,25 @@
+//! Checkpoints: any bytes are refused with a place, or give a run. The drive is `tiny`; the corpus has one of it.
+#![no_main]
+
+use flashatlas_sim::{Opener, RunSpec, input::Stream, run};
+use std::io::Cursor;
+
+struct File(Vec<u8>);
+
+impl Opener for File {
+    fn open(&self, _: &str) -> std::io::Result<Stream> {
+        Ok((Box::new(Cursor::new(self.0.clone())), None))
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let spec: RunSpec = serde_json::from_value(serde_json::json!({
+        "drive": "tiny", "precondition": { "checkpoint": "fuzz" }, "mode": "untimed",
+        "workload": "uniform:requests=20,size=2KiB,read=0.5"
+    }))
+    .expect("a valid specification");
+    match run(&spec, &File(data.to_vec()), "fuzz", &mut |_| true) {
+        Ok(outcome) => assert_eq!(outcome.record["oracle"]["violations"], 0),
+        Err(error) => assert!(error.to_string().starts_with("fuzz: "), "{error}"),
+    }
+});

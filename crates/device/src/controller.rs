@@ -201,7 +201,7 @@ impl Ssd {
     }
 
     /// How busy the resources were.
-    pub fn statistics(&mut self) -> &Statistics {
+    pub fn statistics(&mut self) -> Statistics {
         self.engine.statistics()
     }
 

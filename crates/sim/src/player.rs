@@ -207,7 +207,7 @@ impl Player {
     }
 
     fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
-        let statistics = self.timed.then(|| self.drive.statistics().clone());
+        let statistics = self.timed.then(|| self.drive.statistics());
         let ftl = self.drive.ftl_report();
         look(&Snapshot {
             drive: &self.drive,

@@ -82,6 +82,33 @@ fn rows_sum_up_to_the_record() {
     }
 }
 
+/// Rows far shorter than an erase: what a resource does counts in the row in which it does it.
+#[test]
+fn nothing_is_busy_for_longer_than_there_is_time() {
+    let short = with(&bursty(), "interval", json!("20us"));
+    let suspending = json!([
+        "timing.suspend=both",
+        "cache.mode=write-through",
+        "timing.cache_read=true",
+        "timing.cache_program=true"
+    ]);
+    for spec in [
+        short.clone(),
+        with(&with(&short, "set", suspending), "workload", json!("uniform:requests=2000,size=2KiB,read=0.4")),
+    ] {
+        let spec = with(&with(&spec, "mode", json!("asap")), "warmup", json!(50));
+        let outcome = outcome(&spec);
+        let series = table(&outcome, "series");
+        assert!(series.rows() > 1000);
+        for column in ["die_busy", "channel_busy", "link_in_busy", "link_out_busy"] {
+            let values = floats(series, column);
+            let (least, most) = values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
+            assert!(least >= 0.0 && most <= 1.0 + 1e-9, "{column}: {least} to {most}");
+            assert!(most > 0.0 || column.starts_with("link"), "{column} is never busy");
+        }
+    }
+}
+
 #[test]
 fn the_number_of_rows_stays_bounded_whatever_the_length() {
     for requests in [10, 1000, 60_000] {

@@ -13,6 +13,7 @@
 
 use crate::nodes::{NIL, Node, Nodes, Work};
 use crate::resources::{Bus, Die, Phase};
+use crate::statistics::Resource;
 use crate::{Statistics, Times};
 use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag};
 use std::cmp::Reverse;
@@ -110,15 +111,40 @@ impl Engine {
         self.nodes.find(op).is_none()
     }
 
-    /// Busy times so far.
-    pub fn statistics(&mut self) -> &Statistics {
+    /// How busy the resources were until now. What they are doing counts as far as it is done.
+    pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);
-        &self.statistics
+        let mut so_far = self.statistics.clone();
+        self.each_under_way(|resource, left| {
+            let busy = so_far.of(resource);
+            *busy = Dur(busy.0 - left.0);
+        });
+        so_far
     }
 
     /// Forget busy times so far.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
+        // what is under way was counted whole when it began: what is left of it belongs to the time from now on
+        let mut left_over = Vec::new();
+        self.each_under_way(|resource, left| left_over.push((resource, left)));
+        left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
+    }
+
+    /// Every resource at work, and for how much longer.
+    fn each_under_way(&self, mut show: impl FnMut(Resource, Dur)) {
+        for (d, die) in self.dies.iter().enumerate() {
+            if let Phase::Cells { until } = die.phase {
+                show(Resource::Die(d), until.since(self.now));
+            }
+        }
+        for (c, bus) in self.channels.iter().enumerate().filter(|(_, bus)| bus.current != NIL) {
+            show(Resource::Channel(c), bus.until.since(self.now));
+        }
+        for link in self.links.iter().filter(|link| link.current != NIL) {
+            let out = usize::from(self.nodes.at(link.current).work == Work::LinkOut);
+            show(Resource::Link(out), link.until.since(self.now));
+        }
     }
 
     /// Take over the operations of `plan` at `now`, and start what can start.
@@ -279,7 +305,9 @@ impl Engine {
         let node = self.nodes.at(n);
         let (time, out) = (node.time, usize::from(node.work == Work::LinkOut));
         self.statistics.link_busy[out] = self.statistics.link_busy[out] + time;
-        self.at(self.now.after(time), What::Link(way));
+        let until = self.now.after(time);
+        self.links[way as usize].until = until;
+        self.at(until, What::Link(way));
     }
 
     fn link_done(&mut self, way: u32) {
@@ -307,7 +335,9 @@ impl Engine {
         let time = self.channel_time(n);
         let busy = &mut self.statistics.channel_busy[channel as usize];
         *busy = *busy + time;
-        self.at(self.now.after(time), What::Channel(channel));
+        let until = self.now.after(time);
+        self.channels[channel as usize].until = until;
+        self.at(until, What::Channel(channel));
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their data.

@@ -104,10 +104,12 @@ impl Die {
 pub(crate) struct Bus {
     pub queue: Queue,
     pub current: u32,
+    /// When the current transfer ends.
+    pub until: Ps,
 }
 
 impl Bus {
     pub fn new() -> Bus {
-        Bus { queue: Queue::new(), current: NIL }
+        Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
     }
 }

@@ -23,7 +23,25 @@ pub struct Statistics {
     since: Ps,
 }
 
+/// What can be busy.
+#[derive(Clone, Copy)]
+pub(crate) enum Resource {
+    Die(usize),
+    Channel(usize),
+    /// Of the host link: 0 towards the drive, 1 from it.
+    Link(usize),
+}
+
 impl Statistics {
+    /// The busy time of a resource.
+    pub(crate) fn of(&mut self, resource: Resource) -> &mut Dur {
+        match resource {
+            Resource::Die(d) => &mut self.die_busy[d],
+            Resource::Channel(c) => &mut self.channel_busy[c],
+            Resource::Link(way) => &mut self.link_busy[way],
+        }
+    }
+
     pub(crate) fn new(dies: usize, channels: usize) -> Statistics {
         Statistics { die_busy: vec![Dur::ZERO; dies], channel_busy: vec![Dur::ZERO; channels], ..Default::default() }
     }

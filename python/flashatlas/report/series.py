@@ -102,6 +102,14 @@ class Panel:
     peaks: bool = False
     """Whether values beyond :data:`PEAKS` make the scale logarithmic."""
     height: int = 120
+    optional: bool = False
+    """Left out where it is zero throughout."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is anything to show."""
+        lines = self.values.values()
+        return any(any(line) for line in lines) if self.optional else bool(lines)
 
 
 def section(runs: Runs) -> Section:
@@ -290,7 +298,7 @@ def _figure(
     runs: Runs, tracks: list[Track], at: Axis, id: str, title: str, panels: list[Panel], lead: str = ""
 ) -> Chart | Absent:
     """Panels above each other with one axis, and the strip of collection under them."""
-    panels = [panel for panel in panels if panel.values]
+    panels = [panel for panel in panels if panel.shown]
     if not panels:
         return Absent(title, "no run has these columns in its series.")
     strip = _strip(runs, tracks, at)
@@ -399,7 +407,9 @@ def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     panels = [
         Panel("waf", "Write amplification of the interval", "ratio", _simple(tracks, "waf"), peaks=True),
         Panel("free", "Free blocks", "short", _simple(tracks, "free_blocks"), height=80),
-        Panel("dirty", "Units in the write cache", "short", _simple(tracks, "cache_dirty_units"), height=80),
+        Panel(
+            "dirty", "Units in the write cache", "short", _simple(tracks, "cache_dirty_units"), height=80, optional=True
+        ),
     ]
     misses = {
         (t.run, ""): [
@@ -408,7 +418,7 @@ def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
         for t in tracks
         if t.has("map_misses") and t.has("map_hits") and any(t.column("map_misses"))
     }
-    panels.append(Panel("misses", "Map lookups that missed", "share", misses, height=80))
+    panels.append(Panel("misses", "Map lookups that missed", "share", misses, height=80, optional=True))
     return _figure(runs, tracks, at, "flash-time", "Write amplification and space over time", panels)
 
 

@@ -137,7 +137,7 @@ impl Player {
 
     /// Busy times so far.
     pub fn statistics(&mut self) -> Statistics {
-        self.engine.statistics().clone()
+        self.engine.statistics()
     }
 
     fn line(&mut self, line: &str) {

@@ -14,8 +14,11 @@ Columns = dict[str, list[Any]]
 RUN = ("run", "Run", "text")
 """The column of the run in a data table."""
 
-POINTS = 1000
-"""Points that one panel draws, of all runs together: what an eye tells apart on a screen, and a browser handles."""
+POINTS = 2560
+"""Points that the lines of one panel have, of all runs together: what an eye tells apart, and a file can hold."""
+
+NEAR = 1000
+"""Points of a panel that answer to the pointer, of all runs together: each is an element that the browser keeps."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +117,15 @@ def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
-    """A layer of points of which only the one nearest to the pointer shows, with the tooltip of ``marks``."""
+    """A layer of points of which only the one nearest to the pointer shows, with the tooltip of ``marks``.
+
+    Rows whose ``near`` is 0 take no part.
+    """
     near = {"name": name, "select": {"type": "point", "nearest": True, "on": "pointerover", "clear": "pointerout"}}
     visible = {"condition": {"param": name, "empty": False, "value": 1}, "value": 0}
     return {
         "params": [near],
+        "transform": [{"filter": "datum.near !== 0"}],
         "mark": {"type": "point", "filled": True, "size": size, "strokeWidth": 0},
         "encoding": {"opacity": visible, **marks},
     }

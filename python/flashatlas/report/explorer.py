@@ -24,7 +24,7 @@ from flashatlas.result import Result
 FRAMES, CELLS = 64, 4096
 """What a table of blocks may have at most."""
 
-BUDGET = 1_100_000
+BUDGET = 1_000_000
 """Characters that the explorers of all runs may take together."""
 
 ROLES = ("free", "open", "closed", "leaving", "bad")
@@ -158,7 +158,10 @@ def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
     shown = {i for i, _ in packed}
     notes = [f"{runs.names[i]} has no table of blocks" for i in range(len(runs)) if i not in shown and not reasons]
     notes += reasons
-    notes += [f"{runs.names[i]}: one of {p.every} pictures is shown" for i, p in packed if p.every > 1]
+    for every in sorted({p.every for _, p in packed if p.every > 1}):
+        who = [runs.names[i] for i, p in packed if p.every == every]
+        named = "" if runs.single else f" of {'all runs' if len(who) == len(runs) else ', '.join(who)}"
+        notes.append(f"for lack of room one in {every} pictures{named} is shown")
     made.parts = [
         _markup(runs, [i for i, _ in packed]),
         f'<p class="note">{text("; ".join(notes))}</p>' if notes else "",

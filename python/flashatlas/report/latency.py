@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from flashatlas.report.chart import (
-    POINTS,
+    NEAR,
     RUN,
     Absent,
     Chart,
@@ -94,7 +94,7 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         mine = [k for k, name in enumerate(rows["op"]) if name == op and rows["count"][k] > 0]
         if not mine:
             continue
-        xs, ys = cumulate([rows["latency_ns"][k] for k in mine], [rows["count"][k] for k in mine], POINTS // len(runs))
+        xs, ys = cumulate([rows["latency_ns"][k] for k in mine], [rows["count"][k] for k in mine], NEAR // len(runs))
         data["run"] += [i] * len(xs)
         data["x"] += [max(x, 1) for x in xs]
         data["y"] += [rounded(y) for y in ys]

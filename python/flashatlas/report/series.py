@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from flashatlas.report.chart import (
+    NEAR,
     POINTS,
     RUN,
     Absent,
@@ -178,13 +179,15 @@ def _gaps(x: list[float], values: list[float | None], end: float) -> tuple[list[
 def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: bool) -> tuple[dict[str, Any], Columns]:
     """Specification and data of one panel."""
     lines = list(dict.fromkeys(line for _, line in panel.values))
-    data: Columns = {"run": [], "x": [], "y": []} | ({"line": []} if len(lines) > 1 else {})
+    data: Columns = {"run": [], "x": [], "y": [], "near": []} | ({"line": []} if len(lines) > 1 else {})
     for (i, line), values in panel.values.items():
         xs, ys = _gaps(tracks[i].x, [v if v is None or v > 0 or not panel.log else None for v in values], at.end)
         keep = thin(ys, POINTS // len(panel.values))
+        near = set(thin([ys[k] for k in keep], NEAR // len(panel.values)))
         data["run"] += [i] * len(keep)
         data["x"] += [xs[k] for k in keep]
         data["y"] += [rounded(ys[k]) for k in keep]
+        data["near"] += [int(place in near) for place in range(len(keep))]
         if len(lines) > 1:
             data["line"] += [line] * len(keep)
     known = [y for y in data["y"] if y is not None]

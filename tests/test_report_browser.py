@@ -332,6 +332,8 @@ def test_headings_and_landmarks_are_in_order(view):
     assert [len(page.query_selector_all(mark)) for mark in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
     labels = page.eval_on_selector_all(".plot", "all => all.map(p => [p.getAttribute('role'), p.ariaLabel])")
     assert [(role, label) for role, label in labels if role != "img" or not re.search(r"\w{4}.*\d", label)] == []
+    hidden = page.eval_on_selector_all(".plot > div", "all => all.map(d => d.ariaHidden)")
+    assert len(hidden) == len(labels) and set(hidden) == {"true"}, "the picture itself is not read out"
 
 
 def test_without_scripts_the_numbers_are_there(browser, files):

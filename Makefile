@@ -73,6 +73,7 @@ lint: $(STAMP) ## formatting and lints of both languages
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests
 	$(VENV)/bin/ruff format --check python tests
+	$(VENV)/bin/mypy
 
 bench: tools ## throughput, as ratios to a floor program measured in the same run
 	cargo run --release --quiet -p flashatlas-benches

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -207,10 +208,10 @@ def compare(
         common: Arguments of :func:`run` that all share. A case's ``set`` is added to the common one.
 
     """
-    cases = [dict(case) for case in cases]
-    labels = [case.pop("label", "") for case in cases]
-    specs = []
-    for case in cases:
+    differences = [dict(case) for case in cases]
+    labels = [case.pop("label", "") for case in differences]
+    specs: list[dict[str, Any]] = []
+    for case in differences:
         settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
@@ -220,12 +221,12 @@ def compare(
         workers = _Workers(jobs or os.cpu_count() or 1, progress)
         for number, (first, users) in enumerate(_shared_preconditions(specs)):
             path = str(Path(folder) / f"{number}.ckpt")
-            workers.add(users[0], lambda report, s=first, p=path: _core.save_checkpoint(json.dumps(s), p, report))
+            workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))
             for user in users:
                 specs[user] = {**specs[user], "precondition": {"checkpoint": path}, "_of": first["precondition"]}
         workers.wait()
         for number, spec in enumerate(specs):
-            workers.add(number, lambda report, s=spec: _carry_out(s, report))
+            workers.add(number, partial(_carry_out, spec))
         outcomes = workers.wait()
     return [replace(result, label=label) for label, result in zip(labels, outcomes, strict=True)]
 
@@ -293,8 +294,9 @@ class _Workers:
                 wait(futures, return_when=FIRST_EXCEPTION)
                 # a failure first, not the interruption of the others that follows from it
                 for future in futures:
-                    if future.done() and not future.cancelled() and future.exception() is not None:
-                        raise future.exception()
+                    failure = future.exception() if future.done() and not future.cancelled() else None
+                    if failure is not None:
+                        raise failure
                 return [future.result() for future in futures]
             except BaseException:
                 self._stop = True

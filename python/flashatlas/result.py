@@ -144,7 +144,7 @@ def result_of(
 
 def tables_of(raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]]) -> dict[str, pa.Table]:
     """The tables of the core as Arrow tables; the buffers are not copied."""
-    return {name: pa.table({column: _array(*rest) for column, *rest in columns}) for name, columns in raw}
+    return {name: pa.table({c: _array(kind, data, words) for c, kind, data, words in columns}) for name, columns in raw}
 
 
 def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:

@@ -100,9 +100,9 @@ def formats(
     out.print(tables.listing(["", name], lines))
     for title, params in (("when reading", f["params"]), ("when writing", f["writing"])):
         if params:
-            rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
+            taken = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
             out.print()
-            out.print(tables.listing([title, "range", "default", ""], rows))
+            out.print(tables.listing([title, "range", "default", ""], taken))
 
 
 def workloads() -> None:

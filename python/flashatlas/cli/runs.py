@@ -100,10 +100,10 @@ def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str
         axes.append([f"{key}={value}" for value in values.split(",")])
     combined = []
     for d in drives:
-        for settings in itertools.product(*axes):
-            names = [setting.partition("=")[2] for setting in settings]
+        for chosen in itertools.product(*axes):
+            names = [setting.partition("=")[2] for setting in chosen]
             label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
-            combined.append({"label": label, "drive": d, "set": list(settings)})
+            combined.append({"label": label, "drive": d, "set": list(chosen)})
     return combined
 
 

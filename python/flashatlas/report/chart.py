@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ class Chart:
     spec: dict[str, Any]
     data: dict[str, Columns]
     """Data sets by name; the specification refers to them."""
-    tables: dict[str, tuple[str, Sequence[tuple[str, str, str]]]]
+    tables: Mapping[str, tuple[str, Sequence[tuple[str, str, str]]]]
     """The tables behind the chart, by data set: caption, and columns (field, heading, format of ``format.js``)."""
     lead: str = ""
     """A sentence under the title (HTML)."""

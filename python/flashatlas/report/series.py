@@ -215,7 +215,7 @@ def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: b
         number_field("y", panel.title, panel.kind),
     ]
     looks = runs.encoding("color", "strokeDash") if len(lines) == 1 else _line_looks(lines)
-    near = {key: value for key, value in looks.items() if key == "color"}
+    colour = {key: value for key, value in looks.items() if key == "color"}
     x = at.x(labels=last)
     spec = {
         "height": panel.height,
@@ -226,7 +226,7 @@ def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: b
                 "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeCap": "round"},
                 "encoding": {"x": x, "y": y, **looks},
             },
-            hover(f"near_{panel.name}", {"x": x, "y": y, "tooltip": tooltip, **near}),
+            hover(f"near_{panel.name}", {"x": x, "y": y, "tooltip": tooltip, **colour}),
         ],
     }
     return spec, data
@@ -267,14 +267,14 @@ def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], C
     data["strength"] = [round(0.25 + 0.75 * count / most, 3) for count in data["blocks"]]
     rows = [COLLECTED[reason][0] for reason in reasons]
     if runs.single:
-        y = {"field": "row", "type": "nominal", "scale": {"domain": rows, "padding": 0.1}, "axis": None}
+        y: dict[str, Any] = {"field": "row", "type": "nominal", "scale": {"domain": rows, "padding": 0.1}, "axis": None}
         colours = [f"var(--cause-{COLLECTED[reason][1]})" for reason in reasons]
         colour = {"field": "row", "type": "nominal", "scale": {"domain": rows, "range": colours}, "legend": None}
     else:
         names = [runs.names[t.run] for t in tracks]
         y = {"field": "run", "type": "nominal", "scale": {"domain": names, "padding": 0.1}, "axis": None}
         colour = runs.encoding("color")["color"]
-    spec = {
+    spec: dict[str, Any] = {
         "height": {"step": 14 if runs.single or len(tracks) < 4 else 9},
         "title": "Blocks collected" if runs.single else "Blocks collected, by run",
         "data": {"name": "strip"},

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
@@ -27,7 +28,7 @@ NOTICE = (
 @cache
 def bundle() -> str:
     """One script that sets ``window.vegaEmbed``, fit to stand in a ``script`` element."""
-    path = _cache_folder() / f"vega-{vl_convert.__version__}.js"
+    path = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
     kept = _kept(path)
     if kept is not None:
         return kept

@@ -236,7 +236,7 @@ fn prepare(
     };
     let before = match &spec.precondition {
         Precondition::Trace(path) => {
-            let trace = inputs.trace(path, None, false)?;
+            let trace = inputs.trace(path, spec.before_format(), false)?;
             trace.must_say(&spec.reading)?;
             Some(trace)
         }
@@ -267,6 +267,9 @@ pub fn save_checkpoint(
     if spec.precondition == Precondition::None {
         return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
     }
+    if spec.job.is_some() {
+        return Err(RunError::Fit("--job was given, but a job file plays no part in preconditioning".into()));
+    }
     let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
@@ -290,7 +293,11 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
             "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
         ));
     }
-    if spec.workload.is_some() && spec.trace.is_none() {
+    if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
+        return Err(RunError::Fit("an interval was given, but no time passes in untimed mode".into()));
+    }
+    let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
+    if spec.workload.is_some() && none_read {
         if let Some(name) = spec.reading.given() {
             return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
         }
@@ -330,7 +337,7 @@ fn touched(
         Ok(())
     };
     if let Precondition::Trace(path) = &spec.precondition {
-        scan(inputs.trace(path, None, false)?, u64::MAX)?;
+        scan(inputs.trace(path, spec.before_format(), false)?, u64::MAX)?;
     }
     if with_workload {
         scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;

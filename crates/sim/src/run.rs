@@ -79,6 +79,7 @@ pub fn run(
         extra
             .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
     }
+    extra.extend(origin.as_ref().and_then(|header| laid_out_otherwise(header, spec)));
     let digest = input.digest()?;
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
@@ -111,6 +112,18 @@ fn run_jobs(
     };
     let outcome = finish(spec, config, player, source, jobs.warnings().collect(), version, progress)?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
+}
+
+/// That a trace is placed on the drive in another way than the one that the checkpoint holds.
+fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<String> {
+    let other = spec.trace.is_some() && header.precondition.get("trace").is_some() && header.fit != json!(spec.fit);
+    other.then(|| {
+        let (before, now) = (&header.fit, json!(spec.fit));
+        format!(
+            "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: equal addresses of the \
+             two are different places on the drive"
+        )
+    })
 }
 
 /// What reading left out of a trace or changed in it, in words.

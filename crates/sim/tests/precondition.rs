@@ -161,6 +161,18 @@ fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
 }
 
 #[test]
+fn a_trace_that_is_placed_in_another_way_than_its_checkpoint_says_so() {
+    let mut files = files();
+    let spec = specs().remove(3);
+    files.0.insert("drive.ckpt".into(), save(&files, &spec));
+    let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
+    for (fit, said) in [("compact", false), ("wrap", true)] {
+        let r = outcome(&files, &with(&load, json!({ "fit": fit }))).record;
+        assert_eq!(r["approximations"].to_string().contains("different places on the drive"), said, "{fit}");
+    }
+}
+
+#[test]
 fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
     let mut files = files();
     let log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 4096 2048\n/dev/a trim 8192 2048\n";

@@ -76,7 +76,7 @@ def test_compare_preconditions_once_what_begins_alike(cli):
         setting = [f"--set={key}={run['config']['params'][key]}" for key in ("ftl.victim",)]
         setting.append(f"--set=timing.t_program={run['config']['params']['timing.t_program_ps']}ps")
         alone = json.loads(cli("run", *common, *setting).stdout)
-        assert all(alone[key] == run[key] for key in ("config", "waf", "nand", "latency_ns"))
+        assert all(alone[key] == run[key] for key in ("config", "config_hash", "waf", "nand", "latency_ns"))
         assert any("shared with other runs" in note for note in run["approximations"])
 
 

@@ -240,6 +240,7 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
     record = result.record
     if given is not None:
         record["config"]["precondition"] = given
+        record["config_hash"] = _core.config_hash(json.dumps(record["config"]))
         del record["checkpoint"]
         path = spec["precondition"]["checkpoint"]
         begun = f"the drive began as the checkpoint {path} holds it"

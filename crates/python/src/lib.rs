@@ -156,6 +156,13 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
     serde_path_to_error::deserialize(&mut text).map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
+/// The `config_hash` of a record whose `config` is this JSON.
+#[pyfunction]
+fn config_hash(config: &str) -> PyResult<String> {
+    let config = serde_json::from_str(config).map_err(|e| InputError::new_err(format!("configuration: {e}")))?;
+    Ok(flashatlas_sim::config_hash(&config))
+}
+
 /// Check a run's drive without running anything; returns its layout (JSON).
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
@@ -196,6 +203,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
+    module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;

@@ -41,6 +41,12 @@ def test_compare_keeps_the_order_and_checks_every_case_first():
     assert time.monotonic() - begin < 5, "the mistake was found before the long runs began"
 
 
+def test_compare_takes_drives_that_keep_bytes():
+    cases = [{"set": {"timing.t_read": read}} for read in ("25us", "30us")]
+    options = {"workload": WORKLOAD, "precondition": "fill", "set": {"nand.data": "ram"}}
+    assert [r.violations for r in flashatlas.compare(cases, **options)] == [0, 0]
+
+
 def test_errors_are_of_their_kind():
     with pytest.raises(flashatlas.InputError):
         flashatlas.run("nodrive", workload=WORKLOAD)

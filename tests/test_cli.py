@@ -77,7 +77,7 @@ def test_compare_preconditions_once_what_begins_alike(cli):
         setting = [f"--set={key}={run['config']['params'][key]}" for key in ("ftl.victim",)]
         setting.append(f"--set=timing.t_program={run['config']['params']['timing.t_program_ps']}ps")
         alone = json.loads(cli("run", *common, *setting).stdout)
-        assert all(alone[key] == run[key] for key in ("config", "waf", "nand", "latency_ns"))
+        assert all(alone[key] == run[key] for key in ("config", "config_hash", "waf", "nand", "latency_ns"))
         assert any("shared with other runs" in note for note in run["approximations"])
 
 
@@ -135,6 +135,10 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--precondition", "full"], "allowed: none, fill, steady, trace:FILE, checkpoint:FILE"),
         (["--precondition", "trace:none.csv"], "none.csv: No such file"),
         (["--drive", "missing.toml"], "missing.toml: No such file"),
+        (["--precondition", "checkpoint:"], "precondition `checkpoint:` is not known"),
+        (["--mode", "untimed", "--interval", "1ms"], "no time passes in untimed mode"),
+        (["--seed", "99999999999999999999"], "run specification: seed: "),
+        (["--mode", "open", "--speed", "nan"], "run specification: speed: "),
     ],
 )
 def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
@@ -197,6 +201,55 @@ def test_an_output_folder_that_cannot_be_written(cli, tmp_path):
     (tmp_path / "file").write_text("")
     done = cli("run", *WORKLOAD, "--out", "file/below")
     assert done.returncode == 2 and "cannot write" in done.stderr
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(cli, tmp_path):
+    (tmp_path / "kept.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("kept.json")
+    assert cli("run", *WORKLOAD, "--json", "link.json").returncode == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "kept.json").read_text())["schema"] == "flashatlas.run/1"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+    try:
+        assert cli("run", *WORKLOAD, "--json", "pipe").returncode == 0
+        assert pipe.is_fifo()
+        assert json.loads(reader.communicate(timeout=10)[0])["schema"] == "flashatlas.run/1"
+    finally:
+        reader.kill()
+
+
+def test_outputs_have_the_permissions_that_the_user_chose(cli, tmp_path):
+    before = os.umask(0o027)
+    try:
+        assert cli("run", *WORKLOAD, "--json", "run.json").returncode == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_names_that_are_not_utf8_are_refused_before_anything_is_written(cli, tmp_path):
+    name = os.fsdecode(b"bad\xff")
+    for arguments in (("run", *WORKLOAD, "--out", name), ("trace", "info", name), ("checkpoint", name)):
+        done = cli(*arguments)
+        assert done.returncode == 2 and done.stderr.startswith("error: 'bad\\udcff': not UTF-8"), done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("arguments", [["schemes"], ["run", *WORKLOAD, "--json", "-"]])
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, arguments):
+    command = [sys.executable, "-c", "from flashatlas.cli import main; main()", *arguments]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    assert process.stderr.read() == "" and process.wait(timeout=20) == 0
+
+
+def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is_told(cli, tmp_path, trace):
+    done = cli("checkpoint", "a.ckpt", "--precondition", "fill", "--job", "any.fio")
+    assert done.returncode == 2 and "--job was given" in done.stderr and not (tmp_path / "a.ckpt").exists()
+    done = cli("checkpoint", "a.ckpt", "--precondition", f"trace:{trace}", "--format", "vscsi")
+    assert done.returncode == 2 and "no vscsi record" in done.stderr and not (tmp_path / "a.ckpt").exists()
 
 
 def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):

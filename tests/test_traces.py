@@ -155,3 +155,26 @@ def test_batches_are_the_whole_in_pieces(spc):
 def test_mistaken_options_are_named(cli, spc, options, expected):
     done = cli("run", "--trace", str(spc), *options)
     assert done.returncode == 2 and expected in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_slice_of_cut_pauses_is_the_same_by_index_and_from_the_start(tmp_path):
+    # milliseconds apart after a pause of 1000 s, which is cut to 1 s; from request 65,536 on, the second block of the
+    # compact format, a second apart: request i is at 66.534 + (i - 65,535) s, which is 2000 s at i = 67,468.466
+    def at(i: int) -> int:
+        return 10_000 * (1_000_000 * (i > 0) + min(i, 65_535) + 1000 * max(i - 65_535, 0))
+
+    path = tmp_path / "long.csv"
+    path.write_text("".join(f"{at(i)},host,0,Write,{4096 * i},4096,0\n" for i in range(70_000)))
+    flashatlas.Trace(path).convert(tmp_path / "long.fatr")
+    for name in ("long.csv", "long.fatr"):
+        trace = flashatlas.Trace(tmp_path / name, time_gap_max="1s")
+        trace.convert(tmp_path / "part.csv", start="2000s")
+        assert [row["offset"] // 4096 for row in rows(tmp_path / "part.csv")] == list(range(67_469, 70_000)), name
+
+
+def test_times_that_a_column_cannot_hold_are_an_error(tmp_path):
+    # 127 days; 2^63 ps are 106.75 days
+    path = tmp_path / "far.csv"
+    path.write_text("0,host,0,Write,4096,4096,0\n110000000000000,host,0,Write,8192,4096,0\n")
+    with pytest.raises(flashatlas.InputError, match=r"far.csv: 127 days .* ends after 106 days"):
+        flashatlas.Trace(path).to_arrow()

@@ -211,15 +211,18 @@ def compare(
     differences = [dict(case) for case in cases]
     labels = [case.pop("label", "") for case in differences]
     specs: list[dict[str, Any]] = []
+    alone: set[int] = set()
     for case in differences:
         settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
-        _core.check_drive(spec["drive"], spec["drive_toml"], spec["set"])
+        layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
+        if layout["keeps_bytes"]:
+            alone.add(len(specs))  # a checkpoint holds no bytes
         specs.append(spec)
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         workers = _Workers(jobs or os.cpu_count() or 1, progress)
-        for number, (first, users) in enumerate(_shared_preconditions(specs)):
+        for number, (first, users) in enumerate(_shared_preconditions(specs, alone)):
             path = str(Path(folder) / f"{number}.ckpt")
             workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))
             for user in users:
@@ -239,6 +242,7 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
     record = result.record
     if given is not None:
         record["config"]["precondition"] = given
+        record["config_hash"] = _core.config_hash(json.dumps(record["config"]))
         del record["checkpoint"]
         path = spec["precondition"]["checkpoint"]
         begun = f"the drive began as the checkpoint {path} holds it"
@@ -247,18 +251,14 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
     return result
 
 
-def _shared_preconditions(specs: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[int]]]:
-    """Groups of cases whose drives are the same when preconditioned, each with its first case."""
+def _shared_preconditions(specs: list[dict[str, Any]], alone: set[int]) -> list[tuple[dict[str, Any], list[int]]]:
+    """Groups of cases whose drives are the same when preconditioned, each with its first case; none of ``alone``."""
     groups: dict[str, list[int]] = {}
     for number, spec in enumerate(specs):
         kind = spec["precondition"]
-        if kind == "none" or (isinstance(kind, dict) and "checkpoint" in kind) or spec.get("job"):
+        if number in alone or kind == "none" or (isinstance(kind, dict) and "checkpoint" in kind) or spec.get("job"):
             continue
-        what = {
-            key: value
-            for key, value in spec.items()
-            if key not in ("set", "mode", "depth", "speed", "interval", "warmup")
-        }
+        what = {key: value for key, value in spec.items() if key not in PLAYING}
         what["set"] = [setting for setting in spec["set"] if not setting.strip().startswith(BETWEEN)]
         groups.setdefault(json.dumps(what, sort_keys=True), []).append(number)
     return [(specs[users[0]], users) for users in groups.values() if len(users) > 1]
@@ -317,8 +317,8 @@ def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def _precondition(text: str) -> str | dict[str, str]:
-    kind, colon, path = text.partition(":")
-    if colon and kind in ("trace", "checkpoint"):
+    kind, _, path = text.partition(":")
+    if path and kind in ("trace", "checkpoint"):
         return {kind: path}
     if text in ("none", "fill", "steady"):
         return text

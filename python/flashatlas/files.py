@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,15 @@ from flashatlas._core import InputError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` to write to; it takes the name ``path`` when the block ends without an error."""
+    """A temporary file beside ``path`` to write to; it takes the name ``path`` when the block ends without an error.
+
+    A link keeps pointing to its file, which is replaced; a device or a pipe is written to, never replaced.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with _then_sent(path) as temporary:
+            yield temporary
+        return
+    path = Path(os.path.realpath(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -23,7 +32,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -31,6 +40,26 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _then_sent(path: Path) -> Iterator[Path]:
+    """A temporary file elsewhere, whose content goes to ``path`` when the block ends without an error."""
+    with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+        temporary = Path(folder) / "content"
+        yield temporary
+        try:
+            with temporary.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        except OSError as error:
+            raise InputError(f"{path}: cannot write: {error.strerror}") from error
+
+
+def _umask() -> int:
+    """The mask of this process, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -152,7 +152,15 @@ fn save_checkpoint(py: Python<'_>, spec: &str, path: &str, progress: Option<Py<P
 }
 
 fn parse(spec: &str) -> PyResult<RunSpec> {
-    serde_json::from_str(spec).map_err(|e| InputError::new_err(format!("run specification: {e}")))
+    let mut text = serde_json::Deserializer::from_str(spec);
+    serde_path_to_error::deserialize(&mut text).map_err(|e| InputError::new_err(format!("run specification: {e}")))
+}
+
+/// The `config_hash` of a record whose `config` is this JSON.
+#[pyfunction]
+fn config_hash(config: &str) -> PyResult<String> {
+    let config = serde_json::from_str(config).map_err(|e| InputError::new_err(format!("configuration: {e}")))?;
+    Ok(flashatlas_sim::config_hash(&config))
 }
 
 /// Check a run's drive without running anything; returns its layout (JSON).
@@ -160,8 +168,10 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
     let config = flashatlas_device::DriveConfig::load(drive, drive_toml, &settings);
-    let layout = config.and_then(|c| c.layout()).map_err(|e| InputError::new_err(e.to_string()))?;
+    let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
+    let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({
+        "keeps_bytes": config.params.text("nand.data") != "none",
         "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes, "physical_units": layout.slots(),
         "lanes": layout.lanes, "blocks": layout.blocks(), "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
@@ -193,6 +203,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
+    module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;

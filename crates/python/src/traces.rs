@@ -82,7 +82,9 @@ impl Part {
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
     let inputs = Inputs { opener: &World, options: reading.options()? };
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
-    if input.format == "atlas" && input.compression == "none" && bounds.from > Ps::ZERO {
+    // where pauses are cut, a time depends on all records before it
+    let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;
+    if input.format == "atlas" && input.compression == "none" && by_index {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut file = File::open(path).map_err(io)?;
         // a pipe has no index to go by, and is read from its start
@@ -207,13 +209,16 @@ impl TraceReader {
                 && let Some(record) = input.next_record()?
             {
                 let r = record.request;
-                let values = [
-                    r.at.0 as i64,
-                    r.lba.0 as i64 * 512,
-                    i64::from(r.sectors) * 512,
-                    i64::from(r.fua),
-                    i64::from(record.device),
-                ];
+                let at = i64::try_from(r.at.0).map_err(|_| {
+                    RunError::Fit(format!(
+                        "{}: {:.0} days after the first request: the column time_ps ends after 106 days; cut pauses \
+                         (time_gap_max)",
+                        input.name,
+                        r.at.0 as f64 / 86_400e12
+                    ))
+                })?;
+                let values =
+                    [at, r.lba.0 as i64 * 512, i64::from(r.sectors) * 512, i64::from(r.fua), i64::from(record.device)];
                 columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
                 ops.push(r.op as u8);
             }

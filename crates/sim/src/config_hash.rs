@@ -4,7 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of the JSON text of a value, its keys in the order in which they stand (configurations are sorted).
-pub(crate) fn config_hash(config: &Value) -> String {
+pub fn config_hash(config: &Value) -> String {
     hex(&Sha256::digest(config.to_string().as_bytes()))
 }
 

@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 mod config_hash;
+pub use config_hash::config_hash;
 pub mod error;
 mod fit;
 pub mod input;

@@ -79,6 +79,7 @@ pub fn run(
         extra
             .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
     }
+    extra.extend(origin.as_ref().and_then(|header| laid_out_otherwise(header, spec)));
     let digest = input.digest()?;
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
@@ -111,6 +112,18 @@ fn run_jobs(
     };
     let outcome = finish(spec, config, player, source, jobs.warnings().collect(), version, progress)?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
+}
+
+/// That a trace is placed on the drive in another way than the one that the checkpoint holds.
+fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<String> {
+    let other = spec.trace.is_some() && header.precondition.get("trace").is_some() && header.fit != json!(spec.fit);
+    other.then(|| {
+        let (before, now) = (&header.fit, json!(spec.fit));
+        format!(
+            "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: equal addresses of the \
+             two are different places on the drive"
+        )
+    })
 }
 
 /// What reading left out of a trace or changed in it, in words.
@@ -236,7 +249,7 @@ fn prepare(
     };
     let before = match &spec.precondition {
         Precondition::Trace(path) => {
-            let trace = inputs.trace(path, None, false)?;
+            let trace = inputs.trace(path, spec.before_format(), false)?;
             trace.must_say(&spec.reading)?;
             Some(trace)
         }
@@ -267,6 +280,9 @@ pub fn save_checkpoint(
     if spec.precondition == Precondition::None {
         return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
     }
+    if spec.job.is_some() {
+        return Err(RunError::Fit("--job was given, but a job file plays no part in preconditioning".into()));
+    }
     let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
@@ -290,7 +306,11 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
             "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
         ));
     }
-    if spec.workload.is_some() && spec.trace.is_none() {
+    if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
+        return Err(RunError::Fit("an interval was given, but no time passes in untimed mode".into()));
+    }
+    let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
+    if spec.workload.is_some() && none_read {
         if let Some(name) = spec.reading.given() {
             return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
         }
@@ -330,7 +350,7 @@ fn touched(
         Ok(())
     };
     if let Precondition::Trace(path) = &spec.precondition {
-        scan(inputs.trace(path, None, false)?, u64::MAX)?;
+        scan(inputs.trace(path, spec.before_format(), false)?, u64::MAX)?;
     }
     if with_workload {
         scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;

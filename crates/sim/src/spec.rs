@@ -124,6 +124,11 @@ impl Reading {
 }
 
 impl RunSpec {
+    /// The format of the preconditioning trace, where the user named one: with a trace to replay, the name is of that.
+    pub(crate) fn before_format(&self) -> Option<&str> {
+        self.reading.format.as_deref().filter(|_| self.trace.is_none())
+    }
+
     /// The length of a row in time series, where one is given.
     ///
     /// # Errors

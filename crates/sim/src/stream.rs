@@ -44,9 +44,13 @@ pub(crate) fn play(
             }
         }
     }
-    if spec.warmup > 0 && number <= spec.warmup {
+    if !player.measuring {
+        let left_out = match number - player.submitted {
+            0 => String::new(),
+            n => format!(", {n} of them trims of what nothing else touches, which --fit compact leaves out"),
+        };
         return Err(RunError::Fit(format!(
-            "the warm-up of {} requests leaves nothing to measure: the workload has {number}",
+            "the warm-up of {} requests leaves nothing to measure: the workload has {number}{left_out}",
             spec.warmup
         )));
     }

@@ -161,6 +161,48 @@ fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
 }
 
 #[test]
+fn a_trace_that_is_placed_in_another_way_than_its_checkpoint_says_so() {
+    let mut files = files();
+    let spec = specs().remove(3);
+    files.0.insert("drive.ckpt".into(), save(&files, &spec));
+    let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
+    for (fit, said) in [("compact", false), ("wrap", true)] {
+        let r = outcome(&files, &with(&load, json!({ "fit": fit }))).record;
+        assert_eq!(r["approximations"].to_string().contains("different places on the drive"), said, "{fit}");
+    }
+}
+
+#[test]
+fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
+    let mut files = files();
+    let log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 4096 2048\n/dev/a trim 8192 2048\n";
+    files.0.insert("trims.log".into(), log.into());
+    let written = format!("{log}/dev/a write 1073741824 2048\n/dev/a trim 4096 2048\n");
+    files.0.insert("written.log".into(), written.into());
+    for (trace, warmup) in [("trims.log", 0), ("written.log", 3)] {
+        let error = try_run(&files, &json!({ "drive": "tiny", "trace": trace, "fit": "compact", "warmup": warmup }));
+        let error = error.expect_err(trace).to_string();
+        assert!(error.contains("leaves nothing to measure") && error.contains("--fit compact leaves out"), "{error}");
+    }
+}
+
+/// Sectors of a preconditioning trace are shifted, too, whatever follows it.
+#[test]
+fn reading_options_are_for_the_preconditioning_trace_when_the_workload_is_generated() {
+    // the trace writes unit 0; four sectors later that is unit 1
+    for (shift, unmapped) in [(0, 0), (4, 1)] {
+        let spec = json!({ "drive": "tiny", "precondition": { "trace": "before.log" }, "fit": "wrap",
+            "reading": { "shift": shift }, "workload": "sequential:requests=1,size=2KiB,read=1" });
+        assert_eq!(outcome(&files(), &spec).record["host"]["unmapped_reads"], unmapped, "shift {shift}");
+    }
+    let plain = try_run(
+        &files(),
+        &json!({ "drive": "tiny", "reading": { "shift": 4 }, "workload": "uniform:requests=1,size=2KiB" }),
+    );
+    assert!(plain.unwrap_err().to_string().contains("--shift is about reading a trace"));
+}
+
+#[test]
 fn trimmed_pages_stay_trimmed() {
     let (mut files, spec) = (files(), specs().remove(2));
     let read = with(&spec, json!({ "workload": "sequential:requests=4,size=2KiB,read=1" }));

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 import flashatlas
 from flashatlas import DriveError, FlashAtlasError, InputError
 from flashatlas.cli import listings, reproduce, runs, traces
-from flashatlas.cli.console import EXIT_DRIVE, EXIT_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, err
+from flashatlas.cli.console import EXIT_DRIVE, EXIT_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, err, seen_enough
 from flashatlas.progress import Interrupted
 
 app = typer.Typer(
@@ -47,6 +46,9 @@ app.add_typer(reproduce.app, name="reproduce")
 
 def main() -> None:
     """Run the command line; every error is one message and an exit code."""
+    for argument in sys.argv[1:]:
+        if any("\udc80" <= letter <= "\udcff" for letter in argument):
+            _die(f"{argument!a}: not UTF-8; names of files and other arguments must be", EXIT_INPUT)
     try:
         app(standalone_mode=True)
     except (Interrupted, KeyboardInterrupt):
@@ -61,9 +63,7 @@ def main() -> None:
             EXIT_INTERNAL,
         )
     except BrokenPipeError:
-        # the reader has seen enough; what is still buffered has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        seen_enough()
     except OSError as error:
         _die(f"standard output: {error.strerror}", EXIT_INPUT)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -12,7 +14,19 @@ from flashatlas.result import Result
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
 
-out = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
+
+def seen_enough() -> NoReturn:
+    """End without an error: the reader has gone, and what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+class _Out(Console):
+    def on_broken_pipe(self) -> None:
+        seen_enough()
+
+
+out = _Out(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
 err = Console(stderr=True)
 
 

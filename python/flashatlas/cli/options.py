@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
+from flashatlas.cli.console import seen_enough
+
 
 def _option(*names: str, help: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, **more)
@@ -153,7 +155,10 @@ def write_json(target: str | None, text: str) -> None:
     from flashatlas.files import write_whole  # noqa: PLC0415
 
     if target == "-":
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:  # which the command-line library would turn into an exit code of its own
+            seen_enough()
     elif target:
         write_whole(Path(target), text + "\n")

@@ -41,7 +41,8 @@ pub fn print() {
     let begin = now();
     let mut bytes = Vec::new();
     let nothing = Saved(Arc::default());
-    save_checkpoint(&spec(json!({})), &nothing, "bench", &mut bytes, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+    save_checkpoint(&spec(json!({})), &nothing, "bench", ("memory", &mut bytes), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{e}"));
     let (saved, mib) = (begin.elapsed().as_secs_f64(), bytes.len() >> 20);
 
     // until the first look at what the drive holds: the file is read and mounted, and one request was carried out

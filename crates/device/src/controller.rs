@@ -259,6 +259,19 @@ impl Ssd {
     /// # Errors
     /// When the drive cannot hold them.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
+        self.fill_while(stamp, &mut |_| true).map(|_| ())
+    }
+
+    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by answering `false`. Returns
+    /// whether all were written.
+    ///
+    /// # Errors
+    /// As [`Ssd::fill`].
+    pub fn fill_while(
+        &mut self,
+        stamp: impl Fn(Lpn) -> Stamp,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, SubmitError> {
         let units = self.layout.logical_units;
         let zeros: Option<Arc<[u8]>> =
             self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
@@ -270,15 +283,20 @@ impl Ssd {
             run.extend((start..units.min(start + 64)).map(unit));
             self.with_ftl(Ps::ZERO, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
             self.programmed.clear();
+            if start % (1 << 16) == 0 && !go_on(start.into()) {
+                self.set_instant(false);
+                return Ok(false);
+            }
         }
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
         self.programmed.clear();
         self.set_instant(false);
-        Ok(())
+        Ok(true)
     }
 
     /// Bring a blank drive into the steady state that uniform random writes of single units lead to. `stamp` gives what
-    /// each page holds. The drive must be power cycled afterwards.
+    /// each page holds; `go_on` hears how many were placed, and stops it by answering `false` (the answer then is `false`,
+    /// too). The drive must be power cycled afterwards.
     ///
     /// # Errors
     /// When the scheme or its victim policy has no model of that state.
@@ -290,7 +308,8 @@ impl Ssd {
         config: &DriveConfig,
         seed: Seed,
         stamp: &dyn Fn(Lpn) -> Stamp,
-    ) -> Result<(), ConfigError> {
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, ConfigError> {
         assert!(self.medium.sequence() == 0, "the drive is not blank");
         let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
         let make = scheme.steady.ok_or_else(|| {
@@ -306,7 +325,7 @@ impl Ssd {
             oldest_unfinished: OpId(u64::MAX),
             programmed: &mut self.programmed,
         };
-        let made = make(&config.params, &mut cx, seed, stamp);
+        let made = make(&config.params, &mut cx, seed, stamp, go_on);
         self.set_instant(false);
         made
     }

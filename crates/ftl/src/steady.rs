@@ -47,28 +47,54 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Valid slots of each of `blocks` closed blocks with `slots` slots each, from the one that was closed first to the
-/// newest; their sum is `valid`.
-///
-/// # Panics
-/// When they cannot hold so many.
-pub fn valid_counts(steady: Steady, params: &Params, blocks: u32, slots: u32, valid: u64, rng: &mut Rng) -> Vec<u32> {
-    assert!(valid <= u64::from(blocks) * u64::from(slots), "{valid} valid slots in {blocks} blocks of {slots}");
-    let mut counts = match steady {
-        Steady::ByValid(chance) => by_valid(|s| chance(s, params, blocks), blocks, slots, valid),
-        Steady::ByAge => by_age(blocks, slots, valid, rng),
-    };
-    // rounding and chance leave the sum a little off: move blocks drawn at random by one each
-    let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
-    while sum != valid {
-        let count = &mut counts[rng.below(u64::from(blocks)) as usize];
-        if sum < valid && *count < slots {
-            (*count, sum) = (*count + 1, sum + 1);
-        } else if sum > valid && *count > 0 {
-            (*count, sum) = (*count - 1, sum - 1);
-        }
+/// The steady state of lanes of one shape.
+pub struct Lane {
+    blocks: u32,
+    slots: u32,
+    valid: u64,
+    model: Model,
+}
+
+enum Model {
+    /// Valid slots of each block, oldest first.
+    Counts(Vec<u32>),
+    /// By how much the logarithm of the share of slots that survive falls with each block that is closed.
+    Decay(f64),
+}
+
+impl Lane {
+    /// `blocks` closed blocks of `slots` slots each, of all of which `valid` are valid.
+    ///
+    /// # Panics
+    /// When they cannot hold so many.
+    pub fn new(steady: Steady, params: &Params, blocks: u32, slots: u32, valid: u64) -> Lane {
+        assert!(valid <= u64::from(blocks) * u64::from(slots), "{valid} valid slots in {blocks} blocks of {slots}");
+        let model = match steady {
+            Steady::ByValid(chance) => Model::Counts(by_valid(|s| chance(s, params, blocks), blocks, slots, valid)),
+            Steady::ByAge => Model::Decay(decay(blocks, slots, valid)),
+        };
+        Lane { blocks, slots, valid, model }
     }
-    counts
+
+    /// Valid slots of each block of one such lane, from the one that was closed first to the newest; their sum is exact.
+    pub fn draw(&self, rng: &mut Rng) -> Vec<u32> {
+        let mut counts = match &self.model {
+            Model::Counts(counts) => counts.clone(),
+            Model::Decay(rate) => survivors(*rate, self.blocks, self.slots, rng),
+        };
+        let (blocks, slots, valid) = (self.blocks, self.slots, self.valid);
+        // rounding and chance leave the sum a little off: move blocks drawn at random by one each
+        let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
+        while sum != valid {
+            let count = &mut counts[rng.below(u64::from(blocks)) as usize];
+            if sum < valid && *count < slots {
+                (*count, sum) = (*count + 1, sum + 1);
+            } else if sum > valid && *count > 0 {
+                (*count, sum) = (*count - 1, sum - 1);
+            }
+        }
+        counts
+    }
 }
 
 /// Quantiles of the mean-field distribution, fewest first: a block that has few valid slots has been closed for long.
@@ -90,17 +116,24 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
 }
 
+/// The share of slots that survive until `k` more blocks than the oldest are closed, falling by `rate` with each block.
+fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
+    exp(-rate * (f64::from(blocks - k) - 0.5))
+}
+
+/// The rate at which all blocks together hold `valid` slots.
+fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
+    let held = |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
+    bisect(0.0, 1.0, |rate| valid as f64 - held(rate))
+}
+
 /// Survivors of each block, drawn slot by slot.
-fn by_age(blocks: u32, slots: u32, valid: u64, rng: &mut Rng) -> Vec<u32> {
-    let survival = |rate: f64, k: u32| exp(-rate * (f64::from(blocks - k) - 0.5));
-    let held = |rate: f64| (0..blocks).map(|k| survival(rate, k)).sum::<f64>() * f64::from(slots);
-    let rate = bisect(0.0, 1.0, |rate| valid as f64 - held(rate));
-    (0..blocks)
-        .map(|k| {
-            let p = survival(rate, k);
-            (0..slots).filter(|_| rng.unit() < p).count() as u32
-        })
-        .collect()
+fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
+    let alive = |k: u32, rng: &mut Rng| {
+        let share = survival(rate, blocks, k);
+        (0..slots).filter(|_| rng.unit() < share).count() as u32
+    };
+    (0..blocks).map(|k| alive(k, rng)).collect()
 }
 
 /// `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the last bit.
@@ -130,7 +163,7 @@ mod tests {
         let defs: Vec<&'static ParamDef> = victim.params.iter().collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
         let valid = (rho * f64::from(blocks) * f64::from(slots)) as u64;
-        valid_counts(victim.steady.unwrap(), &params, blocks, slots, valid, &mut Rng::stream(Seed(7), "steady"))
+        Lane::new(victim.steady.unwrap(), &params, blocks, slots, valid).draw(&mut Rng::stream(Seed(7), "steady"))
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn save_checkpoint(py: Python<'_>, spec: &str, path: &str, progress: Option<Py<P
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
         let version = env!("CARGO_PKG_VERSION");
-        flashatlas_sim::save_checkpoint(&spec, &World, version, &mut out, &mut |p| reporter.report(p))?;
+        flashatlas_sim::save_checkpoint(&spec, &World, version, (path, &mut out), &mut |p| reporter.report(p))?;
         out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
     })
 }

@@ -139,8 +139,9 @@ impl Header {
     fn must_suit(&self, config: &DriveConfig, logical_units: u32) -> Result<(), CheckpointError> {
         let here = on_flash(config);
         let text = |value: Option<&Value>| value.map_or("not set".into(), Value::to_string);
-        let keys = self.on_flash.keys().chain(here.keys());
-        for key in keys {
+        // the scheme first: what else is set depends on it
+        let scheme = "ftl.scheme".to_owned();
+        for key in [&scheme].into_iter().chain(self.on_flash.keys()).chain(here.keys()) {
             if self.on_flash.get(key) != here.get(key) {
                 let (has, expected) = (text(self.on_flash.get(key)), text(here.get(key)));
                 return Err(CheckpointError::OtherDrive { key: key.clone(), has, expected });

@@ -48,6 +48,9 @@ pub(crate) struct Player {
     vacant: Vec<u32>,
     measured_from: Ps,
     submitted_before: u64,
+    /// Commands in flight times time, since measuring began, and until when it is counted.
+    level_time: u128,
+    level_until: Ps,
     /// The reading of the sampling clock at which a metric wants to look next.
     next_sample: u64,
     done: Vec<Done>,
@@ -73,6 +76,8 @@ impl Player {
             vacant: Vec::new(),
             measured_from: Ps::ZERO,
             submitted_before: 0,
+            level_time: 0,
+            level_until: Ps::ZERO,
             next_sample: u64::MAX,
             done: Vec::new(),
             reply: Reply::default(),
@@ -89,6 +94,7 @@ impl Player {
         self.flights.iter_mut().for_each(|f| f.measured = false);
         self.measured_from = self.now;
         self.submitted_before = self.submitted;
+        (self.level_time, self.level_until) = (0, self.now);
         self.drive.reset_counters();
         self.sample(0);
     }
@@ -126,6 +132,7 @@ impl Player {
         self.reply = reply;
         self.tell(&Event::Submitted { op: r.op, bytes, at: self.now });
         if self.timed {
+            self.count_level(self.now);
             self.in_flight += 1;
         } else {
             self.completed += 1;
@@ -186,6 +193,7 @@ impl Player {
             let tag = d.tag.0 as u32;
             let Flight { op, bytes, arrived, submitted, measured } = self.flights[tag as usize];
             self.vacant.push(tag);
+            self.count_level(d.at);
             self.in_flight -= 1;
             self.completed += 1;
             self.last_done = d.at;
@@ -197,9 +205,18 @@ impl Player {
         self.done = done;
     }
 
+    /// The number of commands in flight changes at `at`, or is looked at.
+    fn count_level(&mut self, at: Ps) {
+        self.level_time += u128::from(at.since(self.level_until).0) * self.in_flight as u128;
+        self.level_until = self.level_until.max(at);
+    }
+
     /// Let the metrics look at `clock`: picoseconds since measuring began, or requests in untimed runs.
     fn sample(&mut self, clock: u64) {
         let mut metrics = std::mem::take(&mut self.metrics);
+        if self.timed {
+            self.count_level(self.measured_from.after(Dur(clock)));
+        }
         self.with_snapshot(Dur::ZERO, |now| metrics.iter_mut().for_each(|m| m.sample(clock, now)));
         self.next_sample = metrics.iter().map(|m| m.next_sample()).min().unwrap_or(u64::MAX);
         assert!(self.next_sample > clock, "a metric wants to look at {clock} again");
@@ -218,6 +235,7 @@ impl Player {
             elapsed: if self.timed { self.last_done.since(self.measured_from) } else { Dur::ZERO },
             active,
             submitted: self.submitted - self.submitted_before,
+            in_flight_time: self.level_time,
         });
     }
 

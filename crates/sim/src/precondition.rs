@@ -34,11 +34,15 @@ pub(crate) fn preconditioned(
     match &spec.precondition {
         Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
-            drive.fill(|lpn| Oracle::filled(lpn.0)).map_err(|e| failed(0, e))?;
+            if !drive.fill_while(|lpn| Oracle::filled(lpn.0), go_on).map_err(|e| failed(0, e))? {
+                return Err(RunError::Interrupted);
+            }
             oracle.fill();
         }
         Precondition::Steady => {
-            drive.make_steady(config, Seed(spec.seed), &|lpn| Oracle::filled(lpn.0))?;
+            if !drive.make_steady(config, Seed(spec.seed), &|lpn| Oracle::filled(lpn.0), go_on)? {
+                return Err(RunError::Interrupted);
+            }
             oracle.fill();
         }
         Precondition::Trace(_) => {

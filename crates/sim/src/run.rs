@@ -255,7 +255,12 @@ fn prepare(
         }
         _ => None,
     };
-    let mut go_on = |requests| progress(Progress { phase: "precondition", requests, share: None });
+    let pages = f64::from(config.layout()?.logical_units);
+    let counted = matches!(spec.precondition, Precondition::Fill | Precondition::Steady);
+    let mut go_on = |requests: u64| {
+        let share = counted.then(|| requests as f64 / pages);
+        progress(Progress { phase: "precondition", requests, share })
+    };
     if !go_on(0) {
         return Err(RunError::Interrupted);
     }
@@ -264,7 +269,7 @@ fn prepare(
     Ok(Prepared { drive, oracle, mapper, origin })
 }
 
-/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint. The workload, if there is one, is looked
+/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which errors call `name`. The workload, if there is one, is looked
 /// at only to pack its addresses (`compact`).
 ///
 /// # Errors
@@ -273,7 +278,7 @@ pub fn save_checkpoint(
     spec: &RunSpec,
     opener: &dyn Opener,
     version: &str,
-    out: &mut dyn std::io::Write,
+    (name, out): (&str, &mut dyn std::io::Write),
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(), RunError> {
     let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
@@ -287,7 +292,7 @@ pub fn save_checkpoint(
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
     let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
-    checkpoint.write(out).map_err(|error| RunError::Io { path: "checkpoint".into(), error })
+    checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 
 fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {

@@ -33,7 +33,8 @@ fn outcome(files: &Files, value: &Value) -> Outcome {
 
 fn save(files: &Files, value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    save_checkpoint(&spec(value), files, "test", &mut bytes, &mut |_| true).unwrap_or_else(|e| panic!("{value}: {e}"));
+    save_checkpoint(&spec(value), files, "test", ("memory", &mut bytes), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{value}: {e}"));
     bytes
 }
 
@@ -227,6 +228,7 @@ fn one_checkpoint_serves_drives_that_differ_in_speed_and_policy_only() {
         ("drive.pages=16", "its drive.pages is 8, here it is 16"),
         ("drive.allocation=WCDP", "its drive.allocation is \"CWDP\", here it is \"WCDP\""),
         ("ftl.scheme=block", "its ftl.scheme is \"page\", here it is \"block\""),
+        ("ftl.gc_mode=single", "its ftl.gc_mode is \"dual\", here it is \"single\""),
         ("nand.data=ram", "its nand.data is \"none\", here it is \"ram\""),
         ("drive.over_provisioning=0.9", "its number of logical pages is"),
     ] {
@@ -272,4 +274,17 @@ fn no_damage_goes_unseen() {
     let mut huge = good[..16].to_vec();
     huge[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(error(huge).contains("a header of 4294967295 bytes"));
+}
+
+#[test]
+fn preconditioning_can_be_stopped() {
+    for precondition in [json!("fill"), json!("steady")] {
+        let value = json!({ "drive": "tlc-small", "precondition": precondition, "workload": "uniform:requests=10" });
+        let mut calls = 0;
+        let stopped = run(&spec(&value), &Files::default(), "test", &mut |p| {
+            calls += u32::from(p.phase == "precondition");
+            calls < 3
+        });
+        assert!(matches!(stopped, Err(RunError::Interrupted)), "{precondition}");
+    }
 }

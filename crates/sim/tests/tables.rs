@@ -82,6 +82,16 @@ fn rows_sum_up_to_the_record() {
     }
 }
 
+/// A closed loop keeps its depth, and what was in flight when measuring began counts from the first row on.
+#[test]
+fn a_closed_loop_keeps_its_depth_in_every_row() {
+    let outcome = outcome(&json!({ "drive": "tiny", "mode": "closed", "depth": 16, "warmup": 500, "interval": "1ms",
+        "precondition": "fill", "workload": "uniform:requests=3000,size=2KiB,read=0.5" }));
+    let level = floats(table(&outcome, "series"), "in_flight_mean");
+    let before_the_end = &level[..level.len() - 40];
+    assert!(before_the_end.iter().all(|&l| (15.9..=16.0 + 1e-9).contains(&l)), "{before_the_end:?}");
+}
+
 /// Rows far shorter than an erase: what a resource does counts in the row in which it does it.
 #[test]
 fn nothing_is_busy_for_longer_than_there_is_time() {

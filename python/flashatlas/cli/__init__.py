@@ -65,7 +65,7 @@ def main() -> None:
     except BrokenPipeError:
         seen_enough()
     except OSError as error:
-        _die(f"standard output: {error.strerror}", EXIT_INPUT)
+        _die(f"{error.filename or 'standard output'}: {error.strerror}", EXIT_INPUT)
 
 
 def _die(message: str, code: int) -> None:

@@ -13,8 +13,10 @@ pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<
 pub type Mount = fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
 
 /// Programs a blank medium, through its operations, as uniform random writes of single units would leave it in the long
-/// run; the last argument gives what each page holds. The scheme is mounted afterwards.
-pub type MakeSteady = fn(&Params, &mut Cx<'_>, Seed, &dyn Fn(Lpn) -> Stamp) -> Result<(), ConfigError>;
+/// run. The first function gives what each page holds; the second hears now and then how many pages were placed, and stops
+/// it by answering `false`, as it then does. The scheme is mounted afterwards.
+pub type MakeSteady =
+    fn(&Params, &mut Cx<'_>, Seed, &dyn Fn(Lpn) -> Stamp, &mut dyn FnMut(u64) -> bool) -> Result<bool, ConfigError>;
 
 /// One scheme of the registry.
 pub struct SchemeDef {

@@ -39,7 +39,7 @@ pub const DEF: SchemeDef = SchemeDef {
     },
     fits,
     mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
-    on_flash: &[],
+    on_flash: &["ftl.gc_mode", "ftl.low_water", "ftl.streams"],
     steady: Some(steady::make),
 };
 

@@ -67,6 +67,8 @@ pub struct Snapshot<'a> {
     pub active: Dur,
     /// Requests submitted.
     pub submitted: u64,
+    /// Commands in flight, times time.
+    pub in_flight_time: u128,
 }
 
 /// Sees the events of a run and reports at its end.

@@ -7,7 +7,7 @@
 use super::{Event, Metric, MetricDef, Snapshot, Start};
 use crate::table::{Column, Table};
 use flashatlas_nand::Counters;
-use flashatlas_types::{Cause, Dur, HostOp, Ps};
+use flashatlas_types::{Cause, HostOp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,10 @@ struct Reading {
 /// What the host saw in one interval.
 #[derive(Clone, Default)]
 struct Host {
-    latency: [Option<Histogram<u32>>; 4],
+    /// Latencies of each operation while the interval lasts.
+    open: [Option<Histogram<u32>>; 4],
+    /// Those of an interval that is over: upper edges of bins in nanoseconds, ascending, with counts.
+    latency: [Vec<(u64, u32)>; 4],
     max_ps: [u64; 4],
     total_ps: [u128; 4],
     requests: [u64; 4],
@@ -65,10 +68,6 @@ struct Series {
     readings: Vec<Reading>,
     rows: Vec<Host>,
     open: Host,
-    in_flight: u64,
-    in_flight_time: u128,
-    changed: Ps,
-    begun: Option<Ps>,
     dies: usize,
     channels: usize,
 }
@@ -84,27 +83,12 @@ impl Series {
             readings: Vec::new(),
             rows: Vec::new(),
             open: Host::default(),
-            in_flight: 0,
-            in_flight_time: 0,
-            changed: Ps::ZERO,
-            begun: None,
             dies: 1,
             channels: 1,
         }
     }
 
-    /// The number of commands in flight changes at `at`.
-    fn level(&mut self, at: Ps, change: i64) {
-        self.begun.get_or_insert(at);
-        self.in_flight_time += u128::from(at.since(self.changed).0) * u128::from(self.in_flight);
-        self.changed = at;
-        self.in_flight = self.in_flight.saturating_add_signed(change);
-    }
-
     fn read(&mut self, clock: u64, now: &Snapshot<'_>) -> Reading {
-        if let (true, Some(begun)) = (self.timed, self.begun) {
-            self.level(begun.after(Dur(clock)), 0);
-        }
         let mut reading = Reading {
             clock,
             submitted: now.submitted,
@@ -112,7 +96,7 @@ impl Series {
             collected: now.ftl.collected,
             map: [now.ftl.map.hits, now.ftl.map.misses],
             merges: now.ftl.merges.map(|m| [m.full, m.copies]),
-            in_flight_time: self.in_flight_time,
+            in_flight_time: now.in_flight_time,
             cache_dirty: now.drive.dirty_units(),
             free_blocks: now.ftl.free_blocks,
             ..Reading::default()
@@ -126,10 +110,24 @@ impl Series {
         reading
     }
 
+    fn push_row(&mut self, reading: Reading) {
+        let mut row = std::mem::take(&mut self.open);
+        for op in 0..4 {
+            // most bins of a short interval are empty: only the others are kept
+            let full = row.open[op].take();
+            row.latency[op] = full
+                .iter()
+                .flat_map(|h| h.iter_recorded())
+                .map(|b| (b.value_iterated_to(), b.count_at_value()))
+                .collect();
+        }
+        self.rows.push(row);
+        self.readings.push(reading);
+    }
+
     /// Close the open row.
     fn close(&mut self, reading: Reading) {
-        self.rows.push(std::mem::take(&mut self.open));
-        self.readings.push(reading);
+        self.push_row(reading);
         if self.rows.len() == self.rows_max {
             self.width *= 2;
             let mut at = 0;
@@ -149,12 +147,26 @@ impl Series {
 }
 
 impl Host {
+    /// The latency that this share of an operation's requests does not exceed, in nanoseconds.
+    fn quantile(&self, op: usize, share: f64) -> u64 {
+        let total: u64 = self.latency[op].iter().map(|bin| u64::from(bin.1)).sum();
+        let mut left = (share * total as f64).ceil() as u64;
+        for &(edge, count) in &self.latency[op] {
+            left = left.saturating_sub(count.into());
+            if left == 0 {
+                return edge;
+            }
+        }
+        0
+    }
+
     fn join(&mut self, other: &Host) {
         for op in 0..4 {
-            match (&mut self.latency[op], &other.latency[op]) {
-                (Some(mine), Some(theirs)) => mine.add(theirs).expect("the histogram grows"),
-                (mine @ None, theirs) => *mine = theirs.clone(),
-                (Some(_), None) => {}
+            for &(edge, count) in &other.latency[op] {
+                match self.latency[op].binary_search_by_key(&edge, |bin| bin.0) {
+                    Ok(at) => self.latency[op][at].1 += count,
+                    Err(at) => self.latency[op].insert(at, (edge, count)),
+                }
             }
             self.max_ps[op] = self.max_ps[op].max(other.max_ps[op]);
             self.total_ps[op] += other.total_ps[op];
@@ -168,8 +180,7 @@ impl Host {
 impl Metric for Series {
     fn on(&mut self, event: &Event) {
         match *event {
-            Event::Submitted { op, bytes, at } => {
-                self.level(at, 1);
+            Event::Submitted { op, bytes, .. } => {
                 if op == HostOp::Write {
                     self.open.written += bytes;
                 }
@@ -179,14 +190,13 @@ impl Metric for Series {
                 }
             }
             Event::Done { op, bytes, arrived, at, .. } => {
-                self.level(at, -1);
                 let (i, latency) = (op as usize, at.since(arrived));
                 self.open.requests[i] += 1;
                 self.open.bytes[i] += bytes;
                 self.open.total_ps[i] += u128::from(latency.0);
                 self.open.max_ps[i] = self.open.max_ps[i].max(latency.0);
                 let new = || Histogram::new(DIGITS).expect("two digits are supported");
-                let histogram = self.open.latency[i].get_or_insert_with(new);
+                let histogram = self.open.open[i].get_or_insert_with(new);
                 histogram.record(latency.ns()).expect("the histogram grows");
             }
         }
@@ -209,8 +219,7 @@ impl Metric for Series {
         let clock = if self.timed { end.active.max(end.elapsed).0 } else { end.submitted };
         if clock > self.readings[self.readings.len() - 1].clock {
             let reading = self.read(clock, end);
-            self.rows.push(std::mem::take(&mut self.open));
-            self.readings.push(reading);
+            self.push_row(reading);
         }
         if self.rows.is_empty() {
             return;
@@ -297,15 +306,15 @@ impl Series {
         if !self.timed {
             return;
         }
-        let latency = |value: &dyn Fn(&Host, &Histogram<u32>) -> f64| {
-            let one = |row: &Host| row.latency[i].as_ref().map_or(f64::NAN, |h| value(row, h));
+        let latency = |value: &dyn Fn(&Host) -> f64| {
+            let one = |row: &Host| if row.requests[i] == 0 { f64::NAN } else { value(row) };
             Column::Float(self.rows.iter().map(one).collect())
         };
         let max_ns = |row: &Host| row.max_ps[i] as f64 / 1e3;
-        let at = |row: &Host, h: &Histogram<u32>, q| (h.value_at_quantile(q) as f64).min(max_ns(row));
-        table.add(format!("{name}_mean_ns"), latency(&|row, _| row.total_ps[i] as f64 / row.requests[i] as f64 / 1e3));
-        table.add(format!("{name}_p50_ns"), latency(&|row, h| at(row, h, 0.5)));
-        table.add(format!("{name}_p99_ns"), latency(&|row, h| at(row, h, 0.99)));
-        table.add(format!("{name}_max_ns"), latency(&|row, _| max_ns(row)));
+        let at = |row: &Host, share: f64| (row.quantile(i, share) as f64).min(max_ns(row));
+        table.add(format!("{name}_mean_ns"), latency(&|row| row.total_ps[i] as f64 / row.requests[i] as f64 / 1e3));
+        table.add(format!("{name}_p50_ns"), latency(&|row| at(row, 0.5)));
+        table.add(format!("{name}_p99_ns"), latency(&|row| at(row, 0.99)));
+        table.add(format!("{name}_max_ns"), latency(&|row| max_ns(row)));
     }
 }

@@ -6,10 +6,11 @@
 
 use super::settings::{GcMode, Settings};
 use crate::Cx;
-use crate::steady::valid_counts;
+use crate::steady::Lane;
 use crate::victims::victim_by_name;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Params, Rng, Seed, Stamp};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What old versions hold.
@@ -20,7 +21,8 @@ pub(super) fn make(
     cx: &mut Cx<'_>,
     seed: Seed,
     stamp: &dyn Fn(Lpn) -> Stamp,
-) -> Result<(), ConfigError> {
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, ConfigError> {
     let layout = cx.flash.medium.layout().clone();
     let settings = Settings::new(params, &layout);
     let victim = victim_by_name(params.text("ftl.victim"))?;
@@ -40,6 +42,7 @@ pub(super) fn make(
         GcMode::Dual => settings.low_water + 1,
     };
     let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();
+    let mut models: BTreeMap<(u32, u64), Lane> = BTreeMap::new();
     for lane in 0..layout.lanes {
         let mut blocks: Vec<BlockId> =
             layout.lane_blocks(LaneId(lane)).filter(|&b| !cx.flash.medium.is_bad(b)).collect();
@@ -53,8 +56,10 @@ pub(super) fn make(
                 format!("{share} pages do not fit the {n} blocks of lane {lane} that are full in the steady state"),
             ));
         }
-        let counts = valid_counts(steady, params, n, layout.slots_per_block, share, &mut rng);
-        lanes.push(blocks.into_iter().zip(counts).collect());
+        // most lanes are of one shape, and its model is solved once
+        let lane =
+            models.entry((n, share)).or_insert_with(|| Lane::new(steady, params, n, layout.slots_per_block, share));
+        lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
     let mut pages: Vec<u32> = (0..layout.logical_units).collect();
     shuffle(&mut pages, &mut rng);
@@ -68,9 +73,12 @@ pub(super) fn make(
                 writer.block(cx, block, valid, &mut rng);
             }
         }
+        if !go_on(writer.next as u64) {
+            return Ok(false);
+        }
     }
     assert!(writer.next == writer.pages.len(), "every page was placed");
-    Ok(())
+    Ok(true)
 }
 
 struct Writer<'a> {

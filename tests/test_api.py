@@ -86,3 +86,10 @@ def test_other_threads_run_meanwhile():
     running.set()
     thread.join()
     assert ticks > elapsed / 0.005 / 10, f"{ticks} ticks in {elapsed:.2f} s"
+
+
+def test_a_misspelt_option_names_the_nearest():
+    with pytest.raises(TypeError, match="did you mean `precondition`"):
+        flashatlas.run(workload="uniform:requests=10", precondtion="fill")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="did you mean `workload`"):
+        flashatlas.compare([{"worklaod": "uniform"}])

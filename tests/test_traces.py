@@ -56,6 +56,21 @@ def test_device_maps(spc):
             rows(spc, device_map=bad)
 
 
+def test_info_says_what_to_do(cli, tmp_path):
+    (tmp_path / "phone.spc").write_text("0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,8,4096,w,200000\n1,8,4096,w,200001\n")
+    shown = cli("trace", "info", "phone.spc").stdout
+    for words in (
+        "repeats within 5 ms  1",
+        "--drop-duplicates 5ms",
+        "--time-gap-max",
+        "select:N",
+        "by +200,000 s at 3:1",
+    ):
+        assert words in shown, words
+    run = flashatlas.run(trace=tmp_path / "phone.spc", fit="wrap")
+    assert any("clock jumps, first by +200000 s at 3:1" in note for note in run.record["approximations"])
+
+
 def test_repeats_and_pauses(tmp_path):
     path = tmp_path / "phone.spc"
     path.write_text(
@@ -113,7 +128,8 @@ def test_slices(cli, tmp_path, spc):
 def test_a_trace_that_does_not_say_what_it_does(cli, tmp_path):
     (tmp_path / "P9.lis").write_text("".join(f"{100 * i} 1 0 {i}\n" for i in range(20)))
     shown = cli("trace", "info", "P9.lis").stdout
-    assert "carries no times" in shown and "does not say which operation" in shown
+    assert "! it carries no times" in shown and "! it does not say which operation" in shown
+    assert "does not say" not in cli("trace", "info", "P9.lis", "--assume-op", "write").stdout
     base = ("run", "--trace", "P9.lis", "--quiet")
     refused = cli(*base)
     assert refused.returncode == 2 and "--assume-op" in refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import tempfile
@@ -79,6 +80,7 @@ def run(
         InternalError: A broken invariant.
 
     """
+    _known(options)
     return result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
 
 
@@ -184,6 +186,7 @@ def save_checkpoint(
             says which addresses must find room.
 
     """
+    _known(options)
     spec = json.dumps(specification(drive, **options))
     with whole_file(Path(path)) as temporary:
         _core.save_checkpoint(spec, str(temporary), progress)
@@ -213,6 +216,7 @@ def compare(
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
     for case in differences:
+        _known({key: value for key, value in {**common, **case}.items() if key != "drive"})
         settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
@@ -308,6 +312,16 @@ class _Workers:
 def registries() -> dict[str, Any]:
     """Everything that has a name (drives, schemes, victims, formats …), with summaries and parameters."""
     return json.loads(_core.registries())
+
+
+def _known(options: Mapping[str, Any]) -> None:
+    """Refuse an option that does not exist, and name the nearest."""
+    names = list(RunOptions.__annotations__)
+    for name in options:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise TypeError(f"`{name}` is no option of a run{hint} (options: {', '.join(names)})")
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -75,6 +75,8 @@ def drive_and_text(drive: str | os.PathLike[str] | Drive) -> tuple[str, str | No
 def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
     name = os.fspath(drive)
     if not name.endswith(".toml"):
+        if Path(name).is_file():
+            raise _core.InputError(f"{name}: a drive file's name ends in .toml; other names are those of presets")
         return name, None
     try:
         return name, Path(name).read_text(encoding="utf-8")

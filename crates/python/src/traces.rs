@@ -91,6 +91,11 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
         if file.metadata().map_err(io)?.is_file() {
             let position = atlas::seek(&mut file, bounds.from)
                 .map_err(|error| RunError::Trace { path: path.to_owned(), error: Box::new(error) })?;
+            if position.records_before == position.records {
+                return Err(RunError::Fit(format!(
+                    "{path}: the slice holds no request: the trace ends before it begins"
+                )));
+            }
             input.source = atlas::resume(Box::new(file), &position, &inputs.options);
         }
     }

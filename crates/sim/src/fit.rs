@@ -48,8 +48,8 @@ impl Mapper {
         let needed = extents.len() as u64 * EXTENT;
         if needed > capacity {
             return Err(RunError::Fit(format!(
-                "compacted, the workload touches {} MiB or more; the drive has {} MiB: use a larger drive, or --fit wrap",
-                needed / 2048,
+                "compacted, the workload touches more extents of 1 MiB than the drive's {} MiB hold: use a larger drive \
+                 (`trace info` tells how much it needs), or --fit wrap",
                 capacity / 2048
             )));
         }

@@ -140,7 +140,9 @@ impl Inputs<'_> {
             (Some(_), Some(_)) => {
                 Err(RunError::Fit("a trace and a generated workload were given: a run takes one of them".into()))
             }
-            (None, None) => Err(RunError::Fit("a run needs either a trace or a generated workload".into())),
+            (None, None) => {
+                Err(RunError::Fit("a run needs a workload: --trace FILE, --workload GENERATOR or --job FILE".into()))
+            }
         }
     }
 }

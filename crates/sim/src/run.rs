@@ -140,6 +140,12 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
     ];
     let mut words: Vec<String> =
         said.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    if let (Some(jump), None) = (&account.first_jump, &spec.reading.time_gap_max) {
+        let (place, seconds) = (jump.place, jump.seconds());
+        words.push(format!(
+            "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times follow it (--time-gap-max cuts it)"
+        ));
+    }
     if let Some(op) = &spec.reading.assume_op {
         words.push(format!("the trace does not say which operation a request is: all were taken for {op}s"));
     }

@@ -123,7 +123,7 @@ fn what_a_format_lacks_is_refused_where_it_matters() {
             .contains("host.queue_depth")
     );
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
-    assert!(error(json!({ "drive": "tiny" })).contains("either a trace or a generated workload"));
+    assert!(error(json!({ "drive": "tiny" })).contains("a run needs a workload"));
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 })).contains("speed 0"));
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "speed": 2.0 })).contains("only open mode"));
     assert!(error(json!({ "drive": "tiny", "workload": "uniform", "reading": { "shift": 2 } })).contains("--shift"));

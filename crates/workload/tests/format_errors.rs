@@ -171,7 +171,7 @@ fn columns() {
     assert_eq!(of(",op=1024", "0,1,R\n"), "columns: op: there is no column 1024 (allowed: 0 to 1023)");
     assert_eq!(
         of(",delimiter=blank", "0,1,R\n"),
-        "columns: delimiter: delimiter `blank` is not known (allowed: ,, ;, tab, space)"
+        "columns: delimiter: delimiter `blank` is not known (allowed: tab, space, comma, semicolon, one sign)"
     );
     assert_eq!(of(",op=2,read=X,write=X", "0,1,X\n"), "columns: write: `X` already stands for a read");
     assert_eq!(

@@ -45,6 +45,8 @@ def info(common: Reading, path: Path_, json_: Json = None, quiet: Quiet = False)
     if json_ == "-":
         return
     out.print(tables.listing(["", path.name], _lines(found)))
+    for line in _advice(found, common):
+        say(f"[bold]![/] {line}")
     _plots(found)
 
 
@@ -55,6 +57,26 @@ def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False)
     write_json(json_, json.dumps(_read(path, common, quiet), indent=2))
 
 
+def _advice(found: dict[str, Any], common: Reading) -> list[str]:
+    """What to do about what the trace is like."""
+    account, advice = found["account"], []
+    if account["first_jump"] and not common.time_gap_max:
+        advice.append("its clock jumps: --time-gap-max 1s cuts pauses")
+    if found["repeats"] > found["requests"] / 100:
+        advice.append("records repeat the one before: --drop-duplicates 5ms drops them")
+    if found["unaligned_share"] > 0.9:
+        advice.append(
+            "nearly all requests are unaligned: --shift N puts a partition that begins off a 4 KiB boundary right"
+        )
+    if found["devices"] > 1 and not common.device_map:
+        advice.append("several address spaces: --fit compact lays them side by side, --device-map select:N takes one")
+    if not found["operations"] and not common.assume_op:
+        advice.append("it does not say which operation a request is: runs need --assume-op; counted as reads here")
+    if not found["timed"]:
+        advice.append("it carries no times: open loop is not possible")
+    return advice
+
+
 def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     account = found["account"]
     requests = f"{found['requests']:,}"
@@ -62,10 +84,6 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("format", found["format"] + ("" if found["compression"] == "none" else f", {found['compression']}")),
         ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
     ]
-    if not found["timed"]:
-        lines.append(("", "carries no times: open loop is not possible"))
-    if not found["operations"]:
-        lines.append(("", "does not say which operation a request is: runs need --assume-op; counted as reads here"))
     lines += [
         ("reads", f"{found['reads']:,} ({tables.percent(found['read_share'])}), {tables.size(found['read_bytes'])}"),
         ("writes", f"{found['writes']:,}, {tables.size(found['written_bytes'])}"),
@@ -94,6 +112,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("jump in time", f"by {jump['seconds']:+,.0f} s at {jump['place']}, the first over a day"))
     for name, count in (
         ("out of order", found["out_of_order"]),
+        ("repeats within 5 ms", found["repeats"]),
         ("pauses cut", account["gaps_cut"]),
         ("clock set back", account["backward_steps"]),
         ("repeats dropped", account["duplicates_dropped"]),

@@ -77,8 +77,8 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     let given = [
         ("trace", spec.trace.is_some()),
         ("workload", spec.workload.is_some()),
-        ("mode", spec.mode != Mode::Asap),
         ("depth", spec.depth.is_some()),
+        ("mode", spec.mode != Mode::Asap),
         ("fit", spec.fit != Fit::Error),
         ("warmup", spec.warmup > 0),
         ("limit", spec.limit.is_some()),

@@ -20,6 +20,7 @@ impl TraceSummary {
     /// | `out_of_order` | records with an earlier time than the one before |
     /// | `zero_time` | whether every record is at time 0 |
     /// | `jumps` | steps of time of more than a day |
+    /// | `repeats` | records that repeat the one before of their device within 5 ms |
     /// | `dispersion`, `peak_to_mean` | of the requests in windows of a second; absent without times |
     /// | `sizes.OP` | list of `[bytes, count]`: requests of at most so many bytes, and of more than half as many |
     /// | `device_counts` | for each: `device`, `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `written_bytes` |
@@ -37,7 +38,7 @@ impl TraceSummary {
             "distinct_pages_written": self.distinct_pages_written(), "overwrite_ratio": self.overwrite_ratio(),
             "highest_bytes": self.highest_bytes(), "devices": self.devices(), "duration_s": seconds(self.duration().0),
             "unaligned_share": self.unaligned_share(), "sequential_share": self.sequential_share(),
-            "out_of_order": self.out_of_order(), "zero_time": self.zero_time(), "jumps": self.jumps(),
+            "out_of_order": self.out_of_order(), "zero_time": self.zero_time(), "jumps": self.jumps(), "repeats": self.repeats(),
             "sizes": self.sizes_json(),
             "device_counts": self.device_counts().map(|(device, counts)| device_json(device, counts)).collect::<Value>(),
             "intervals": self.intervals_json(),

@@ -10,7 +10,7 @@ pub use intervals::{By, Interval, Intervals, MAX_INTERVALS};
 
 use crate::source::{JUMP, Record};
 use bursts::Bursts;
-use flashatlas_types::{Dur, HostOp, Ps, SECTOR_BYTES};
+use flashatlas_types::{Dur, HostOp, Ps, Request, SECTOR_BYTES};
 use pages::PageSet;
 use std::collections::BTreeMap;
 
@@ -43,6 +43,8 @@ pub struct DeviceCounts {
     pub bytes: [u64; OPS],
     /// One past the last sector of the latest request.
     end: Option<u64>,
+    /// The latest request.
+    last: Option<Request>,
 }
 
 /// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each)
@@ -61,12 +63,16 @@ pub struct TraceSummary {
     sequential: u64,
     out_of_order: u64,
     jumps: u64,
+    repeats: u64,
     last_at: Ps,
     duration: Dur,
     bursts: Bursts,
     intervals: Intervals,
     devices: BTreeMap<u32, DeviceCounts>,
 }
+
+/// Within this time a record that says the same as the one before counts as its repeat: 5 ms.
+pub const REPEAT: Dur = Dur(5_000_000_000);
 
 impl TraceSummary {
     /// Nothing measured yet.
@@ -82,11 +88,17 @@ impl TraceSummary {
         self.counts[op] += 1;
         let (first, sectors) = (request.lba.0, u64::from(request.sectors));
         let (bytes, end) = (sectors * u64::from(SECTOR_BYTES), first.saturating_add(sectors));
+        let timed = !self.zero_time();
         let device = self.devices.entry(record.device).or_default();
         device.requests[op] += 1;
         device.bytes[op] += bytes;
         let mut pages = 0..0;
         if request.op != HostOp::Flush {
+            let again = device.last.replace(*request).is_some_and(|last| {
+                let same = (last.op, last.lba, last.sectors) == (request.op, request.lba, request.sectors);
+                same && last.at.0.abs_diff(request.at.0) <= REPEAT.0
+            });
+            self.repeats += u64::from(again && timed);
             self.sequential += u64::from(device.end.replace(end) == Some(first));
             self.bytes[op] += bytes;
             self.sizes[op].0[size_class(sectors)] += 1;
@@ -110,6 +122,12 @@ impl TraceSummary {
         self.last_at = at;
         self.duration = self.duration.max(at.since(Ps::ZERO));
         self.bursts.add(at);
+    }
+
+    /// Records that repeat operation, address and length of the one before on the same device within [`REPEAT`]: some
+    /// tracers record a request twice.
+    pub fn repeats(&self) -> u64 {
+        self.repeats
     }
 
     fn count(&self, op: HostOp) -> u64 {
@@ -265,7 +283,7 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashatlas_types::{Lba, Request};
+    use flashatlas_types::Lba;
 
     fn record(at: u64, op: HostOp, lba: u64, sectors: u32, device: u32) -> Record {
         Record { request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false }, device }

@@ -7,7 +7,7 @@
 use super::settings::{GcMode, Settings};
 use crate::Cx;
 use crate::steady::Lane;
-use crate::victims::victim_by_name;
+use crate::victims::{VICTIMS, victim_by_name};
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Params, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
@@ -27,11 +27,16 @@ pub(super) fn make(
     let settings = Settings::new(params, &layout);
     let victim = victim_by_name(params.text("ftl.victim"))?;
     let no_model = |key: &str, why: String| {
-        ConfigError::new(key, format!("{why}: use --precondition fill and a warm-up, or trace:FILE, or a checkpoint"))
+        ConfigError::new(
+            key,
+            format!("{why}: use --precondition fill and a warm-up, trace:FILE, or a checkpoint made with one that has"),
+        )
     };
-    let steady = victim
-        .steady
-        .ok_or_else(|| no_model("ftl.victim", format!("the steady state of `{}` has no model", victim.name)))?;
+    let steady = victim.steady.ok_or_else(|| {
+        let known: Vec<&str> = VICTIMS.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
+        let why = format!("the steady state of `{}` has no model ({} have)", victim.name, known.join(", "));
+        no_model("ftl.victim", why)
+    })?;
     if settings.streams > 1 {
         return Err(no_model("ftl.streams", "the steady state of several streams has no model".into()));
     }

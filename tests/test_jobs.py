@@ -22,6 +22,13 @@ def test_a_job_file_is_a_workload(cli, tmp_path):
     assert "job.fio" in (tmp_path / "out/report.html").read_text()
 
 
+def test_each_job_is_shown(cli, tmp_path):
+    (tmp_path / "job.fio").write_text(JOB + "[two]\nioengine=libaio\nrw=read\nbs=8k\nsize=64k\ndirect=1\n")
+    lines = [line.split() for line in cli("run", "--job", "job.fio").stdout.splitlines()]
+    assert ["one", "write", "32"] in [line[:3] for line in lines]
+    assert ["two", "read", "8"] in [line[:3] for line in lines]
+
+
 def test_mistakes_in_a_job_file_are_placed(cli, tmp_path):
     (tmp_path / "bad.fio").write_text(JOB + "iodpeth=8\n")
     done = cli("run", "--job", "bad.fio", "--out", "out")

@@ -183,6 +183,34 @@ def comparison(results: Sequence[Result]) -> Table:
     return table
 
 
+def jobs(statistics: dict[str, Any]) -> Table:
+    """The jobs of a fio job file: a line for each operation of each."""
+    rows = []
+    for job in statistics["jobs"]:
+        seconds = job["runtime_ns"] / 1e9
+        for op in ("read", "write", "trim"):
+            done = job[op]
+            if not done["ios"]:
+                continue
+            latency = done["latency_ns"]
+            rate = done["ios"] / seconds if seconds else 0.0
+            speed = done["bytes"] / seconds / 1e6 if seconds else 0.0
+            p99 = duration(_quantile(latency["bins"], 0.99))
+            name = job["name"] if job["jobs"] == 1 else f"{job['name']} ({job['jobs']})"
+            mean, most = duration(latency["mean"]), duration(latency["max"])
+            rows.append((name, op, number(done["ios"]), number(rate), f"{speed:,.1f} MB/s", mean, p99, most))
+    return listing(["job", "", "requests", "a second", "bandwidth", "mean", "p99", "max"], rows)
+
+
+def _quantile(bins: Sequence[Sequence[int]], share: float) -> float:
+    left = share * sum(count for _, count in bins)
+    for edge, count in bins:
+        left -= count
+        if left <= 0:
+            return edge
+    return bins[-1][0]
+
+
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A plain listing."""
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -65,6 +65,9 @@ def run(
     write_json(fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else "")
     if "-" not in (json_, fio_json):
         out.print(tables.comparison([result]))
+        if result.jobs is not None:
+            out.print()
+            out.print(tables.jobs(result.jobs))
         notes([result])
         if out_:
             say(f"Report: {out_ / 'report.html'}")

@@ -277,7 +277,7 @@ fn what_cannot_be_played_says_so() {
     );
     assert_eq!(
         error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
-        "--mode was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+        "--depth was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
     );
     assert_eq!(error("[a]\ninclude nowhere\n", json!({})), "job.fio:2:1: cannot include `nowhere`: no such file");
 }

@@ -29,7 +29,7 @@ fn every_key_of_a_timed_trace() {
         "read_share": 0.25, "mean_bytes": 26.0 * 512.0 / 4.0, "read_bytes": 512, "written_bytes": 25 * 512,
         "footprint_bytes": 4 * 4096, "pages_written": 4, "distinct_pages_written": 3, "overwrite_ratio": 4.0 / 3.0,
         "highest_bytes": 808 * 512, "devices": 2, "duration_s": 86_402.0,
-        "unaligned_share": 0.4, "sequential_share": 0.2, "out_of_order": 1, "zero_time": false, "jumps": 1,
+        "unaligned_share": 0.4, "sequential_share": 0.2, "out_of_order": 1, "zero_time": false, "jumps": 1, "repeats": 0,
         "sizes": { "read": [[512, 1]], "write": [[4096, 2], [8192, 1]], "trim": [[4096, 1]] },
         "device_counts": [
             { "device": 0, "reads": 0, "writes": 3, "trims": 0, "flushes": 1, "read_bytes": 0, "written_bytes": 12_800 },
@@ -50,6 +50,22 @@ fn every_key_of_a_timed_trace() {
     let dispersion = (14.0 / 86_403.0 - mean * mean) / mean;
     assert!((got["dispersion"].as_f64().unwrap() - dispersion).abs() < 1e-9);
     assert!((got["peak_to_mean"].as_f64().unwrap() - 3.0 / mean).abs() < 1e-6);
+}
+
+#[test]
+fn repeats_are_those_of_the_record_before_on_the_same_device() {
+    let records = [
+        record(0, Write, 0, 8, 0),
+        record(5 * MS, Write, 0, 8, 0),  // again, just in time
+        record(6 * MS, Write, 0, 8, 1),  // another device
+        record(7 * MS, Write, 0, 8, 0),  // again
+        record(13 * MS, Write, 0, 8, 0), // too late
+        record(14 * MS, Read, 0, 8, 0),  // another operation
+        record(15 * MS, Write, 0, 8, 1), // too late for its device
+    ];
+    assert_eq!(summed(&records)["repeats"], 2);
+    // without times nothing can be told
+    assert_eq!(summed(&[record(0, Write, 0, 8, 0); 3])["repeats"], 0);
 }
 
 #[test]

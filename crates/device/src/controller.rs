@@ -368,6 +368,11 @@ impl Ssd {
         }
     }
 
+    /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write cache is not asked.
+    pub fn place(&self, lpn: Lpn) -> Place {
+        self.ftl.peek(lpn)
+    }
+
     /// What a slot holds, which must be this page.
     pub(crate) fn flash_unit(&self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
         let unit = self.medium.unit(ppn)?;

@@ -37,7 +37,7 @@ fn an_image_is_the_medium_it_was_made_of() {
 fn damage(image: &mut Image, rng: &mut Rng) {
     let word = [0, 1, 7, 8, 9, 639, 640, u32::MAX, u32::MAX - 1][rng.below(9) as usize];
     let pick = |len: usize, rng: &mut Rng| rng.below(len.max(1) as u64) as usize;
-    let words = match rng.below(9) {
+    let words = match rng.below(10) {
         0 => &mut image.erases,
         1 => &mut image.next,
         2 => &mut image.sequence_low,
@@ -51,6 +51,11 @@ fn damage(image: &mut Image, rng: &mut Rng) {
         7 => {
             let at = pick(image.bad.len(), rng);
             image.bad[at] = rng.below(3) as u8;
+            return;
+        }
+        8 => {
+            let at = pick(image.roles.len(), rng);
+            image.roles[at] = rng.below(9) as u8;
             return;
         }
         _ => {

@@ -42,6 +42,50 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.scheme=block", "ftl.spare_pages=2", "cache.mode=write-through", "ftl.coalesce=false"],
     &["ftl.scheme=block", "ftl.spare_pages=3", "nand.program_order=any"],
     &["ftl.scheme=block", "drive.frame_channels=2", "map.unit=4KiB", "ftl.wear_dynamic=false"],
+    // log blocks: few, so that they are reclaimed all the time; in both orders of programs, on one die and on four
+    &["ftl.scheme=bast", "ftl.log_blocks=3", "cache.mode=write-through"],
+    &["ftl.scheme=bast", "ftl.log_blocks=1", "nand.program_order=any", "cache.bytes=16KiB"],
+    &["ftl.scheme=sast", "ftl.log_blocks=5", "cache.mode=write-through", "ftl.idle_log_blocks=2"],
+    &["ftl.scheme=sast", "ftl.log_blocks=8", "nand.program_order=any", "ftl.group_blocks=7", "ftl.group_log_blocks=3"],
+    &["ftl.scheme=fast", "ftl.log_blocks=2", "cache.mode=write-through"],
+    &["ftl.scheme=fast", "ftl.log_blocks=6", "nand.program_order=any", "ftl.idle_log_blocks=3", "ftl.eager_dead=true"],
+    &["ftl.scheme=fast", "drive.frame_channels=2", "map.unit=4KiB", "cache.bytes=32KiB", "ftl.wear_dynamic=false"],
+    &["ftl.scheme=last", "ftl.log_blocks=4", "cache.mode=write-through"],
+    &[
+        "ftl.scheme=last",
+        "ftl.log_blocks=10",
+        "nand.program_order=any",
+        "ftl.idle_log_blocks=2",
+        "ftl.sequential_pages=2",
+    ],
+    &["ftl.scheme=last", "ftl.log_blocks=9", "ftl.hot_window_adaptive=true", "ftl.hot_window=20", "drive.blocks=20"],
+    &["ftl.scheme=mast", "ftl.log_blocks=7", "cache.mode=write-through", "drive.blocks=20"],
+    &[
+        "ftl.scheme=mast",
+        "ftl.log_blocks=12",
+        "nand.program_order=any",
+        "ftl.resize_window=16",
+        "ftl.recency=fifo",
+        "drive.blocks=20",
+    ],
+    &[
+        "ftl.scheme=mast",
+        "ftl.log_blocks=9",
+        "ftl.migrate_valid=0.3",
+        "ftl.cold_victim=valid",
+        "ftl.cold_update=hot",
+        "ftl.resize_window=32",
+        "ftl.resize_hot=hot",
+    ],
+    &[
+        "ftl.scheme=mast",
+        "ftl.log_blocks=8",
+        "ftl.migrate=copy",
+        "ftl.cold_victim=ratio",
+        "ftl.sequential_hit=hot",
+        "nand.factory_bad=30000",
+        "drive.blocks=24",
+    ],
 ];
 
 /// Logical capacity of every drive here, in sectors: small, so that collection happens all the time.
@@ -231,6 +275,35 @@ fn a_mount_finds_what_was_flushed() {
             model.drive.check().unwrap_or_else(|v| panic!("{settings:?}: after the mount: {v}"));
             model.compare_all();
         }
+    }
+}
+
+/// No block fails in these short lives; where one does, a scheme goes on with what is left.
+#[test]
+fn worn_out_blocks_leave_the_rest() {
+    for scheme in ["page", "block", "bast", "sast", "fast", "last", "mast"] {
+        let scheme = format!("ftl.scheme={scheme}");
+        let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=60", "drive.blocks=24"];
+        if !["ftl.scheme=page", "ftl.scheme=block"].contains(&&scheme[..]) {
+            settings.push("ftl.log_blocks=8");
+        }
+        let mut model = Model::new(&settings, 1);
+        let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
+        let mut end = None;
+        for content in 0..400_000 {
+            let lba = rng.below(SECTORS / 4 - 1) * 4;
+            let cmd = Cmd::Write { lba: Lba(lba), sectors: 4, fua: false, content, data: Some(&[7; 2048]) };
+            if let Err(error) = model.drive.submit(model.now, Tag(content), cmd, &mut Reply::default()) {
+                end = Some(error.to_string());
+                break;
+            }
+            model.now = model.now.after(flashatlas_types::Dur::from_us(3000));
+            model.drive.advance(model.now, &mut model.done);
+        }
+        let retired = model.drive.ftl_report().retired_blocks;
+        let end = end.unwrap_or_else(|| panic!("{scheme}: it did not wear out"));
+        assert!(end.starts_with("no space: "), "{scheme}: {end}");
+        assert!(retired > 8, "{scheme}: it went on with the spare blocks: {retired} blocks went bad");
     }
 }
 

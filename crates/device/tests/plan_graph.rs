@@ -21,6 +21,14 @@ const DRIVES: &[&[&str]] = &[
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_mode=single"],
     &["cache.bytes=32KiB", "drive.frame_channels=2", "drive.frame_ways=2", "map.unit=8KiB"],
     &["cache.bytes=8KiB", "ftl.scheme=block", "nand.program_order=any"],
+    &["cache.mode=write-through", "ftl.scheme=bast", "ftl.log_blocks=2"],
+    &["cache.bytes=8KiB", "ftl.scheme=sast", "ftl.log_blocks=4", "nand.program_order=any"],
+    &["cache.mode=write-through", "ftl.scheme=fast", "ftl.log_blocks=3"],
+    &["cache.bytes=8KiB", "ftl.scheme=fast", "ftl.log_blocks=4", "drive.frame_channels=2", "map.unit=4KiB"],
+    &["cache.mode=write-through", "ftl.scheme=last", "ftl.log_blocks=4", "nand.program_order=any"],
+    &["cache.bytes=8KiB", "ftl.scheme=last", "ftl.log_blocks=7", "ftl.sequential_pages=2"],
+    &["cache.mode=write-through", "ftl.scheme=mast", "ftl.log_blocks=7", "nand.program_order=any"],
+    &["cache.bytes=8KiB", "ftl.scheme=mast", "ftl.log_blocks=7", "ftl.resize_window=16", "ftl.migrate_valid=0.3"],
 ];
 
 /// Requests go to the first sectors of the drive, so that they meet one another.

@@ -18,15 +18,19 @@ pub enum Role {
     Leaving,
     /// Out of use.
     Bad,
+    /// Holds a logical block, each page at its offset.
+    Data,
+    /// Takes updates until they are merged.
+    Log,
 }
 
 impl Role {
     /// Every role, in the order of their numbers (`role as usize`).
-    pub const ALL: [Role; 5] = [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad];
+    pub const ALL: [Role; 7] = [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad, Role::Data, Role::Log];
 
     /// The name, as tables and reports show it.
     pub const fn name(self) -> &'static str {
-        ["free", "open", "closed", "leaving", "bad"][self as usize]
+        ["free", "open", "closed", "leaving", "bad", "data", "log"][self as usize]
     }
 }
 
@@ -127,6 +131,15 @@ impl Blocks {
             mask |= self.bits[word + 1] << (64 - shift);
         }
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
+    }
+
+    /// The first valid slot of a block of this layout.
+    pub fn first_valid(&self, layout: &Layout, block: BlockId) -> Option<Ppn> {
+        let (first, count) = (layout.block_slot(block).0, layout.slots_per_block);
+        (0..count).step_by(64).find_map(|at| {
+            let mask = self.valid_mask(Ppn(first + at), (count - at).min(64));
+            (mask != 0).then(|| Ppn(first + at + mask.trailing_zeros()))
+        })
     }
 
     /// Show every block with its role and its valid slots.

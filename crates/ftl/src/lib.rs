@@ -6,6 +6,7 @@
 
 pub mod blocks;
 pub mod classifiers;
+mod logblock;
 pub mod maps;
 pub mod report;
 pub mod schemes;
@@ -13,7 +14,7 @@ pub mod steady;
 pub mod victims;
 
 pub use blocks::Role;
-pub use report::{FtlReport, MapCounters, MemoryUse, MergeCounters};
+pub use report::{AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters};
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 
 use flashatlas_nand::{Flash, Medium, Unit};

@@ -26,13 +26,84 @@ pub struct MapCounters {
     pub misses: u64,
 }
 
+/// How a merge brings a data block up to date, or what became of a log block that was reclaimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MergeClass {
+    /// The log block holds the whole logical block in order, all of it newest: it becomes the data block.
+    Switch,
+    /// The log block holds the newest versions of some pages at their offsets: the others are copied in, and it becomes
+    /// the data block.
+    Partial,
+    /// The newest versions are copied to a new block.
+    Full,
+    /// No page of the log block was valid: it is erased. No data block is merged.
+    Dead,
+    /// The valid pages were copied to another log block. No data block is merged.
+    Moved,
+}
+
+impl MergeClass {
+    /// All classes, in the order of their numbers (`class as usize`); the first three merge data blocks.
+    pub const ALL: [MergeClass; 5] =
+        [MergeClass::Switch, MergeClass::Partial, MergeClass::Full, MergeClass::Dead, MergeClass::Moved];
+
+    /// The name in the run record.
+    pub const fn name(self) -> &'static str {
+        ["switch", "partial", "full", "dead", "moved"][self as usize]
+    }
+}
+
 /// Merges, as log-block and block-mapped schemes count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCounters {
-    /// Data blocks rewritten into a new block.
-    pub full: u64,
-    /// Pages copied by merges.
+    /// Data blocks brought up to date, by [`MergeClass`].
+    pub data_blocks: [u64; 3],
+    /// Log blocks reclaimed, by [`MergeClass`]; `None` for schemes without log blocks.
+    pub log_blocks: Option<[u64; 5]>,
+    /// Of the log blocks that took full merges, those that were opened for sequential writes.
+    pub sequential_full: u64,
+    /// Pages copied into data blocks.
     pub copies: u64,
+    /// Pages copied from log block to log block.
+    pub moved_pages: u64,
+    /// Log blocks that went to another area as they were, without a copy.
+    pub migrated_blocks: u64,
+    /// Logical blocks with a valid page in a log block when its reclamation began, summed over reclaimed log blocks.
+    pub associated: u64,
+    /// The largest of those.
+    pub associated_max: u64,
+    /// Host pages that were written in place, into their data block.
+    pub in_place: u64,
+    /// Times that the order of programs forbade what the scheme would have done: a page went to the log instead of its
+    /// place, or a full merge was made of a partial one.
+    pub order_detours: u64,
+}
+
+impl MergeCounters {
+    /// A data block was merged.
+    pub fn merged(&mut self, class: MergeClass) {
+        self.data_blocks[class as usize] += 1;
+    }
+
+    /// A log block was reclaimed.
+    pub fn reclaimed(&mut self, class: MergeClass) {
+        self.log_blocks.get_or_insert_default()[class as usize] += 1;
+    }
+}
+
+/// One area of the log: blocks that take pages of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AreaUse {
+    /// Its name.
+    pub name: &'static str,
+    /// Log blocks that it may have.
+    pub budget: u32,
+    /// Log blocks that it has.
+    pub blocks: u32,
+    /// Pages of them.
+    pub pages: u64,
+    /// Pages of them that are valid.
+    pub valid: u64,
 }
 
 /// Counters since the last reset, and tables.
@@ -42,6 +113,8 @@ pub struct FtlReport {
     pub map: MapCounters,
     /// Merges; `None` for schemes that have none.
     pub merges: Option<MergeCounters>,
+    /// Areas of the log, for schemes that have one.
+    pub areas: Vec<AreaUse>,
     /// Blocks collected in the foreground, in idle time, and for wear.
     pub collected: [u64; 3],
     /// Valid units found in collected blocks.

@@ -1,6 +1,6 @@
 //! How a scheme reaches the medium: each call acts at once and adds an operation to the plan.
 
-use crate::{Medium, Unit};
+use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn, SECTOR_BYTES,
 };
@@ -63,6 +63,15 @@ impl Flash<'_> {
             }
         }
         Ok(self.plan.join(class, &ids[..dies]))
+    }
+
+    /// Say what an erased block is for, before its first page is programmed: the spare area of each page will have it. No
+    /// operation of the flash.
+    ///
+    /// # Panics
+    /// When the block is not erased.
+    pub fn open(&mut self, block: BlockId, role: OobRole) {
+        self.medium.open(block, role);
     }
 
     /// Program `frame` with `units` (missing ones are padding): one operation for each die under it. Returns the first

@@ -1,12 +1,13 @@
 //! What stands on a medium, as plain arrays: how a checkpoint keeps a drive.
 
 use crate::medium::{Block, FrameState};
-use crate::{Counters, Medium, Rules};
+use crate::power::Power;
+use crate::{Counters, Medium, OobRole, Rules};
 use flashatlas_types::{Layout, Lpn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The arrays of a medium. By block: erases, write pointer, bad (0 or 1). By frame: state (as [`FrameState`]), low and high
+/// The arrays of a medium. By block: erases, write pointer, bad (0 or 1), role. By frame: state (as [`FrameState`]), low and high
 /// part of the program sequence. By slot: logical page, content stamp. And the number of the last program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
@@ -16,6 +17,8 @@ pub struct Image {
     pub next: Vec<u32>,
     /// 1 for blocks out of use.
     pub bad: Vec<u8>,
+    /// The role of each block, as the spare areas of its pages have it.
+    pub roles: Vec<u8>,
     /// State of each frame.
     pub state: Vec<u8>,
     /// Low 32 bits of each frame's program sequence.
@@ -41,6 +44,7 @@ impl Medium {
             erases: self.blocks.iter().map(|b| b.erases).collect(),
             next: self.blocks.iter().map(|b| b.next).collect(),
             bad: self.blocks.iter().map(|b| u8::from(b.bad)).collect(),
+            roles: self.blocks.iter().map(|b| b.role.0).collect(),
             state: self.state,
             sequence_low: self.sequence_low,
             sequence_high: self.sequence_high,
@@ -60,6 +64,7 @@ impl Medium {
             ("erase counts", image.erases.len(), blocks),
             ("write pointers", image.next.len(), blocks),
             ("bad-block flags", image.bad.len(), blocks),
+            ("roles", image.roles.len(), blocks),
             ("frame states", image.state.len(), frames),
             ("program sequences", image.sequence_low.len(), frames),
             ("program sequences (high)", image.sequence_high.len(), frames),
@@ -86,10 +91,12 @@ impl Medium {
         if image.sequence >> 40 != 0 || (0..frames).any(|i| sequence(i) > image.sequence) {
             return Err("a program is numbered after the last one".into());
         }
-        let state = image.erases.iter().zip(&image.next).zip(&image.bad);
+        let state = image.erases.iter().zip(&image.next).zip(image.bad.iter().zip(&image.roles));
         let medium = Medium {
             rules,
-            blocks: state.map(|((&erases, &next), &bad)| Block { erases, next, bad: bad == 1 }).collect(),
+            blocks: state
+                .map(|((&erases, &next), (&bad, &role))| Block { erases, next, bad: bad == 1, role: OobRole(role) })
+                .collect(),
             state: image.state,
             sequence_low: image.sequence_low,
             sequence_high: image.sequence_high,
@@ -98,6 +105,7 @@ impl Medium {
             bytes: HashMap::new(),
             spare: HashMap::new(),
             sequence: image.sequence,
+            power: Power::ON,
             counters: Counters::default(),
             layout,
         };

@@ -8,12 +8,13 @@ pub mod flash;
 pub mod image;
 pub mod medium;
 pub mod oob;
+mod power;
 
 pub use counters::Counters;
 pub use flash::{Flash, Part};
 pub use image::Image;
 pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};
-pub use oob::{Oob, OobError};
+pub use oob::{Oob, OobError, OobRole};
 
 use flashatlas_types::{ParamDef, ParamKind};
 

@@ -1,7 +1,8 @@
 //! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the caller and asserts, in
 //! release builds too; what real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
-use crate::{Counters, Oob};
+use crate::power::{Draw, Power};
+use crate::{Counters, Oob, OobRole};
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp, Violation,
 };
@@ -57,6 +58,8 @@ pub(crate) struct Block {
     /// Frames below this one were programmed or torn (strict order: the next frame to program).
     pub next: u32,
     pub bad: bool,
+    /// What the spare areas of its pages say the block was opened for.
+    pub role: OobRole,
 }
 
 /// The cells of a drive.
@@ -75,6 +78,7 @@ pub struct Medium {
     pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
     pub(crate) sequence: u64,
+    pub(crate) power: Power,
     /// Counts since the last reset.
     pub counters: Counters,
 }
@@ -129,6 +133,7 @@ impl Medium {
             bytes: HashMap::new(),
             spare: HashMap::new(),
             sequence: 0,
+            power: Power::ON,
             counters: Counters::default(),
             layout,
         })
@@ -176,6 +181,26 @@ impl Medium {
     #[inline]
     pub fn write_pointer(&self, block: BlockId) -> u32 {
         self.blocks[block.0 as usize].next
+    }
+
+    /// What the spare areas of a block's pages say that the block was opened for; [`OobRole::default`] while it is erased
+    /// and nobody has opened it.
+    #[inline]
+    pub fn oob_role(&self, block: BlockId) -> OobRole {
+        self.blocks[block.0 as usize].role
+    }
+
+    /// From now on the pages of an erased block carry `role` in their spare areas.
+    ///
+    /// # Panics
+    /// When the block is not erased.
+    pub(crate) fn open(&mut self, block: BlockId, role: OobRole) {
+        if self.power.is_off() {
+            return;
+        }
+        let state = &mut self.blocks[block.0 as usize];
+        assert!(state.next == 0, "block {block} is opened as {role:?} but not erased");
+        state.role = role;
     }
 
     /// The number of the last program.
@@ -234,6 +259,14 @@ impl Medium {
         let index = frame.0 - layout.frame_in(block, 0).0;
         let state = &mut self.blocks[block.0 as usize];
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        match self.power.draw() {
+            Draw::On => {}
+            Draw::Fails => {
+                self.tear(frame);
+                return first;
+            }
+            Draw::Off => return first,
+        }
         assert!(!state.bad, "program of a bad block: {block}");
         assert!(
             self.state[frame.0 as usize] == FrameState::Erased as u8,
@@ -266,7 +299,7 @@ impl Medium {
         self.counters.padded_slots += (end - at) as u64;
         if self.rules.keep_bytes {
             let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
-            self.spare.insert(frame, Oob { sequence: self.sequence, lpns }.encode());
+            self.spare.insert(frame, Oob { role: state.role, sequence: self.sequence, lpns }.encode());
         }
         first
     }
@@ -279,6 +312,9 @@ impl Medium {
     /// # Panics
     /// When the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
+        if self.power.draw() != Draw::On {
+            return Ok(());
+        }
         let state = &mut self.blocks[block.0 as usize];
         assert!(!state.bad, "erase of a bad block: {block}");
         if state.erases >= self.rules.endurance {
@@ -287,6 +323,7 @@ impl Medium {
         }
         state.erases += 1;
         state.next = 0;
+        state.role = OobRole::default();
         let first = self.layout.frame_in(block, 0).0 as usize;
         let frames = self.layout.frames_per_block as usize;
         self.state[first..first + frames].fill(FrameState::Erased as u8);

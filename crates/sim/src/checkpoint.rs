@@ -14,8 +14,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
-const VERSION: u32 = 1;
-const SCHEMA: &str = "flashatlas.checkpoint/1";
+const VERSION: u32 = 2;
+const SCHEMA: &str = "flashatlas.checkpoint/2";
 const END: [u8; 4] = *b"DONE";
 /// Bytes of the header at most.
 const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -174,6 +174,7 @@ impl Checkpoint {
             (b"ERAS", Values::Words(&image.erases)),
             (b"NEXT", Values::Words(&image.next)),
             (b"BADB", Values::Bytes(&image.bad)),
+            (b"ROLE", Values::Bytes(&image.roles)),
             (b"STAT", Values::Bytes(&image.state)),
             (b"SEQL", Values::Words(&image.sequence_low)),
             (b"SEQH", Values::Bytes(&image.sequence_high)),
@@ -224,6 +225,7 @@ impl Checkpoint {
             erases: input.words(b"ERAS", blocks)?,
             next: input.words(b"NEXT", blocks)?,
             bad: input.bytes(b"BADB", blocks)?,
+            roles: input.bytes(b"ROLE", blocks)?,
             state: input.bytes(b"STAT", frames)?,
             sequence_low: input.words(b"SEQL", frames)?,
             sequence_high: input.bytes(b"SEQH", frames)?,

@@ -265,10 +265,10 @@ fn no_damage_goes_unseen() {
         "drive.ckpt: byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end"
     );
     let mut future = good.clone();
-    future[8] = 2;
+    future[8] = 3;
     assert_eq!(
         error(future),
-        "drive.ckpt: byte 8: a checkpoint of layout 2; this program reads layout 1: make it again"
+        "drive.ckpt: byte 8: a checkpoint of layout 3; this program reads layout 2: make it again"
     );
     // a header that claims more than there is allocates nothing
     let mut huge = good[..16].to_vec();

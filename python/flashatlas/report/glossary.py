@@ -32,7 +32,7 @@ TERMS = {
     "plane": "A part of a die. The planes of a die work on the same operation together.",
     "preconditioning": "What was done to the drive before the run: nothing, filled once in order, brought to its "
     "steady state, or written by another trace.",
-    "role": "What a block is used for: free, open, closed, leaving or bad.",
+    "role": "What a block is used for: free, open, closed, leaving, bad, data or log.",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
     "TRIM": "The host's command that says what it no longer needs.",

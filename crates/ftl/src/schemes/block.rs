@@ -6,7 +6,7 @@
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role};
-use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, MergeCounters, Place, Programmed};
+use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
 use flashatlas_nand::{Medium, Part, ProgramOrder, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, LaneId, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
@@ -268,7 +268,7 @@ impl BlockMapped {
         }
         self.map[lbn as usize] = Some(new);
         if !old.is_empty() {
-            self.merges.full += 1;
+            self.merges.merged(MergeClass::Full);
         }
         for block in old {
             if self.blocks.valid(block) == 0 {

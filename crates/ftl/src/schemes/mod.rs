@@ -1,7 +1,12 @@
 //! The mapping schemes.
 
+mod bast;
 mod block;
+mod fast;
+mod last;
+mod mast;
 mod page;
+mod sast;
 
 use crate::{Cx, Ftl};
 use flashatlas_types::{ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
@@ -40,7 +45,7 @@ pub struct SchemeDef {
 }
 
 /// All schemes.
-pub const SCHEMES: &[SchemeDef] = &[page::DEF, block::DEF];
+pub const SCHEMES: &[SchemeDef] = &[page::DEF, block::DEF, bast::DEF, sast::DEF, fast::DEF, last::DEF, mast::DEF];
 
 /// The scheme called `name`.
 ///

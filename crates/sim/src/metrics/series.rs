@@ -4,8 +4,10 @@
 //! gave no interval, a row begins as a millisecond; each time the table is full, rows are joined in pairs. So a run of a
 //! second and a run of a month both end with 256 to 512 rows, in constant memory.
 
+use super::merges::utilisation;
 use super::{Event, Metric, MetricDef, Snapshot, Start};
 use crate::table::{Column, Table};
+use flashatlas_ftl::{AreaUse, MergeClass, MergeCounters};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Cause, HostOp};
 use hdrhistogram::Histogram;
@@ -35,7 +37,7 @@ struct Reading {
     counters: Counters,
     collected: [u64; 3],
     map: [u64; 2],
-    merges: Option<[u64; 2]>,
+    merges: Option<MergeCounters>,
     /// Summed over dies, and over channels.
     die_busy: u64,
     channel_busy: u64,
@@ -45,6 +47,7 @@ struct Reading {
     /// Not sums but levels.
     cache_dirty: u64,
     free_blocks: u64,
+    areas: Vec<AreaUse>,
 }
 
 /// What the host saw in one interval.
@@ -95,7 +98,8 @@ impl Series {
             counters: now.medium.counters,
             collected: now.ftl.collected,
             map: [now.ftl.map.hits, now.ftl.map.misses],
-            merges: now.ftl.merges.map(|m| [m.full, m.copies]),
+            merges: now.ftl.merges,
+            areas: now.ftl.areas.clone(),
             in_flight_time: now.in_flight_time,
             cache_dirty: now.drive.dirty_units(),
             free_blocks: now.ftl.free_blocks,
@@ -288,11 +292,37 @@ impl Series {
         table.add("collected_wear", of(&|r| r.collected[2]));
         table.add("map_hits", of(&|r| r.map[0]));
         table.add("map_misses", of(&|r| r.map[1]));
-        if self.readings[0].merges.is_some() {
-            table.add("merges_full", of(&|r| r.merges.unwrap_or_default()[0]));
-            table.add("merge_copies", of(&|r| r.merges.unwrap_or_default()[1]));
-        }
+        self.add_merges(&mut table, &of);
+        self.add_areas(&mut table);
         table
+    }
+
+    /// Merges by class, and their copies, for schemes that merge.
+    fn add_merges(&self, table: &mut Table, of: &dyn Fn(&dyn Fn(&Reading) -> u64) -> Column) {
+        let Some(first) = self.readings[0].merges else { return };
+        let merges = |r: &Reading| r.merges.unwrap_or_default();
+        for (i, class) in MergeClass::ALL.iter().enumerate().take(first.data_blocks.len()) {
+            table.add(format!("merges_{}", class.name()), of(&|r| merges(r).data_blocks[i]));
+        }
+        if first.log_blocks.is_some() {
+            for (i, class) in MergeClass::ALL.iter().enumerate() {
+                let reclaimed = of(&|r| merges(r).log_blocks.unwrap_or_default()[i]);
+                table.add(format!("reclaimed_{}", class.name()), reclaimed);
+            }
+            table.add("moved_pages", of(&|r| merges(r).moved_pages));
+        }
+        table.add("merge_copies", of(&|r| merges(r).copies));
+    }
+
+    /// Budget, blocks and share of valid pages of each area of the log, at the end of each row.
+    fn add_areas(&self, table: &mut Table) {
+        for (i, area) in self.readings[0].areas.iter().enumerate() {
+            let ends = || self.readings[1..].iter().map(move |r| r.areas[i]);
+            table.add(format!("area_{}_budget", area.name), Column::Int(ends().map(|a| a.budget.into()).collect()));
+            table.add(format!("area_{}_blocks", area.name), Column::Int(ends().map(|a| a.blocks.into()).collect()));
+            let valid = ends().map(|a| utilisation(&a).unwrap_or(f64::NAN));
+            table.add(format!("area_{}_utilisation", area.name), Column::Float(valid.collect()));
+        }
     }
 
     /// The columns of one host operation, if there was any.

@@ -1,0 +1,131 @@
+//! An area of the log: blocks that take pages of one kind, filled one after the other.
+
+use super::{Core, Found};
+use crate::Cx;
+use crate::report::AreaUse;
+use flashatlas_nand::{Medium, OobRole};
+use flashatlas_types::{BlockId, FtlError, Violation};
+use std::collections::VecDeque;
+
+/// Log blocks of one kind, in the order in which they were opened.
+pub(crate) struct Area {
+    pub name: &'static str,
+    role: OobRole,
+    /// Log blocks that it may have.
+    pub budget: u32,
+    blocks: VecDeque<BlockId>,
+    /// The block that takes the next page, while it has room.
+    frontier: Option<BlockId>,
+}
+
+impl Area {
+    pub fn new(name: &'static str, role: OobRole, budget: u32) -> Area {
+        Area { name, role, budget, blocks: VecDeque::new(), frontier: None }
+    }
+
+    /// Log blocks that it has.
+    pub fn len(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Its blocks, oldest first.
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
+        self.blocks.iter().copied()
+    }
+
+    /// Its blocks that take no more pages, oldest first.
+    pub fn closed<'a>(&'a self, core: &'a Core, medium: &'a Medium) -> impl Iterator<Item = BlockId> + 'a {
+        self.blocks().filter(move |&b| Some(b) != self.frontier(core, medium))
+    }
+
+    /// Whether a log block is one of the area.
+    #[inline]
+    pub fn contains(&self, core: &Core, log: BlockId) -> bool {
+        core.log(log).role == self.role
+    }
+
+    /// Of its blocks that take no more pages the one that the host wrote to, or whose pages it updated, least recently.
+    pub fn least_recent(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
+    }
+
+    /// The block that takes the next page.
+    pub fn frontier(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        self.frontier.filter(|&b| medium.write_pointer(b) < core.pages)
+    }
+
+    /// Whether it may open one more block.
+    pub fn may_open(&self, core: &Core) -> bool {
+        self.len() < self.budget && core.has_slot()
+    }
+
+    /// Open a block.
+    ///
+    /// # Errors
+    /// When the log has none left.
+    pub fn open(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+        let block = core.take_log_block(cx, self.role)?;
+        self.blocks.push_back(block);
+        self.frontier = Some(block);
+        Ok(block)
+    }
+
+    /// Take over a full block of another area, as it is. It stands behind the frontier, if that has room.
+    pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
+        core.log_mut(block).role = self.role;
+        core.merges.migrated_blocks += 1;
+        self.blocks.push_back(block);
+    }
+
+    /// Take a block out of the area.
+    pub fn remove(&mut self, block: BlockId) {
+        self.blocks.retain(|&b| b != block);
+        self.frontier = self.frontier.filter(|&b| b != block);
+    }
+
+    /// Take over what a mount found of this area's role. What is above the budget is reclaimed, oldest first; the newest
+    /// block goes on as the frontier.
+    pub fn take_over(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: &mut Vec<Found>) -> Result<(), FtlError> {
+        let own = Found::take(found, self.role);
+        let surplus = own.len().saturating_sub(self.budget as usize);
+        core.reclaim_all(cx, &own[..surplus])?;
+        self.blocks.extend(own[surplus..].iter().map(|f| f.block));
+        self.frontier = self.blocks.back().copied();
+        Ok(())
+    }
+
+    /// The area keeps its budget, and its blocks are of its kind.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn check(&self, core: &Core) -> Result<(), Violation> {
+        let own = self.blocks().all(|b| self.contains(core, b));
+        Violation::unless(own, "an area of the log holds blocks of its kind", || self.name.to_owned())?;
+        Violation::unless(self.len() <= self.budget, "an area of the log keeps its budget", || {
+            format!("{}: {} log blocks of {}", self.name, self.len(), self.budget)
+        })
+    }
+
+    /// Erase the first of its blocks without a valid page, if there is one; whether there was.
+    pub fn erase_dead(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        let Some(dead) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else { return Ok(false) };
+        self.remove(dead);
+        core.erase_dead(cx, dead)?;
+        Ok(true)
+    }
+
+    /// How full it is.
+    pub fn usage(&self, core: &Core) -> AreaUse {
+        area_use(self.name, self.budget, self.blocks(), core)
+    }
+}
+
+/// How full some log blocks are.
+pub(super) fn area_use(name: &'static str, budget: u32, blocks: impl Iterator<Item = BlockId>, core: &Core) -> AreaUse {
+    let (mut count, mut valid) = (0, 0);
+    for block in blocks {
+        count += 1;
+        valid += u64::from(core.valid(block));
+    }
+    AreaUse { name, budget, blocks: count, pages: u64::from(count) * u64::from(core.pages), valid }
+}

@@ -1,0 +1,430 @@
+//! Where every page stands: the block map, the log map, and the operations that change them.
+
+use super::free::FreePool;
+use super::{ROLE_DATA, Settings};
+use crate::blocks::{Blocks, Role};
+use crate::{Cx, MapCounters, MergeCounters, Programmed};
+use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// A page that the host writes.
+pub(crate) struct HostPage<'a> {
+    pub unit: &'a Unit,
+    pub cause: Cause,
+    /// The operation that brings its data.
+    pub arrived: OpId,
+}
+
+impl HostPage<'_> {
+    pub fn lpn(&self) -> Lpn {
+        self.unit.lpn
+    }
+}
+
+/// Blocks that must be erased when a log block is taken: one for the merge that makes the next room, and one that a power
+/// cut finds.
+pub(crate) const RESERVE: u32 = 2;
+
+/// The books of one log block.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    /// The kind of log block. In the spare areas stands the one that it was opened as.
+    pub role: OobRole,
+    /// Associated logical blocks: those with a valid page here, and how many.
+    pub lbns: FxHashMap<u32, u32>,
+    /// The logical block of its first page.
+    pub owner: u32,
+    /// Every page so far is one of `owner` and stands at its offset.
+    pub in_place: bool,
+    /// Pages programmed.
+    pub programmed: u32,
+    /// When a page of it was last written or superseded by the host, on the clock of [`Core::clock`].
+    pub touched: u64,
+    /// Its reclamation has begun.
+    pub leaving: bool,
+}
+
+impl Log {
+    /// A log block without a page.
+    pub fn empty(role: OobRole, touched: u64) -> Log {
+        let (lbns, owner) = (FxHashMap::default(), u32::MAX);
+        Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
+    }
+}
+
+/// Tables that the log-block schemes share, and the steps that they are made of.
+pub(crate) struct Core {
+    pub layout: Layout,
+    /// Pages of a block.
+    pub pages: u32,
+    any_order: bool,
+    /// Newest version of each page. A drive finds it in the block map or the log map.
+    pub(super) newest: Vec<Ppn>,
+    /// Data block of each logical block.
+    pub(super) data: Vec<Option<BlockId>>,
+    /// Pages of each logical block that hold something.
+    pub(super) live: Vec<u32>,
+    /// Logical blocks without a data block.
+    pub(super) homeless: u32,
+    pub(super) blocks: Blocks,
+    pub(super) free: FreePool,
+    pub(super) logs: Vec<Option<Box<Log>>>,
+    /// Log blocks in use.
+    pub(super) log_count: u32,
+    /// Log blocks that may be in use.
+    pub(super) budget: u32,
+    /// For each log block that may still be taken, the erase that made room for it.
+    pub(super) slots: VecDeque<OpId>,
+    /// What programs of each block wait for: that there was room for it.
+    ready: Vec<OpId>,
+    /// Programs that superseded pages of each block: its erase waits for them.
+    superseded: Vec<Vec<OpId>>,
+    /// Lane at which the next log block is looked for.
+    cursor: u32,
+    /// Why blocks are merged at the moment.
+    pub cause: Cause,
+    /// Host pages written.
+    pub clock: u64,
+    pub(super) retired: u64,
+    pub(super) lookups: MapCounters,
+    pub merges: MergeCounters,
+}
+
+impl Core {
+    /// Empty tables; `budget` log blocks may be used.
+    pub fn new(settings: &Settings, layout: &Layout, medium: &Medium, budget: u32) -> Core {
+        let lbns = layout.logical_units.div_ceil(layout.frames_per_block);
+        let blocks = layout.blocks() as usize;
+        Core {
+            pages: layout.frames_per_block,
+            any_order: medium.rules().order == ProgramOrder::Any,
+            newest: vec![Ppn::NONE; layout.logical_units as usize],
+            data: vec![None; lbns as usize],
+            live: vec![0; lbns as usize],
+            homeless: lbns,
+            blocks: Blocks::new(layout, medium),
+            free: FreePool::new(layout, settings.wear_dynamic),
+            logs: vec![None; blocks],
+            log_count: 0,
+            budget,
+            slots: std::iter::repeat_n(OpId::NONE, budget as usize).collect(),
+            ready: vec![OpId::NONE; blocks],
+            superseded: vec![Vec::new(); blocks],
+            cursor: 0,
+            cause: Cause::Merge,
+            clock: 0,
+            retired: 0,
+            lookups: MapCounters::default(),
+            merges: MergeCounters { log_blocks: Some([0; 5]), ..MergeCounters::default() },
+            layout: layout.clone(),
+        }
+    }
+
+    /// Logical block of a page.
+    #[inline]
+    pub fn lbn(&self, lpn: Lpn) -> u32 {
+        lpn.0 / self.pages
+    }
+
+    /// Offset of a page in its logical block.
+    #[inline]
+    pub fn offset(&self, lpn: Lpn) -> u32 {
+        lpn.0 % self.pages
+    }
+
+    /// Pages that a logical block has: fewer in the last one.
+    pub fn pages_of(&self, lbn: u32) -> u32 {
+        self.pages.min(self.layout.logical_units - lbn * self.pages)
+    }
+
+    /// Pages of a logical block that hold something.
+    pub fn live(&self, lbn: u32) -> u32 {
+        self.live[lbn as usize]
+    }
+
+    /// Whether a logical block has a data block.
+    pub fn has_data_block(&self, lbn: u32) -> bool {
+        self.data[lbn as usize].is_some()
+    }
+
+    /// The log block that holds the newest version of a page, if one does.
+    #[inline]
+    pub fn log_of(&self, lpn: Lpn) -> Option<BlockId> {
+        let block = self.layout.block_of(self.newest[lpn.0 as usize].mapped()?);
+        self.logs[block.0 as usize].is_some().then_some(block)
+    }
+
+    /// The books of a log block.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[inline]
+    pub fn log(&self, block: BlockId) -> &Log {
+        self.logs[block.0 as usize].as_deref().expect("a log block")
+    }
+
+    /// The books of a log block, to change.
+    #[inline]
+    pub(super) fn log_mut(&mut self, block: BlockId) -> &mut Log {
+        self.logs[block.0 as usize].as_deref_mut().expect("a log block")
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid(&self, block: BlockId) -> u32 {
+        self.blocks.valid(block)
+    }
+
+    /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even if every logical block
+    /// wants a data block (blocks that went bad may have used up the spare ones).
+    pub fn has_slot(&self) -> bool {
+        !self.slots.is_empty() && self.free.len() > RESERVE + self.homeless
+    }
+
+    /// Log blocks that may be in use.
+    pub fn budget(&self) -> u32 {
+        self.budget
+    }
+
+    /// Log blocks that may still be taken.
+    pub fn free_slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Logical blocks.
+    pub fn lbns(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    /// Take an erased block for data of `lbn`.
+    pub(super) fn take_data_block(&mut self, cx: &mut Cx<'_>, lbn: u32) -> Result<BlockId, FtlError> {
+        let lane = lbn % self.layout.lanes;
+        self.take(cx, lane, Role::Data, ROLE_DATA, OpId::NONE)
+    }
+
+    /// Take an erased block for the log, in the role that its spare areas will name.
+    ///
+    /// # Errors
+    /// When [`Core::has_slot`] says that there is none.
+    pub fn take_log_block(&mut self, cx: &mut Cx<'_>, role: OobRole) -> Result<BlockId, FtlError> {
+        if !self.has_slot() {
+            return Err(self.no_space());
+        }
+        let slot = self.slots.pop_front().expect("a slot");
+        self.cursor = (self.cursor + 1) % self.layout.lanes;
+        let block = self.take(cx, self.cursor, Role::Log, role, slot)?;
+        self.logs[block.0 as usize] = Some(Box::new(Log::empty(role, self.clock)));
+        self.log_count += 1;
+        Ok(block)
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, lane: u32, role: Role, oob: OobRole, slot: OpId) -> Result<BlockId, FtlError> {
+        let (block, [a, b]) = self.free.take(cx, lane).ok_or_else(|| self.no_space())?;
+        cx.flash.open(block, oob);
+        self.blocks.set_role(block, role);
+        let slot = if slot < cx.oldest_unfinished { OpId::NONE } else { slot };
+        let waits: Vec<OpId> = [a, b, slot].into_iter().filter(|&op| op != OpId::NONE).collect();
+        self.ready[block.0 as usize] = cx.flash.plan.join(self.cause.class(false), &waits);
+        Ok(block)
+    }
+
+    pub fn no_space(&self) -> FtlError {
+        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
+        FtlError::NoSpace {
+            free_blocks: self.free.len(),
+            valid_units: self.blocks.total(),
+            physical_units: good * u64::from(self.pages),
+        }
+    }
+
+    /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
+    pub(super) fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId) -> Result<OpId, FtlError> {
+        assert!(self.blocks.valid(block) == 0, "block {block} is erased with {} valid pages", self.blocks.valid(block));
+        let mut after = std::mem::take(&mut self.superseded[block.0 as usize]);
+        after.retain(|&op| op >= cx.oldest_unfinished);
+        match cx.flash.erase(block, self.cause, &after) {
+            Ok(op) => {
+                self.blocks.set_role(block, Role::Free);
+                self.free.push(self.layout.lane_of(block), block, cx.flash.medium.erases(block), op);
+                Ok(op)
+            }
+            Err(MediumError::EraseFailed(_)) => {
+                self.blocks.set_role(block, Role::Bad);
+                self.retired += 1;
+                Ok(cx.flash.plan.join(self.cause.class(false), &after))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Erase a log block that holds nothing valid.
+    pub(super) fn erase_log(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+        assert!(self.logs[log.0 as usize].take().is_some(), "block {log} is no log block");
+        let erased = self.erase(cx, log)?;
+        self.release_slot(erased);
+        Ok(())
+    }
+
+    /// A log block less, once `erase` is complete.
+    fn release_slot(&mut self, erase: OpId) {
+        self.log_count -= 1;
+        if self.log_count + (self.slots.len() as u32) < self.budget {
+            self.slots.push_back(erase);
+        }
+    }
+
+    /// `block` is the data block of `lbn` from now on; the one before, whose pages are all superseded, is erased.
+    pub(super) fn switch_to(&mut self, cx: &mut Cx<'_>, lbn: u32, block: BlockId) -> Result<(), FtlError> {
+        let was_log = self.logs[block.0 as usize].take().is_some();
+        self.blocks.set_role(block, Role::Data);
+        let erased = match self.data[lbn as usize].replace(block) {
+            Some(old) => self.erase(cx, old)?,
+            None => {
+                self.homeless -= 1;
+                OpId::NONE
+            }
+        };
+        if was_log {
+            self.release_slot(erased);
+        }
+        Ok(())
+    }
+
+    /// One page of a request came in: the clock of [`Log::touched`].
+    pub fn tick(&mut self) {
+        self.clock += 1;
+    }
+
+    /// Write a page to its place in the data block, if that is erased and the order of programs allows it; a logical block
+    /// without a data block gets one. Whether it was written.
+    ///
+    /// # Errors
+    /// When there is no block.
+    pub fn write_in_place(&mut self, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<bool, FtlError> {
+        let (lbn, offset) = (self.lbn(page.lpn()), self.offset(page.lpn()));
+        let block = match self.data[lbn as usize] {
+            Some(block) => {
+                let medium = &*cx.flash.medium;
+                if medium.state(self.layout.frame_in(block, offset)) != FrameState::Erased {
+                    return Ok(false);
+                }
+                if !self.any_order && offset < medium.write_pointer(block) {
+                    self.merges.order_detours += 1;
+                    return Ok(false);
+                }
+                block
+            }
+            None => {
+                let block = self.take_data_block(cx, lbn)?;
+                self.data[lbn as usize] = Some(block);
+                self.homeless -= 1;
+                block
+            }
+        };
+        self.merges.in_place += 1;
+        self.host_program(cx, block, offset, page);
+        Ok(true)
+    }
+
+    /// Write a page of the host to the next page of a log block.
+    pub fn append(&mut self, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) {
+        let index = cx.flash.medium.write_pointer(log);
+        self.host_program(cx, log, index, page);
+    }
+
+    /// Program a page of the host.
+    pub fn host_program(&mut self, cx: &mut Cx<'_>, block: BlockId, index: u32, page: &HostPage<'_>) {
+        if let Some(hit) = self.log_of(page.lpn()) {
+            self.log_mut(hit).touched = self.clock;
+        }
+        let op = self.program(cx, block, index, page.unit, page.cause, page.arrived);
+        cx.programmed.push(Programmed { op, units: 1 });
+        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+            log.touched = self.clock;
+        }
+    }
+
+    /// Copy the newest version of a page, which stands at `from`.
+    pub(super) fn copy(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lpn: Lpn,
+        from: Ppn,
+        block: BlockId,
+        index: u32,
+    ) -> Result<(), FtlError> {
+        let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, self.cause, &[])?;
+        let unit = cx.flash.medium.unit(from)?;
+        if unit.lpn != lpn {
+            return Err(FtlError::WrongPage { at: from, expected: lpn, found: unit.lpn });
+        }
+        self.program(cx, block, index, &unit, self.cause, sensed);
+        Ok(())
+    }
+
+    fn program(&mut self, cx: &mut Cx<'_>, block: BlockId, index: u32, unit: &Unit, cause: Cause, after: OpId) -> OpId {
+        let frame = self.layout.frame_in(block, index);
+        let ready = self.ready[block.0 as usize];
+        let after = [after, if ready < cx.oldest_unfinished { OpId::NONE } else { ready }];
+        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after);
+        let (lbn, offset) = (self.lbn(unit.lpn), self.offset(unit.lpn));
+        match std::mem::replace(&mut self.newest[unit.lpn.0 as usize], ppn).mapped() {
+            Some(old) => {
+                let old = self.forget(old, lbn);
+                if op != OpId::NONE {
+                    self.superseded[old.0 as usize].push(op);
+                }
+            }
+            None => self.live[lbn as usize] += 1,
+        }
+        self.blocks.set_valid(ppn);
+        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+            if log.programmed == 0 {
+                log.owner = lbn;
+            }
+            log.in_place &= log.owner == lbn && index == offset;
+            log.programmed += 1;
+            *log.lbns.entry(lbn).or_default() += 1;
+        }
+        op
+    }
+
+    /// A page of `lbn` is not valid any more; its block.
+    fn forget(&mut self, ppn: Ppn, lbn: u32) -> BlockId {
+        let (block, _) = self.blocks.invalidate(ppn);
+        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+            let pages = log.lbns.get_mut(&lbn).expect("a valid page is associated");
+            *pages -= 1;
+            if *pages == 0 {
+                log.lbns.remove(&lbn);
+            }
+        }
+        block
+    }
+
+    /// Forget a page. A logical block that holds nothing more loses its data block; a log block that holds nothing more is
+    /// dead, and waits for its turn.
+    ///
+    /// # Errors
+    /// When the erase finds a fault it has no answer to.
+    pub fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+        let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped() else { return Ok(()) };
+        let lbn = self.lbn(lpn);
+        self.forget(old, lbn);
+        self.live[lbn as usize] -= 1;
+        if self.live[lbn as usize] == 0
+            && let Some(block) = self.data[lbn as usize].take()
+        {
+            self.homeless += 1;
+            self.erase(cx, block)?;
+        }
+        Ok(())
+    }
+
+    /// Whether pages may be programmed in any order.
+    pub fn any_order(&self) -> bool {
+        self.any_order
+    }
+}

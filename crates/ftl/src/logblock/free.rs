@@ -1,0 +1,46 @@
+//! The erased blocks of the drive, and what a new owner of one has to wait for.
+
+use crate::Cx;
+use crate::blocks::FreeBlocks;
+use flashatlas_types::{BlockId, LaneId, Layout, OpId};
+use std::collections::VecDeque;
+
+/// Erased blocks by lane.
+///
+/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned. So that a power cut always
+/// finds an erased block, whatever was in flight, whoever takes a block waits for the oldest of the erases that made the
+/// list as long as it is, and for the one after it: of the blocks that are free by the books one is free on the medium.
+pub(crate) struct FreePool {
+    lanes: Vec<FreeBlocks>,
+    erases: VecDeque<OpId>,
+}
+
+impl FreePool {
+    pub fn new(layout: &Layout, least_worn: bool) -> FreePool {
+        FreePool { lanes: vec![FreeBlocks::new(least_worn); layout.lanes as usize], erases: VecDeque::new() }
+    }
+
+    /// Add a block that is erased once `erase` is complete.
+    pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
+        self.lanes[lane.0 as usize].push(block, erases);
+        self.erases.push_back(erase);
+    }
+
+    /// Take a block, of lane `first` if that has one, and the operations to wait for.
+    pub fn take(&mut self, cx: &Cx<'_>, first: u32) -> Option<(BlockId, [OpId; 2])> {
+        let lanes = self.lanes.len() as u32;
+        let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
+        let waits = [self.erases.pop_front().unwrap_or(OpId::NONE), self.erases.front().copied().unwrap_or(OpId::NONE)];
+        Some((block, waits.map(|op| if op < cx.oldest_unfinished { OpId::NONE } else { op })))
+    }
+
+    /// Blocks in it.
+    pub fn len(&self) -> u32 {
+        self.erases.len() as u32
+    }
+
+    /// The blocks, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.lanes.iter().flat_map(FreeBlocks::iter)
+    }
+}

@@ -1,0 +1,256 @@
+//! The translation layer around a log-block scheme: what does not differ between them.
+
+use super::{Core, Found, HostPage, Settings};
+use crate::blocks::Role;
+use crate::report::AreaUse;
+use crate::{Cx, Ftl, FtlReport, Located, MapCounters, MemoryUse, MergeCounters, Place};
+use flashatlas_nand::{Medium, Unit};
+use flashatlas_types::{BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, OpKind, Params, Violation};
+
+/// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
+pub(crate) trait LogScheme: Send {
+    /// A request of `pages` consecutive pages begins; [`LogScheme::write`] sees each of them.
+    fn request(&mut self, first: Lpn, pages: u32) {
+        let _ = (first, pages);
+    }
+
+    /// Write one page.
+    ///
+    /// # Errors
+    /// [`FtlError::NoSpace`] when nothing can be reclaimed.
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError>;
+
+    /// One page of `lpn`'s log block was trimmed, and nothing valid is left in it.
+    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+        let _ = (core, cx, log);
+        Ok(())
+    }
+
+    /// Do one small piece of reclamation, if the scheme uses idle time; whether it did.
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
+
+    /// Take over the log blocks that a mount found.
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError>;
+
+    /// The areas of the log.
+    fn areas(&self, core: &Core) -> Vec<AreaUse>;
+
+    /// Whether a log block is in one of the scheme's tables.
+    fn knows(&self, core: &Core, log: BlockId) -> bool;
+
+    /// The scheme's own rules.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
+
+    /// Tables beside the block map and the log map.
+    fn memory(&self, core: &Core) -> Vec<MemoryUse>;
+}
+
+/// A log-block scheme as a translation layer.
+pub(crate) struct Hybrid<S> {
+    core: Core,
+    scheme: S,
+}
+
+impl<S: LogScheme> Hybrid<S> {
+    /// Build the tables from the medium. `scheme` is built empty, and told which log blocks there are.
+    pub fn mount(
+        params: &Params,
+        cx: &mut Cx<'_>,
+        scheme: impl FnOnce(&Settings, &Core) -> S,
+    ) -> Result<Hybrid<S>, FtlError> {
+        let layout = cx.flash.medium.layout();
+        let good = (0..layout.blocks()).filter(|&b| !cx.flash.medium.is_bad(BlockId(b))).count() as u32;
+        let settings = Settings::new(params, layout, good);
+        let (core, found) = Core::mount(&settings, cx, settings.log_blocks)?;
+        let scheme = scheme(&settings, &core);
+        let mut ftl = Hybrid { core, scheme };
+        ftl.scheme.adopt(&mut ftl.core, cx, found)?;
+        ftl.core.cause = Cause::Merge;
+        ftl.reset_counters();
+        Ok(ftl)
+    }
+}
+
+impl<S: LogScheme> Ftl for Hybrid<S> {
+    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+        self.core.lookups.lookups += 1;
+        self.core.lookups.hits += 1;
+        // the log map, then the block map
+        let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 2, bytes: 4, write: false };
+        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command]);
+        Ok(Located { place: self.peek(lpn), ready })
+    }
+
+    fn peek(&self, lpn: Lpn) -> Place {
+        self.core.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
+    }
+
+    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        let arrived = cx.flash.plan.join(cause.class(false), after);
+        self.scheme.request(run[0].lpn, run.len() as u32);
+        for unit in run {
+            self.core.tick();
+            self.core.lookups.updates += 1;
+            self.scheme.write(&mut self.core, cx, &HostPage { unit, cause, arrived })?;
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+        let log = self.core.log_of(lpn);
+        self.core.trim(cx, lpn)?;
+        match log.filter(|&log| self.core.valid(log) == 0) {
+            Some(dead) => self.scheme.emptied(&mut self.core, cx, dead),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing is buffered, and every table can be rebuilt from the spare areas: nothing to do.
+    fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
+        Ok(())
+    }
+
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        self.core.cause = Cause::Idle;
+        let worked = self.scheme.idle(&mut self.core, cx);
+        self.core.cause = Cause::Merge;
+        worked
+    }
+
+    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.core.blocks.survey(visit);
+    }
+
+    fn check(&self, medium: &Medium) -> Result<(), Violation> {
+        medium.check()?;
+        self.core.check(medium)?;
+        for block in (0..self.core.layout.blocks()).map(BlockId) {
+            if self.core.blocks.role(block) == Role::Log {
+                let known = self.scheme.knows(&self.core, block);
+                Violation::unless(known, "every log block belongs to a part of the scheme", || format!("{block}"))?;
+            }
+        }
+        let areas = self.scheme.areas(&self.core);
+        let blocks: u32 = areas.iter().map(|a| a.blocks).sum();
+        Violation::unless(blocks == self.core.log_count, "the areas hold every log block once", || {
+            format!("{} log blocks, {areas:?}", self.core.log_count)
+        })?;
+        self.scheme.check(&self.core, medium)
+    }
+
+    fn report(&self) -> FtlReport {
+        let mut memory = self.core.memory();
+        memory.extend(self.scheme.memory(&self.core));
+        FtlReport {
+            map: self.core.lookups,
+            merges: Some(self.core.merges),
+            areas: self.scheme.areas(&self.core),
+            free_blocks: self.core.free.len().into(),
+            retired_blocks: self.core.retired,
+            memory,
+            approximations: vec![
+                "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are made of; which pages of a data \
+                 block are written and valid is known at no cost; no map is written to flash, a mount reads every spare area",
+            ],
+            ..FtlReport::default()
+        }
+    }
+
+    fn reset_counters(&mut self) {
+        self.core.lookups = MapCounters::default();
+        self.core.merges = MergeCounters { log_blocks: Some([0; 5]), ..MergeCounters::default() };
+    }
+}
+
+impl Core {
+    /// The block map and the log map. An entry of the log map is a logical and a physical page, 4 bytes each.
+    fn memory(&self) -> Vec<MemoryUse> {
+        let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
+        vec![
+            table("block map", self.data.len() as u64 * 4),
+            table("log map", u64::from(self.budget) * u64::from(self.pages) * 8),
+        ]
+    }
+
+    /// The O(n) rules of the shared tables.
+    fn check(&self, medium: &Medium) -> Result<(), Violation> {
+        self.blocks.check(&self.layout, medium)?;
+        let mut live = vec![0; self.live.len()];
+        let mut associated = std::collections::BTreeMap::new();
+        for (lpn, ppn) in self.newest.iter().enumerate() {
+            let Some(ppn) = ppn.mapped() else { continue };
+            let (lpn, block) = (Lpn(lpn as u32), self.layout.block_of(ppn));
+            let lbn = self.lbn(lpn);
+            live[lbn as usize] += 1;
+            Violation::unless(self.blocks.is_valid(ppn), "the newest version of a page is valid", || {
+                format!("page {lpn}, slot {ppn}")
+            })?;
+            let found = medium.lpn(ppn);
+            Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
+                format!("page {lpn}, slot {ppn}: {found:?}")
+            })?;
+            if self.logs[block.0 as usize].is_some() {
+                *associated.entry((block, lbn)).or_insert(0) += 1;
+                continue;
+            }
+            let home = self.data[lbn as usize];
+            let at_home = home == Some(block) && ppn.0 % self.pages == self.offset(lpn);
+            Violation::unless(at_home, "a page stands in the log, or in its data block at its offset", || {
+                format!("page {lpn}: slot {ppn}, data block {home:?}")
+            })?;
+        }
+        let valid = self.blocks.total();
+        let mapped: u32 = live.iter().sum();
+        Violation::unless(u64::from(mapped) == valid, "every valid slot is the newest version of a page", || {
+            format!("{mapped} mapped, {valid} valid")
+        })?;
+        Violation::unless(live == self.live, "the pages of each logical block are counted", String::new)?;
+        for block in (0..self.layout.blocks()).map(BlockId) {
+            let Some(log) = &self.logs[block.0 as usize] else { continue };
+            for (&lbn, &pages) in &log.lbns {
+                let found = associated.remove(&(block, lbn)).unwrap_or(0);
+                Violation::unless(found == pages, "a log block counts the pages of each logical block", || {
+                    format!("block {block}, logical block {lbn}: {pages} counted, {found} valid")
+                })?;
+            }
+        }
+        Violation::unless(
+            associated.is_empty(),
+            "every logical block with a page in a log block is associated",
+            || format!("{associated:?}"),
+        )?;
+        self.check_roles()
+    }
+
+    fn check_roles(&self) -> Result<(), Violation> {
+        let count = |role| (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == role).count();
+        let homes = self.data.iter().flatten().count();
+        let own = self.data.iter().flatten().all(|&b| self.blocks.role(b) == Role::Data);
+        Violation::unless(own && count(Role::Data) == homes, "every data block is some logical block's", || {
+            format!("{} data blocks, {homes} mapped", count(Role::Data))
+        })?;
+        let homeless = self.data.len() - homes;
+        Violation::unless(
+            homeless == self.homeless as usize,
+            "logical blocks without a data block are counted",
+            || format!("{} counted, {homeless} found", self.homeless),
+        )?;
+        let logs = self.logs.iter().flatten().count();
+        let agree = logs == self.log_count as usize && count(Role::Log) == logs;
+        Violation::unless(agree, "every log block has its books", || {
+            format!("{} log blocks, {logs} with books, {} counted", count(Role::Log), self.log_count)
+        })?;
+        let within = self.log_count + self.slots.len() as u32 <= self.budget.max(self.log_count);
+        Violation::unless(within, "log blocks and slots keep the budget", || {
+            format!("{} log blocks and {} slots of {}", self.log_count, self.slots.len(), self.budget)
+        })?;
+        let listed = self.free.iter().filter(|&b| self.blocks.role(b) == Role::Free).count();
+        let all = listed == self.free.len() as usize && count(Role::Free) == listed;
+        Violation::unless(all, "every free block is listed", || {
+            format!("{} free, {} listed", count(Role::Free), self.free.len())
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which nobody else uses (Park et al.,
+//! ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST (Kim et al., IEEE TCE 48:2, 2002).
+//!
+//! - A page goes to its place if that is erased, else to the next page of its group's newest log block.
+//! - If that is full, the group takes another log block; if it has K, its oldest is reclaimed first.
+//! - If the log has none left, the group that was written least recently gives up its oldest.
+//!
+//! A log block that holds pages of one logical block, all newest, each at its offset, takes a switch or a partial merge;
+//! any other a full merge of each associated logical block.
+
+use super::area::area_use;
+use super::{Core, Found, HostPage, LogScheme, ROLE_GROUP, fits_budget};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use rustc_hash::FxHashMap;
+
+/// The parameters of SAST.
+pub(crate) const GROUP_PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.group_blocks",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("4"),
+        doc: "N: neighbouring logical blocks that share log blocks",
+    },
+    ParamDef {
+        key: "ftl.group_log_blocks",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("2"),
+        doc: "K: log blocks that a group may have",
+    },
+];
+
+/// Whether the layout suits groups of `K` log blocks.
+pub(crate) fn fits_groups(params: &Params, layout: &Layout, most: u64) -> Result<(), ConfigError> {
+    let budget = fits_budget(params, layout, 1)?;
+    if most > budget {
+        return Err(ConfigError::new(
+            "ftl.group_log_blocks",
+            format!("{most} log blocks for each group: there are {budget} (ftl.log_blocks)"),
+        ));
+    }
+    Ok(())
+}
+
+/// The log blocks of the groups.
+pub(crate) struct Groups {
+    /// N.
+    size: u32,
+    /// K.
+    most: usize,
+    idle_free: u32,
+    budget: u32,
+    of: FxHashMap<u32, Group>,
+}
+
+#[derive(Default)]
+struct Group {
+    /// Oldest first.
+    logs: Vec<BlockId>,
+    /// Clock of its last write.
+    written: u64,
+}
+
+impl Groups {
+    pub fn new(size: u32, most: u32, idle_free: u32, budget: u32) -> Groups {
+        Groups { size, most: most as usize, idle_free, budget, of: FxHashMap::default() }
+    }
+
+    /// Reclaim the oldest log block of a group.
+    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: u32) -> Result<(), FtlError> {
+        let entry = self.of.get_mut(&group).expect("the group has a log block");
+        let log = entry.logs.remove(0);
+        if entry.logs.is_empty() {
+            self.of.remove(&group);
+        }
+        let books = core.log(log);
+        if books.in_place {
+            let lbn = books.owner;
+            return core.merge_log(cx, log, lbn, None).map(drop);
+        }
+        core.reclaim(cx, log, |core, cx, lbn| core.full_merge(cx, lbn, None))
+    }
+
+    /// The group that was written least recently.
+    fn oldest(&self) -> Option<u32> {
+        self.of.iter().min_by_key(|(_, g)| g.written).map(|(&group, _)| group)
+    }
+}
+
+impl LogScheme for Groups {
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if core.write_in_place(cx, page)? {
+            return Ok(());
+        }
+        let group = core.lbn(page.lpn()) / self.size;
+        let logs = self.of.get(&group).map_or(&[][..], |g| &g.logs);
+        let frontier = logs.last().copied().filter(|&log| cx.flash.medium.write_pointer(log) < core.pages);
+        let log = match frontier {
+            Some(log) => log,
+            None => {
+                if logs.len() == self.most {
+                    self.reclaim_oldest(core, cx, group)?;
+                }
+                while !core.has_slot() {
+                    let victim = self.oldest().ok_or_else(|| core.no_space())?;
+                    self.reclaim_oldest(core, cx, victim)?;
+                }
+                let log = core.take_log_block(cx, ROLE_GROUP)?;
+                self.of.entry(group).or_default().logs.push(log);
+                log
+            }
+        };
+        core.append(cx, log, page);
+        self.of.get_mut(&group).expect("it has a log block").written = core.clock;
+        Ok(())
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        if core.free_slots() >= self.idle_free {
+            return Ok(false);
+        }
+        let Some(group) = self.oldest() else { return Ok(false) };
+        self.reclaim_oldest(core, cx, group)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
+        for log in found {
+            let group = core.log(log.block).owner / self.size;
+            let own = log.role == ROLE_GROUP && core.log(log.block).lbns.keys().all(|lbn| lbn / self.size == group);
+            if !own {
+                core.reclaim_all(cx, &[log])?;
+                continue;
+            }
+            if self.of.get(&group).is_some_and(|g| g.logs.len() == self.most) {
+                self.reclaim_oldest(core, cx, group)?;
+            }
+            let entry = self.of.entry(group).or_default();
+            entry.logs.push(log.block);
+            entry.written = core.log(log.block).touched;
+        }
+        Ok(())
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        vec![area_use("log", self.budget, self.of.values().flat_map(|g| g.logs.iter().copied()), core)]
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        self.of.get(&(core.log(log).owner / self.size)).is_some_and(|g| g.logs.contains(&log))
+    }
+
+    fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
+        for (&group, entry) in &self.of {
+            let within = (1..=self.most).contains(&entry.logs.len());
+            Violation::unless(within, "a group has one to K log blocks", || {
+                format!("group {group}: {} of {}", entry.logs.len(), self.most)
+            })?;
+            let own = |log: &BlockId| core.log(*log).lbns.keys().all(|lbn| lbn / self.size == group);
+            Violation::unless(entry.logs.iter().all(own), "a group's log blocks hold its pages only", || {
+                format!("group {group}: {:?}", entry.logs)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn memory(&self, core: &Core) -> Vec<MemoryUse> {
+        // group, K block numbers and a link of the list by recency for each of at most as many groups as log blocks
+        let groups = u64::from(self.budget).min(core.lbns().div_ceil(u64::from(self.size)));
+        let bytes = groups * (4 + 4 * self.most as u64 + 4);
+        vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]
+    }
+}

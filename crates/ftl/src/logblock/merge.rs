@@ -1,0 +1,196 @@
+//! Merges: how data blocks are brought up to date, and log blocks become free.
+//!
+//! Counts follow one convention, whatever the paper of a scheme says. A *merge* brings one data block up to date: a switch,
+//! a partial or a full merge. The *reclamation* of a log block is counted once, by what it took: the same three, or `dead`
+//! if no page of it was valid, or `moved` if its valid pages were copied to another log block. Pages that were never
+//! written are not copied.
+
+use super::{Core, Found, HostPage};
+use crate::Cx;
+use crate::report::MergeClass;
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Lpn};
+
+impl Core {
+    /// Copy the newest version of every page of `lbn` to a new block, with `page` instead of what it replaces. The old
+    /// data block is erased; log blocks lose the pages that were theirs.
+    pub fn full_merge(&mut self, cx: &mut Cx<'_>, lbn: u32, page: Option<&HostPage<'_>>) -> Result<(), FtlError> {
+        let new = self.take_data_block(cx, lbn)?;
+        self.fill_up(cx, lbn, new, page)?;
+        self.switch_to(cx, lbn, new)?;
+        self.merges.merged(MergeClass::Full);
+        Ok(())
+    }
+
+    /// Reclaim a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if there is one, goes
+    /// to its place in what becomes the data block.
+    pub fn merge_log(
+        &mut self,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        lbn: u32,
+        page: Option<&HostPage<'_>>,
+    ) -> Result<MergeClass, FtlError> {
+        self.count_association(log);
+        let class = match page {
+            None if self.valid(log) == 0 => MergeClass::Dead,
+            _ => self.class_of(cx.flash.medium, log, page),
+        };
+        match class {
+            MergeClass::Switch | MergeClass::Partial => {
+                self.fill_up(cx, lbn, log, page)?;
+                self.switch_to(cx, lbn, log)?;
+                self.merges.merged(class);
+            }
+            _ => {
+                if class == MergeClass::Full {
+                    self.full_merge(cx, lbn, page)?;
+                }
+                self.erase_log(cx, log)?;
+            }
+        }
+        self.merges.reclaimed(class);
+        Ok(class)
+    }
+
+    /// What it takes to make a data block of a log block that holds pages of its owner, all of them newest, each at its
+    /// offset; anything else takes a full merge.
+    fn class_of(&mut self, medium: &Medium, log: BlockId, page: Option<&HostPage<'_>>) -> MergeClass {
+        let books = self.log(log);
+        let (lbn, next) = (books.owner, medium.write_pointer(log));
+        if !books.in_place || self.valid(log) != books.programmed {
+            return MergeClass::Full;
+        }
+        if books.programmed == self.pages_of(lbn) && page.is_none() {
+            return MergeClass::Switch;
+        }
+        let replaced = page.map(|p| self.offset(p.lpn()));
+        let stands = |offset: u32| self.log_of(Lpn(lbn * self.pages + offset)) == Some(log);
+        if replaced.is_some_and(stands) {
+            return MergeClass::Full;
+        }
+        // gaps below the write pointer are filled where the order of programs allows it
+        let missing = |&offset: &u32| {
+            replaced == Some(offset) || self.newest[(lbn * self.pages + offset) as usize].mapped().is_some()
+        };
+        if !self.any_order() && (0..next).filter(missing).any(|offset| !stands(offset)) {
+            self.merges.order_detours += 1;
+            return MergeClass::Full;
+        }
+        MergeClass::Partial
+    }
+
+    /// Bring every page of `lbn` that holds something into `block`, each to its offset, unless it stands there already.
+    fn fill_up(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+        block: BlockId,
+        page: Option<&HostPage<'_>>,
+    ) -> Result<(), FtlError> {
+        for offset in 0..self.pages_of(lbn) {
+            let lpn = Lpn(lbn * self.pages + offset);
+            if let Some(page) = page.filter(|p| p.lpn() == lpn) {
+                self.host_program(cx, block, offset, page);
+            } else if let Some(from) = self.newest[lpn.0 as usize].mapped()
+                && self.layout.block_of(from) != block
+            {
+                self.copy(cx, lpn, from, block, offset)?;
+                self.merges.copies += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reclaim a log block that may hold pages of many logical blocks: `merge` each of them, and erase it.
+    pub fn reclaim(
+        &mut self,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        mut merge: impl FnMut(&mut Core, &mut Cx<'_>, u32) -> Result<(), FtlError>,
+    ) -> Result<(), FtlError> {
+        while !self.reclaim_step(cx, log, &mut merge)? {}
+        Ok(())
+    }
+
+    /// Reclaim log blocks that a scheme has no use for, by full merges.
+    pub fn reclaim_all(&mut self, cx: &mut Cx<'_>, logs: &[Found]) -> Result<(), FtlError> {
+        logs.iter().try_for_each(|f| self.reclaim(cx, f.block, |core, cx, lbn| core.full_merge(cx, lbn, None)))
+    }
+
+    /// One step of [`Core::reclaim`]: merge the first associated logical block, or erase the log block if there is none.
+    /// Whether it was erased.
+    pub fn reclaim_step(
+        &mut self,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        mut merge: impl FnMut(&mut Core, &mut Cx<'_>, u32) -> Result<(), FtlError>,
+    ) -> Result<bool, FtlError> {
+        if !self.log(log).leaving {
+            self.count_association(log);
+        }
+        let Some(lpn) = self.first_valid(cx.flash.medium, log)? else {
+            let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
+            self.erase_log(cx, log)?;
+            self.merges.reclaimed(class);
+            return Ok(true);
+        };
+        self.log_mut(log).leaving = true;
+        let lbn = self.lbn(lpn);
+        merge(self, cx, lbn)?;
+        assert!(!self.log(log).lbns.contains_key(&lbn), "a merge of {lbn} left pages of it in log block {log}");
+        Ok(false)
+    }
+
+    /// Copy the valid pages of a log block to others, and erase it. `room` opens the log block that takes the next page;
+    /// it may reclaim others.
+    pub fn move_out(
+        &mut self,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        mut room: impl FnMut(&mut Core, &mut Cx<'_>, Lpn) -> Result<BlockId, FtlError>,
+    ) -> Result<(), FtlError> {
+        self.count_association(log);
+        let class = if self.valid(log) == 0 { MergeClass::Dead } else { MergeClass::Moved };
+        self.log_mut(log).leaving = true;
+        while let Some(lpn) = self.first_valid(cx.flash.medium, log)? {
+            let to = room(self, cx, lpn)?;
+            // making room may have merged this page away
+            if self.log_of(lpn) == Some(log) {
+                self.move_page(cx, lpn, to)?;
+            }
+        }
+        self.erase_log(cx, log)?;
+        self.merges.reclaimed(class);
+        Ok(())
+    }
+
+    /// Copy a page to the next page of a log block.
+    pub fn move_page(&mut self, cx: &mut Cx<'_>, lpn: Lpn, to: BlockId) -> Result<(), FtlError> {
+        let from = self.newest[lpn.0 as usize].mapped().expect("a page to move holds something");
+        let index = cx.flash.medium.write_pointer(to);
+        self.copy(cx, lpn, from, to, index)?;
+        self.merges.moved_pages += 1;
+        Ok(())
+    }
+
+    /// Erase a log block without a valid page.
+    pub fn erase_dead(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+        self.count_association(log);
+        self.erase_log(cx, log)?;
+        self.merges.reclaimed(MergeClass::Dead);
+        Ok(())
+    }
+
+    /// The valid page of a log block that was programmed first.
+    fn first_valid(&self, medium: &Medium, log: BlockId) -> Result<Option<Lpn>, FtlError> {
+        let first = self.blocks.first_valid(&self.layout, log);
+        first.map(|ppn| medium.lpn(ppn).map_err(FtlError::from)).transpose()
+    }
+
+    fn count_association(&mut self, log: BlockId) {
+        let degree = self.log(log).lbns.len() as u64;
+        self.merges.associated += degree;
+        self.merges.associated_max = self.merges.associated_max.max(degree);
+    }
+}

@@ -1,0 +1,52 @@
+//! What log-block schemes are made of.
+//!
+//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*, which hold a logical block each, every page at its
+//! offset: a map of blocks is enough to find them. Updates go to a few *log blocks*, in the order in which they come; a
+//! small map of pages finds those. When the log is full, a *victim* among its blocks is *reclaimed*: the logical blocks
+//! that have valid pages in it (they are *associated* with it) are *merged*, and it is erased. The schemes differ in which
+//! page goes to which log block, and in the victim.
+//!
+//! | here | what it is |
+//! |---|---|
+//! | [`Core`] | where every page stands: block map, log map, association counts; in-place writes, trims, erases |
+//! | `merge` | switch, partial, full and dead merges; moving pages from log block to log block |
+//! | [`Area`] | log blocks that take pages of one kind, filled one after the other |
+//! | [`Sequential`] | log blocks for sequential writes, by FAST's rule |
+//! | [`Groups`] | log blocks bound to groups of neighbouring logical blocks |
+//! | `mount` | all of that again from the spare areas |
+//! | [`Hybrid`] | the translation layer around a scheme |
+//!
+//! Only the simulator looks at `Core::newest`: a drive looks into its log map, then into its block map.
+
+mod area;
+mod core;
+mod free;
+mod ftl;
+mod groups;
+mod merge;
+mod mount;
+mod sequential;
+mod settings;
+
+pub(crate) use area::Area;
+pub(crate) use core::{Core, HostPage, RESERVE};
+pub(crate) use ftl::{Hybrid, LogScheme};
+pub(crate) use groups::{GROUP_PARAMS, Groups, fits_groups};
+pub(crate) use mount::Found;
+pub(crate) use sequential::Sequential;
+pub(crate) use settings::{IDLE, PARAMS, Settings, fits_budget, fits_parts, share};
+
+use flashatlas_nand::OobRole;
+
+/// Roles of blocks in the spare areas; see `docs/FORMATS.md`.
+pub(crate) const ROLE_DATA: OobRole = OobRole(0);
+/// Log block for sequential writes: one logical block, pages at their offsets.
+pub(crate) const ROLE_SEQUENTIAL: OobRole = OobRole(1);
+/// Log block for random writes (FAST, FASTer, MAST's locality area).
+pub(crate) const ROLE_RANDOM: OobRole = OobRole(2);
+/// Log block for hot pages (LAST, MAST, Superblock).
+pub(crate) const ROLE_HOT: OobRole = OobRole(3);
+/// Log block for cold pages (LAST, MAST, Superblock, FASTer's isolation area).
+pub(crate) const ROLE_COLD: OobRole = OobRole(4);
+/// Log block of a group of logical blocks (BAST, SAST).
+pub(crate) const ROLE_GROUP: OobRole = OobRole(5);

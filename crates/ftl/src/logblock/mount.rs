@@ -1,0 +1,181 @@
+//! Building the tables of a log-block scheme from the spare areas.
+//!
+//! The newest version of a page is the one programmed last. Copies come after what they were copied from, so a merge that
+//! was cut leaves pages in two blocks and loses none. Then, in this order:
+//!
+//! 1. Blocks in which nothing is valid are erased.
+//! 2. A logical block without a data block, whose pages stand alone and at their offsets in one sequential log block, has
+//!    that as its data block (its switch was cut before the old block's erase was known).
+//! 3. A logical block with two data blocks (a merge was cut) is merged into a new one.
+//! 4. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
+
+use super::core::Log;
+use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
+use crate::Cx;
+use crate::blocks::Role;
+use flashatlas_nand::OobRole;
+use flashatlas_types::{BlockId, Cause, FtlError, OpId};
+use std::collections::BTreeMap;
+
+/// A data block that a mount found, and its logical block.
+type Home = (u32, BlockId);
+
+/// A log block that a mount found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub block: BlockId,
+    pub role: OobRole,
+    /// Number of its first program.
+    pub opened: u64,
+}
+
+impl Found {
+    /// The log blocks of one role, oldest first; the others stay.
+    pub fn take(found: &mut Vec<Found>, role: OobRole) -> Vec<Found> {
+        let (taken, others) = std::mem::take(found).into_iter().partition(|f| f.role == role);
+        *found = others;
+        taken
+    }
+}
+
+impl Core {
+    /// The tables as the medium has them, and its log blocks, oldest first.
+    pub fn mount(settings: &Settings, cx: &mut Cx<'_>, budget: u32) -> Result<(Core, Vec<Found>), FtlError> {
+        let layout = cx.flash.medium.layout().clone();
+        let mut core = Core::new(settings, &layout, cx.flash.medium, budget);
+        core.cause = Cause::Recovery;
+        let (mut data, mut found) = core.scan(cx)?;
+        for block in (0..layout.blocks()).map(BlockId) {
+            if matches!(core.blocks.role(block), Role::Data | Role::Log) && core.blocks.valid(block) == 0 {
+                core.erase(cx, block)?;
+            }
+        }
+        data.retain(|&(_, block)| core.blocks.role(block) == Role::Data);
+        found.retain(|f| core.blocks.role(f.block) == Role::Log);
+        core.enter_logs(cx, &found)?;
+        core.settle_data_blocks(cx, data, &mut found)?;
+        while core.log_count > core.budget {
+            let oldest = found.remove(0);
+            core.reclaim_all(cx, &[oldest])?;
+        }
+        core.slots.truncate((core.budget - core.log_count) as usize);
+        Ok((core, found))
+    }
+
+    /// Read every spare area: which version of each page is the newest. Returns the data blocks with their logical blocks,
+    /// and the log blocks.
+    fn scan(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<Home>, Vec<Found>), FtlError> {
+        let (mut data, mut found) = (Vec::new(), Vec::new());
+        let medium = &*cx.flash.medium;
+        for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+            let written = medium.write_pointer(block);
+            if written == 0 {
+                self.free.push(self.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
+                continue;
+            }
+            let role = medium.oob_role(block);
+            self.blocks.set_role(block, if role == ROLE_DATA { Role::Data } else { Role::Log });
+            let (mut home, mut opened) = (None, u64::MAX);
+            for index in 0..written {
+                let frame = self.layout.frame_in(block, index);
+                let Ok(sequence) = medium.frame_sequence(frame) else { continue };
+                opened = opened.min(sequence);
+                let ppn = self.layout.first_slot(frame);
+                let lpn = medium.lpn(ppn)?;
+                if lpn.0 >= self.layout.logical_units {
+                    continue;
+                }
+                let lbn = self.lbn(lpn);
+                let believed = role != ROLE_DATA || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
+                if !believed {
+                    continue; // no page of a data block: a damaged medium
+                }
+                if let Some(other) = self.newest[lpn.0 as usize].mapped() {
+                    if medium.frame_sequence(self.layout.frame_of(other))? > sequence {
+                        continue;
+                    }
+                    self.blocks.invalidate(other);
+                } else {
+                    self.live[lbn as usize] += 1;
+                }
+                self.newest[lpn.0 as usize] = ppn;
+                self.blocks.set_valid(ppn);
+            }
+            match home {
+                Some(lbn) => data.push((lbn, block)),
+                None if role != ROLE_DATA => found.push(Found { block, role, opened }),
+                None => {}
+            }
+        }
+        found.sort_unstable_by_key(|f| f.opened);
+        Ok((data, found))
+    }
+
+    /// The books of the log blocks.
+    fn enter_logs(&mut self, cx: &Cx<'_>, found: &[Found]) -> Result<(), FtlError> {
+        let medium = &*cx.flash.medium;
+        for (age, log) in found.iter().enumerate() {
+            let mut books = Log::empty(log.role, age as u64);
+            for index in 0..medium.write_pointer(log.block) {
+                let frame = self.layout.frame_in(log.block, index);
+                let ppn = self.layout.first_slot(frame);
+                let Ok(lpn) = medium.lpn(ppn) else {
+                    books.in_place = false; // torn: nothing can be brought to this offset
+                    continue;
+                };
+                if lpn.0 >= self.layout.logical_units {
+                    books.in_place = false;
+                    continue;
+                }
+                let lbn = self.lbn(lpn);
+                if books.programmed == 0 {
+                    books.owner = lbn;
+                }
+                books.in_place &= books.owner == lbn && self.offset(lpn) == index;
+                books.programmed += 1;
+                if self.newest[lpn.0 as usize] == ppn {
+                    *books.lbns.entry(lbn).or_default() += 1;
+                }
+            }
+            self.logs[log.block.0 as usize] = Some(Box::new(books));
+            self.log_count += 1;
+        }
+        self.clock = found.len() as u64;
+        Ok(())
+    }
+
+    fn settle_data_blocks(&mut self, cx: &mut Cx<'_>, data: Vec<Home>, found: &mut Vec<Found>) -> Result<(), FtlError> {
+        let mut twice: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
+        for (lbn, block) in data {
+            match self.data[lbn as usize] {
+                None => {
+                    self.data[lbn as usize] = Some(block);
+                    self.homeless -= 1;
+                }
+                Some(_) => twice.entry(lbn).or_default().push(block),
+            }
+        }
+        found.retain(|f| {
+            let books = self.log(f.block);
+            let lbn = books.owner;
+            let whole = books.in_place && self.live.get(lbn as usize) == Some(&self.blocks.valid(f.block));
+            let alone = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && whole;
+            if !alone || self.data[lbn as usize].is_some() {
+                return true;
+            }
+            self.data[lbn as usize] = Some(f.block);
+            self.homeless -= 1;
+            self.blocks.set_role(f.block, Role::Data);
+            self.logs[f.block.0 as usize] = None;
+            self.log_count -= 1;
+            false
+        });
+        for (lbn, others) in twice {
+            self.full_merge(cx, lbn, None)?;
+            for block in others {
+                self.erase(cx, block)?;
+            }
+        }
+        Ok(())
+    }
+}

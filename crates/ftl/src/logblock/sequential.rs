@@ -1,0 +1,171 @@
+//! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section 3; papers/1 section 2.1
+//! follows it): the first page of a logical block opens one, the next page in order is appended, anything else closes it.
+
+use super::area::area_use;
+use super::{Core, Found, HostPage, ROLE_SEQUENTIAL};
+use crate::Cx;
+use crate::report::{AreaUse, MergeClass};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Violation};
+use rustc_hash::FxHashMap;
+
+/// Sequential log blocks, one for each of at most `budget` logical blocks.
+pub(crate) struct Sequential {
+    pub budget: u32,
+    open: FxHashMap<u32, Open>,
+    /// Writes so far, to tell which log block was written least recently.
+    writes: u64,
+}
+
+/// The log block of a logical block.
+#[derive(Clone, Copy)]
+struct Open {
+    log: BlockId,
+    written: u64,
+}
+
+impl Sequential {
+    pub fn new(budget: u32) -> Sequential {
+        Sequential { budget, open: FxHashMap::default(), writes: 0 }
+    }
+
+    /// Log blocks in use.
+    pub fn len(&self) -> u32 {
+        self.open.len() as u32
+    }
+
+    /// The sequential log block of a logical block.
+    pub fn of(&self, lbn: u32) -> Option<BlockId> {
+        self.open.get(&lbn).map(|o| o.log)
+    }
+
+    /// Whether a log block is one of these.
+    pub fn contains(&self, core: &Core, log: BlockId) -> bool {
+        self.of(core.log(log).owner) == Some(log)
+    }
+
+    /// The logical block whose log block was written least recently.
+    pub fn oldest(&self) -> Option<u32> {
+        self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
+    }
+
+    /// Write a page if it belongs to a sequential log block by FAST's rule; whether it did. A page out of order closes
+    /// the log block of its logical block, and goes to its place in the merge; of a log block that is complete there is
+    /// nothing to merge, and the page is none of these. (A complete log block stays until then, or until its turn comes.)
+    pub fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<bool, FtlError> {
+        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
+        match self.of(lbn) {
+            open if offset == 0 => {
+                if open.is_some() {
+                    self.close(core, cx, lbn, None)?;
+                }
+                let log = self.start(core, cx, lbn)?;
+                self.put(core, cx, log, page);
+            }
+            None => return Ok(false),
+            Some(log) if offset == cx.flash.medium.write_pointer(log) => self.put(core, cx, log, page),
+            Some(log) if core.log(log).programmed == core.pages_of(lbn) => {
+                self.close(core, cx, lbn, None)?;
+                return Ok(false);
+            }
+            Some(_) => self.close(core, cx, lbn, Some(page))?,
+        }
+        Ok(true)
+    }
+
+    /// Open a log block for a logical block. If all are in use, the one written least recently is closed.
+    pub fn start(&mut self, core: &mut Core, cx: &mut Cx<'_>, lbn: u32) -> Result<BlockId, FtlError> {
+        while self.len() >= self.budget || !core.has_slot() {
+            let oldest = self.oldest().ok_or_else(|| core.no_space())?;
+            self.close(core, cx, oldest, None)?;
+        }
+        let log = core.take_log_block(cx, ROLE_SEQUENTIAL)?;
+        self.hold(lbn, log);
+        Ok(log)
+    }
+
+    fn hold(&mut self, lbn: u32, log: BlockId) {
+        self.writes += 1;
+        self.open.insert(lbn, Open { log, written: self.writes });
+    }
+
+    /// Program a page into the log block of its logical block.
+    pub fn put(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) {
+        core.host_program(cx, log, core.offset(page.lpn()), page);
+        self.hold(core.lbn(page.lpn()), log);
+    }
+
+    /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its place.
+    pub fn close(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+        page: Option<&HostPage<'_>>,
+    ) -> Result<(), FtlError> {
+        let Open { log, .. } = self.open.remove(&lbn).expect("its log block is open");
+        if core.merge_log(cx, log, lbn, page)? == MergeClass::Full {
+            core.merges.sequential_full += 1;
+        }
+        Ok(())
+    }
+
+    /// Bring a logical block up to date: through its sequential log block if that holds anything, else by a full merge.
+    pub fn merge(&mut self, core: &mut Core, cx: &mut Cx<'_>, lbn: u32) -> Result<(), FtlError> {
+        if let Some(log) = self.of(lbn) {
+            let useful = core.valid(log) > 0;
+            self.close(core, cx, lbn, None)?;
+            if useful {
+                return Ok(());
+            }
+        }
+        core.full_merge(cx, lbn, None)
+    }
+
+    /// Take over what a mount found. Log blocks that cannot be continued are merged: those with gaps unless `gaps` are
+    /// allowed, and all but the newest of a logical block.
+    pub fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        found: &mut Vec<Found>,
+        gaps: bool,
+    ) -> Result<(), FtlError> {
+        for log in Found::take(found, ROLE_SEQUENTIAL) {
+            let books = core.log(log.block);
+            let (lbn, dense) = (books.owner, books.programmed == cx.flash.medium.write_pointer(log.block));
+            if !books.in_place || !(dense || gaps) {
+                core.reclaim_all(cx, &[log])?;
+                continue;
+            }
+            if self.of(lbn).is_some() {
+                self.close(core, cx, lbn, None)?;
+            }
+            if self.len() >= self.budget {
+                let oldest = self.oldest().expect("the budget is not zero");
+                self.close(core, cx, oldest, None)?;
+            }
+            self.hold(lbn, log.block);
+        }
+        Ok(())
+    }
+
+    pub fn usage(&self, core: &Core) -> AreaUse {
+        area_use("sequential", self.budget, self.open.values().map(|o| o.log), core)
+    }
+
+    /// A sequential log block holds nothing but pages of its logical block, at their offsets.
+    pub fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
+        Violation::unless(self.len() <= self.budget, "the sequential log keeps its budget", || {
+            format!("{} of {}", self.len(), self.budget)
+        })?;
+        for (&lbn, &Open { log, .. }) in &self.open {
+            let books = core.log(log);
+            let own = books.in_place && books.owner == lbn && medium.write_pointer(log) > 0;
+            Violation::unless(own, "a sequential log block holds its logical block's pages at their offsets", || {
+                format!("block {log} of logical block {lbn}: {books:?}")
+            })?;
+        }
+        Ok(())
+    }
+}

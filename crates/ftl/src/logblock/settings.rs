@@ -1,0 +1,124 @@
+//! Parameters that all log-block schemes share, and whether a layout leaves them room.
+
+use super::RESERVE;
+use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
+
+/// Log blocks where nothing was said: those of papers/1, section 4.
+const LOG_BLOCKS: u64 = 256;
+
+pub(crate) const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.log_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block where there are fewer",
+    },
+    ParamDef {
+        key: "ftl.wear_dynamic",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+    },
+];
+
+/// Idle reclamation, for schemes whose papers have none.
+pub(crate) const IDLE: ParamDef = ParamDef {
+    key: "ftl.idle_log_blocks",
+    kind: ParamKind::Int(0, 1 << 24),
+    default: Some("0"),
+    doc: "log blocks that idle time keeps ready for random writes; 0: no reclamation in idle time",
+};
+
+/// The shared parameters, resolved.
+pub(crate) struct Settings {
+    /// Log blocks of all kinds together.
+    pub log_blocks: u32,
+    pub wear_dynamic: bool,
+}
+
+/// Blocks that neither data nor merges need, of `good` ones.
+fn spare(layout: &Layout, good: u32) -> u64 {
+    let data = layout.logical_units.div_ceil(layout.frames_per_block);
+    u64::from(good).saturating_sub(u64::from(data) + u64::from(RESERVE))
+}
+
+impl Settings {
+    /// The settings that `params` describe for a drive with `good` blocks that are not bad.
+    pub fn new(params: &Params, layout: &Layout, good: u32) -> Settings {
+        let log_blocks = match params.int("ftl.log_blocks") {
+            0 => LOG_BLOCKS.min(spare(layout, good)),
+            given => given,
+        };
+        Settings { log_blocks: log_blocks as u32, wear_dynamic: params.flag("ftl.wear_dynamic") }
+    }
+}
+
+/// Whether the layout suits a log-block scheme that needs at least `least` log blocks. Returns the log blocks.
+///
+/// # Errors
+/// A unit that is not the whole frame, and a budget below `least` or above the spare blocks.
+pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Result<u64, ConfigError> {
+    if layout.slots_per_frame != 1 {
+        return Err(ConfigError::new(
+            "map.unit",
+            format!(
+                "log-block schemes keep a page at its offset: the unit must be the whole frame ({} bytes), not {}",
+                layout.frame_bytes(),
+                layout.unit_bytes
+            ),
+        ));
+    }
+    let (blocks, spare) = (layout.blocks(), spare(layout, layout.blocks()));
+    let data = layout.logical_units.div_ceil(layout.frames_per_block);
+    if spare < least {
+        return Err(ConfigError::new(
+            "drive.over_provisioning",
+            format!(
+                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data and {RESERVE} are for \
+                 merges, and the scheme needs {least} log blocks",
+                layout.logical_units
+            ),
+        ));
+    }
+    let budget = u64::from(Settings::new(params, layout, blocks).log_blocks);
+    if budget < least || budget > spare {
+        return Err(ConfigError {
+            allowed: vec![format!("{least} to {spare}")],
+            ..ConfigError::new(
+                "ftl.log_blocks",
+                format!(
+                    "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks {spare} are left beside \
+                     {data} for data and {RESERVE} for merges"
+                ),
+            )
+        });
+    }
+    Ok(budget)
+}
+
+/// A part of the log that the user may size: `given`, or where that is 0, `of` / `out_of` of the budget, at least `least`.
+pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
+    if given > 0 { given } else { (budget * of / out_of).max(least) }
+}
+
+/// Whether the parts of the log, each with its key, size and least size, are the whole.
+///
+/// # Errors
+/// A part that is too small, or sizes that do not sum to `budget`.
+pub(crate) fn fits_parts(budget: u64, parts: &[(&'static str, u64, u64)]) -> Result<(), ConfigError> {
+    let list = || parts.iter().map(|(key, size, _)| format!("{key} {size}")).collect::<Vec<_>>().join(", ");
+    let sum: u64 = parts.iter().map(|p| p.1).sum();
+    for &(key, size, least) in parts {
+        let others: u64 = parts.iter().filter(|p| p.0 != key).map(|p| p.2).sum();
+        if size < least {
+            let why = format!("{size} log blocks, of {budget} in all ({})", list());
+            let allowed = vec![format!("{least} to {}", budget.saturating_sub(others))];
+            return Err(ConfigError { allowed, ..ConfigError::new(key, why) });
+        }
+    }
+    if sum != budget {
+        let why = format!("the parts of the log sum to {sum} log blocks, not to {budget}: {}", list());
+        return Err(ConfigError::new("ftl.log_blocks", why));
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! BAST: block-associative sector translation. Each logical block that is updated has one log block of its own.
+//!
+//! Kim, Kim, Noh, Min, Cho: *A space-efficient flash translation layer for CompactFlash systems*, IEEE Transactions on
+//! Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The rules are those of [`Groups`] with one logical block and
+//! one log block in each group: a full log block is merged when the next page of its logical block comes, and when all are
+//! in use the one that was written least recently gives way.
+
+use super::SchemeDef;
+use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups};
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "bast",
+    summary: "log blocks: one for each logical block that is updated",
+    paper: "Kim et al., IEEE TCE 48:2 (2002)",
+    params: |_| Ok(PARAMS.iter().chain([&IDLE]).collect()),
+    fits: |params, layout| fits_groups(params, layout, 1),
+    mount: |params, cx, _| {
+        let idle = params.u32("ftl.idle_log_blocks");
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, idle, settings.log_blocks))?))
+    },
+    on_flash: &[],
+    steady: None,
+};

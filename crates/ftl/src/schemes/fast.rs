@@ -1,0 +1,122 @@
+//! FAST: fully-associative sector translation. Any page may stand in any log block.
+//!
+//! Lee, Park, Chung, Lee, Park, Song: *A log buffer-based flash translation layer using fully-associative sector
+//! translation*, ACM Transactions on Embedded Computing Systems 6:3, 2007 (reference 8 of papers/1).
+//!
+//! 1. A page whose place in its data block is erased is written there.
+//! 2. One log block takes sequential writes ([`Sequential`]).
+//! 3. Every other page is appended to the random log blocks, which are used in turn. When all are full, the oldest is
+//!    reclaimed: each associated logical block is merged, through the sequential log block if that is its own.
+
+use super::SchemeDef;
+use crate::logblock::{
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential, fits_budget,
+};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, MemoryKind, ParamDef, ParamKind, Params, Violation};
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "fast",
+    summary: "log blocks: one for sequential writes, the others for any page, first in first out",
+    paper: "Lee et al., ACM TECS 6:3 (2007)",
+    params: |_| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
+    fits: |params, layout| fits_budget(params, layout, 2).map(drop),
+    mount: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings.log_blocks))?))
+    },
+    on_flash: &[],
+    steady: None,
+};
+
+const EAGER_DEAD: ParamDef = ParamDef {
+    key: "ftl.eager_dead",
+    kind: ParamKind::Bool,
+    default: Some("false"),
+    doc: "erase a random log block as soon as nothing in it is valid; false: when its turn comes",
+};
+
+struct Fast {
+    sequential: Sequential,
+    random: Area,
+    eager_dead: bool,
+    idle_free: u32,
+}
+
+impl Fast {
+    fn new(params: &Params, log_blocks: u32) -> Fast {
+        Fast {
+            sequential: Sequential::new(1),
+            random: Area::new("random", ROLE_RANDOM, log_blocks - 1),
+            eager_dead: params.flag("ftl.eager_dead"),
+            idle_free: params.u32("ftl.idle_log_blocks"),
+        }
+    }
+
+    /// The random log block that takes the next page.
+    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.random.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while self.eager_dead && self.random.erase_dead(core, cx)? {}
+        while !self.random.may_open(core) {
+            let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
+            core.reclaim(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))?;
+            self.random.remove(victim);
+        }
+        self.random.open(core, cx)
+    }
+}
+
+impl LogScheme for Fast {
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
+            return Ok(());
+        }
+        let log = self.room(core, cx)?;
+        core.append(cx, log, page);
+        Ok(())
+    }
+
+    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>, _: BlockId) -> Result<(), FtlError> {
+        while self.eager_dead && self.random.erase_dead(core, cx)? {}
+        Ok(())
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        if self.random.budget - self.random.len() >= self.idle_free {
+            return Ok(false);
+        }
+        let Some(victim) = self.random.closed(core, cx.flash.medium).next() else { return Ok(false) };
+        if core.reclaim_step(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))? {
+            self.random.remove(victim);
+        }
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+        self.sequential.adopt(core, cx, &mut found, false)?;
+        self.random.take_over(core, cx, &mut found)?;
+        core.reclaim_all(cx, &found)
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        vec![self.sequential.usage(core), self.random.usage(core)]
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        self.sequential.contains(core, log) || self.random.contains(core, log)
+    }
+
+    fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
+        self.sequential.check(core, medium)?;
+        self.random.check(core)
+    }
+
+    fn memory(&self, _: &Core) -> Vec<MemoryUse> {
+        // the random log blocks in turn, and the sequential one with its logical block
+        let bytes = u64::from(self.random.budget) * 4 + 8;
+        vec![MemoryUse { table: "log blocks", memory: MemoryKind::Sram, bytes }]
+    }
+}

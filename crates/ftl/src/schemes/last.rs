@@ -1,0 +1,347 @@
+//! LAST: locality-aware sector translation.
+//!
+//! Lee, Shin, Kim, Kim: *LAST: locality-aware sector translation for NAND flash memory-based storage systems*, ACM SIGOPS
+//! Operating Systems Review 42:6, 2008 (reference 10 of papers/1).
+//!
+//! A request is sequential if it has at least `ftl.sequential_pages` pages, or begins at the page after the last sequential
+//! request. Each page of a request goes
+//!
+//! 1. to its place in its data block, if that is erased;
+//! 2. of a sequential request, to the *sequential log*: one log block for each logical block, the page at its offset
+//!    (pages that were passed over leave gaps). If a page at or above the offset was written there already, the log block is
+//!    merged and a new one opened. If all are in use, the one written least recently is merged;
+//! 3. otherwise to the *random log*: to its *hot* partition if it is one of the last `ftl.hot_window` pages that were
+//!    written to the random log, to its *cold* partition if not.
+//!
+//! A partition fills one log block after the other. When it may open no more:
+//!
+//! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
+//! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which they stand, and erases it;
+//! - *cold* reclaims the block of least merge cost, the oldest of several: for each associated logical block its pages that
+//!   hold something, read and programmed, and an erase if it has a data block; and an erase for the log block. The logical
+//!   blocks are merged in the order of their first valid pages in the block: one that has a sequential log block with a
+//!   valid page through that, any other by a full merge.
+
+use super::SchemeDef;
+use crate::logblock::{
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, Sequential, Settings,
+    fits_budget, fits_parts, share,
+};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
+};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "last",
+    summary: "log blocks: sequential, hot and cold, told by request size and by recent updates",
+    paper: "Lee et al., ACM OSR 42:6 (2008)",
+    params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    fits,
+    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?)),
+    on_flash: &[],
+    steady: None,
+};
+
+const OWN: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.sequential_pages",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("4"),
+        doc: "a request of at least so many pages is sequential (the paper studies 4 to 8 KB)",
+    },
+    ParamDef {
+        key: "ftl.sequential_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks for sequential requests; 0: an eighth",
+    },
+    ParamDef {
+        key: "ftl.hot_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of the hot partition; 0: three eighths",
+    },
+    ParamDef {
+        key: "ftl.cold_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of the cold partition; 0: the others",
+    },
+    ParamDef {
+        key: "ftl.hot_window",
+        kind: ParamKind::Int(0, 1 << 30),
+        default: Some("0"),
+        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many as the hot partition holds",
+    },
+    ParamDef {
+        key: "ftl.hot_window_adaptive",
+        kind: ParamKind::Bool,
+        default: Some("false"),
+        doc: "when the hot partition gives up a block, k grows by a block's pages if nothing in it was valid, and shrinks by as \
+              many if more than half was (between one block's pages and twice the partition's)",
+    },
+];
+
+/// Blocks of the sequential log, the hot and the cold partition.
+fn parts(params: &Params, budget: u64) -> [u64; 3] {
+    let sequential = share(params.int("ftl.sequential_blocks"), budget, (1, 8), 1);
+    let hot = share(params.int("ftl.hot_blocks"), budget, (3, 8), 1);
+    let cold = match params.int("ftl.cold_blocks") {
+        0 => budget.saturating_sub(sequential + hot),
+        given => given,
+    };
+    [sequential, hot, cold]
+}
+
+fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let budget = fits_budget(params, layout, 4)?;
+    let keys = ["ftl.sequential_blocks", "ftl.hot_blocks", "ftl.cold_blocks"];
+    let [sequential, hot, cold] = parts(params, budget);
+    fits_parts(budget, &[(keys[0], sequential, 1), (keys[1], hot, 1), (keys[2], cold, 2)])
+}
+
+struct Last {
+    sequential: Sequential,
+    random: Random,
+    sequential_pages: u32,
+    /// The page after the last sequential request.
+    sequential_end: Option<Lpn>,
+    /// The request under way is sequential.
+    is_sequential: bool,
+    idle_free: u32,
+}
+
+/// The random log.
+struct Random {
+    hot: Area,
+    cold: Area,
+    recent: Recent,
+    adaptive: bool,
+    /// Picoseconds of a page's copy and of an erase.
+    copy_time: u64,
+    erase_time: u64,
+}
+
+/// The last k pages written to the random log.
+struct Recent {
+    window: usize,
+    order: VecDeque<Lpn>,
+    times: FxHashMap<Lpn, u32>,
+}
+
+impl Recent {
+    fn contains(&self, lpn: Lpn) -> bool {
+        self.times.contains_key(&lpn)
+    }
+
+    fn push(&mut self, lpn: Lpn) {
+        self.order.push_back(lpn);
+        *self.times.entry(lpn).or_default() += 1;
+        while self.order.len() > self.window {
+            let oldest = self.order.pop_front().expect("not empty");
+            let times = self.times.get_mut(&oldest).expect("counted");
+            *times -= 1;
+            if *times == 0 {
+                self.times.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl Last {
+    fn new(params: &Params, settings: &Settings, core: &Core) -> Last {
+        let [sequential, hot, cold] = parts(params, settings.log_blocks.into()).map(|n| n as u32);
+        let window = match params.int("ftl.hot_window") {
+            0 => u64::from(hot) * u64::from(core.pages),
+            given => given,
+        };
+        Last {
+            sequential: Sequential::new(sequential),
+            random: Random {
+                hot: Area::new("hot", ROLE_HOT, hot),
+                cold: Area::new("cold", ROLE_COLD, cold),
+                recent: Recent { window: window as usize, order: VecDeque::new(), times: FxHashMap::default() },
+                adaptive: params.flag("ftl.hot_window_adaptive"),
+                copy_time: params.time("timing.t_read").0 + params.time("timing.t_program").0,
+                erase_time: params.time("timing.t_erase").0,
+            },
+            sequential_pages: params.u32("ftl.sequential_pages"),
+            sequential_end: None,
+            is_sequential: false,
+            idle_free: params.u32("ftl.idle_log_blocks"),
+        }
+    }
+
+    /// Write a page of a sequential request.
+    fn write_sequential(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
+        let open = self.sequential.of(lbn).filter(|&log| offset >= cx.flash.medium.write_pointer(log));
+        let log = match open {
+            Some(log) => log,
+            None => {
+                if self.sequential.of(lbn).is_some() {
+                    self.sequential.close(core, cx, lbn, None)?;
+                }
+                self.sequential.start(core, cx, lbn)?
+            }
+        };
+        self.sequential.put(core, cx, log, page);
+        Ok(())
+    }
+}
+
+impl Random {
+    /// The hot block that takes the next page.
+    fn room_in_hot(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.hot.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.hot.may_open(core) {
+            if self.hot.erase_dead(core, cx)? {
+                self.adapt(core, 0);
+                continue;
+            }
+            let victim = self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
+            self.adapt(core, core.valid(victim));
+            self.hot.remove(victim);
+            core.move_out(cx, victim, |core, cx, _| self.room_in_cold(core, cx, sequential))?;
+        }
+        self.hot.open(core, cx)
+    }
+
+    /// The cold block that takes the next page.
+    fn room_in_cold(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.cold.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.cold.may_open(core) {
+            if !self.cold.erase_dead(core, cx)? {
+                let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+                core.reclaim(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+                self.cold.remove(victim);
+            }
+        }
+        self.cold.open(core, cx)
+    }
+
+    /// The cold block of least merge cost.
+    fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        let merge = |lbn: u32| {
+            u64::from(core.live(lbn)) * self.copy_time + u64::from(core.has_data_block(lbn)) * self.erase_time
+        };
+        let cost = |log: BlockId| core.log(log).lbns.keys().map(|&lbn| merge(lbn)).sum::<u64>() + self.erase_time;
+        self.cold.closed(core, medium).min_by_key(|&log| cost(log))
+    }
+
+    /// The hot partition gives up a block with so many valid pages.
+    fn adapt(&mut self, core: &Core, valid: u32) {
+        if !self.adaptive {
+            return;
+        }
+        let pages = core.pages as usize;
+        if valid == 0 {
+            self.recent.window = (self.recent.window + pages).min(2 * self.hot.budget as usize * pages);
+        } else if 2 * valid > core.pages {
+            self.recent.window = self.recent.window.saturating_sub(pages).max(pages);
+        }
+    }
+}
+
+impl LogScheme for Last {
+    fn request(&mut self, first: Lpn, pages: u32) {
+        self.is_sequential = pages >= self.sequential_pages || self.sequential_end == Some(first);
+        if self.is_sequential {
+            self.sequential_end = Some(Lpn(first.0 + pages));
+        }
+    }
+
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if core.write_in_place(cx, page)? {
+            return Ok(());
+        }
+        if self.is_sequential {
+            return self.write_sequential(core, cx, page);
+        }
+        let log = if self.random.recent.contains(page.lpn()) {
+            self.random.room_in_hot(core, cx, &mut self.sequential)?
+        } else {
+            self.random.room_in_cold(core, cx, &mut self.sequential)?
+        };
+        core.append(cx, log, page);
+        self.random.recent.push(page.lpn());
+        Ok(())
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        let cold = &mut self.random.cold;
+        if cold.budget - cold.len() >= self.idle_free {
+            return Ok(false);
+        }
+        if cold.erase_dead(core, cx)? {
+            return Ok(true);
+        }
+        let begun = cold.closed(core, cx.flash.medium).find(|&log| core.log(log).leaving);
+        let Some(victim) = begun.or_else(|| self.random.cheapest(core, cx.flash.medium)) else { return Ok(false) };
+        if core.reclaim_step(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))? {
+            self.random.cold.remove(victim);
+        }
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+        self.sequential.adopt(core, cx, &mut found, true)?;
+        self.random.hot.take_over(core, cx, &mut found)?;
+        self.random.cold.take_over(core, cx, &mut found)?;
+        core.reclaim_all(cx, &found)
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        vec![self.sequential.usage(core), self.random.hot.usage(core), self.random.cold.usage(core)]
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        self.sequential.contains(core, log)
+            || self.random.hot.contains(core, log)
+            || self.random.cold.contains(core, log)
+    }
+
+    fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
+        self.sequential.check(core, medium)?;
+        self.random.hot.check(core)?;
+        self.random.cold.check(core)?;
+        let recent = &self.random.recent;
+        let counted: u32 = recent.times.values().sum();
+        let agree = counted as usize == recent.order.len() && recent.order.len() <= recent.window;
+        Violation::unless(agree, "the recent pages are counted", || {
+            format!("{counted} counted, {} listed, {} kept", recent.order.len(), recent.window)
+        })
+    }
+
+    fn memory(&self, core: &Core) -> Vec<MemoryUse> {
+        let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
+        let logs = u64::from(self.sequential.budget + self.random.hot.budget + self.random.cold.budget);
+        let cold_pages = u64::from(self.random.cold.budget) * u64::from(core.pages);
+        vec![
+            // logical block or area, and a link
+            table("log blocks", logs * 8),
+            table("recent pages", self.random.recent.window as u64 * 4),
+            // each page of the cold partition may be another logical block's: block and count
+            table("associations", cold_pages * 5),
+        ]
+    }
+}

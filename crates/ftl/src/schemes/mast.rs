@@ -1,0 +1,410 @@
+//! MAST: multi-level associated sector translation (papers/1).
+//!
+//! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash Memory-Based Storage System*.
+//! The log has three areas. New updates enter the *locality area* (LA); a page that is updated while it is there is hot, and
+//! goes to the *hot area* (HA); what leaves either without that is cold, and goes to the *cold area* (CA), the only one whose
+//! blocks are merged. The paper leaves much open: each open point is a parameter, and its first value is the default.
+//!
+//! A page goes
+//!
+//! 1. to its place in its data block, if that is erased;
+//! 2. to a sequential log block of LA, by FAST's rule ([`Sequential`]);
+//! 3. to HA, if its newest version stands in HA or in a random log block of LA (`ftl.cold_update`, `ftl.sequential_hit`:
+//!    also if it stands in CA, or in a sequential log block);
+//! 4. otherwise to a random log block of LA.
+//!
+//! An area fills one log block after the other. When it may open no more (section 2):
+//!
+//! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
+//! - *LA* takes the block that the host has touched least recently (wrote to it, or updated a page of it; `ftl.recency`).
+//!   If at least `ftl.migrate_valid` of its pages are valid, it becomes a block of CA as it is (`ftl.migrate`); CA
+//!   reclaims first if it has no block to spare, and LA then chooses again. Else its valid pages are moved to CA, in the
+//!   order in which they stand, and it is erased;
+//! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
+//! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the most valid pages, of
+//!   several the oldest (`ftl.cold_victim`). A block that holds pages of one logical block, all newest, each at its offset,
+//!   takes a switch or a partial merge, unless the logical block has a sequential log block. Else the associated logical
+//!   blocks are merged in the order of their first valid pages: one that has a sequential log block with a valid page through
+//!   that, any other by a full merge.
+//!
+//! In idle time CA merges one logical block after the other until `ftl.idle_log_blocks` log blocks are ready for it; a request
+//! waits for at most one merge.
+
+mod sizes;
+
+use super::SchemeDef;
+use crate::logblock::{
+    Area, Core, Found, HostPage, Hybrid, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM, Sequential, Settings,
+    fits_budget, fits_parts, share,
+};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use sizes::{Resize, Sizes};
+use std::cmp::Reverse;
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "mast",
+    summary: "log blocks: locality, hot and cold areas; a page updated in the locality area is hot",
+    paper: "Kim et al., MAST (papers/1)",
+    params: |_| Ok(PARAMS.iter().chain(OWN).chain(sizes::PARAMS).collect()),
+    fits,
+    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?)),
+    on_flash: &[],
+    steady: None,
+};
+
+const OWN: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.sequential_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "sequential log blocks of the locality area; 0: one in 32",
+    },
+    ParamDef {
+        key: "ftl.locality_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "random log blocks of the locality area, at first; 0: three in 32",
+    },
+    ParamDef {
+        key: "ftl.hot_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of the hot area, at first; 0: a quarter",
+    },
+    ParamDef {
+        key: "ftl.cold_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of the cold area, at first; 0: the others",
+    },
+    ParamDef {
+        key: "ftl.migrate_valid",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.75"),
+        doc: "share of valid pages from which a block of the locality area goes to the cold area as it is",
+    },
+    ParamDef {
+        key: "ftl.migrate",
+        kind: ParamKind::Choice(&["relabel", "copy"]),
+        default: Some("relabel"),
+        doc: "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
+    },
+    ParamDef {
+        key: "ftl.recency",
+        kind: ParamKind::Choice(&["lru", "fifo"]),
+        default: Some("lru"),
+        doc: "which block leaves the locality and the hot area: `lru`, the one that the host touched least recently; `fifo`, the \
+              oldest (costs no list)",
+    },
+    ParamDef {
+        key: "ftl.cold_victim",
+        kind: ParamKind::Choice(&["associated", "valid", "ratio"]),
+        default: Some("associated"),
+        doc: "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid pages, then fewest \
+              associated; `ratio`: most valid pages for each associated",
+    },
+    ParamDef {
+        key: "ftl.cold_update",
+        kind: ParamKind::Choice(&["locality", "hot"]),
+        default: Some("locality"),
+        doc: "where the update of a page in the cold area goes",
+    },
+    ParamDef {
+        key: "ftl.sequential_hit",
+        kind: ParamKind::Choice(&["locality", "hot"]),
+        default: Some("locality"),
+        doc: "where the update of a page in a sequential log block goes",
+    },
+    ParamDef {
+        key: "ftl.idle_log_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("4"),
+        doc: "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
+    },
+];
+
+/// Blocks of the sequential log, the locality area, the hot and the cold area.
+fn parts(params: &Params, budget: u64) -> [u64; 4] {
+    let sequential = share(params.int("ftl.sequential_blocks"), budget, (1, 32), 1);
+    let locality = share(params.int("ftl.locality_blocks"), budget, (3, 32), sizes::LEAST_LOCALITY.into());
+    let hot = share(params.int("ftl.hot_blocks"), budget, (1, 4), sizes::LEAST_HOT.into());
+    let cold = match params.int("ftl.cold_blocks") {
+        0 => budget.saturating_sub(sequential + locality + hot),
+        given => given,
+    };
+    [sequential, locality, hot, cold]
+}
+
+fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let budget = fits_budget(params, layout, 7)?;
+    let [sequential, locality, hot, cold] = parts(params, budget);
+    fits_parts(
+        budget,
+        &[
+            ("ftl.sequential_blocks", sequential, 1),
+            ("ftl.locality_blocks", locality, sizes::LEAST_LOCALITY.into()),
+            ("ftl.hot_blocks", hot, sizes::LEAST_HOT.into()),
+            ("ftl.cold_blocks", cold, 2),
+        ],
+    )
+}
+
+/// Which block of the cold area is reclaimed.
+#[derive(Clone, Copy)]
+enum ColdVictim {
+    Associated,
+    Valid,
+    Ratio,
+}
+
+struct Mast {
+    sequential: Sequential,
+    locality: Area,
+    hot: Area,
+    cold: Cold,
+    resize: Resize,
+    /// Valid pages from which a block migrates; none does where that is more than a block has.
+    migrate_valid: u32,
+    lru: bool,
+    cold_update_is_hot: bool,
+    sequential_hit_is_hot: bool,
+    idle_free: u32,
+}
+
+/// The cold area.
+struct Cold {
+    area: Area,
+    victim: ColdVictim,
+}
+
+impl Mast {
+    fn new(params: &Params, settings: &Settings, core: &Core) -> Mast {
+        let budget = u64::from(settings.log_blocks);
+        let [sequential, locality, hot, cold] = parts(params, budget).map(|n| n as u32);
+        let victim = match params.text("ftl.cold_victim") {
+            "associated" => ColdVictim::Associated,
+            "valid" => ColdVictim::Valid,
+            _ => ColdVictim::Ratio,
+        };
+        let migrates = params.text("ftl.migrate") == "relabel";
+        let least = (params.ratio("ftl.migrate_valid") * f64::from(core.pages)).ceil() as u32;
+        Mast {
+            sequential: Sequential::new(sequential),
+            locality: Area::new("locality", ROLE_RANDOM, locality),
+            hot: Area::new("hot", ROLE_HOT, hot),
+            cold: Cold { area: Area::new("cold", ROLE_COLD, cold), victim },
+            resize: Resize::new(params, budget as u32),
+            migrate_valid: if migrates { least.max(1) } else { u32::MAX },
+            lru: params.text("ftl.recency") == "lru",
+            cold_update_is_hot: params.text("ftl.cold_update") == "hot",
+            sequential_hit_is_hot: params.text("ftl.sequential_hit") == "hot",
+            idle_free: params.u32("ftl.idle_log_blocks"),
+        }
+    }
+
+    /// Whether a page that the host updates is hot: where its newest version stands says so.
+    fn is_hot(&self, core: &Core, page: &HostPage<'_>) -> bool {
+        let Some(log) = core.log_of(page.lpn()) else { return false };
+        if self.cold.area.contains(core, log) {
+            self.cold_update_is_hot
+        } else if self.locality.contains(core, log) || self.hot.contains(core, log) {
+            true
+        } else {
+            self.sequential_hit_is_hot
+        }
+    }
+
+    fn leaves_next(&self, area: &Area, core: &Core, medium: &Medium) -> Option<BlockId> {
+        if self.lru { area.least_recent(core, medium) } else { area.closed(core, medium).next() }
+    }
+
+    /// The random log block of the locality area that takes the next page.
+    fn room_in_locality(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.locality.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.locality.may_open(core) {
+            if self.locality.erase_dead(core, cx)? {
+                continue;
+            }
+            let victim = self.leaves_next(&self.locality, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+            if core.valid(victim) < self.migrate_valid {
+                self.locality.remove(victim);
+                core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+            } else if self.cold.area.len() < self.cold.area.budget {
+                self.locality.remove(victim);
+                self.cold.area.migrate(core, victim);
+            } else {
+                self.cold.reclaim(core, cx, &mut self.sequential)?;
+            }
+        }
+        self.locality.open(core, cx)
+    }
+
+    /// The hot block that takes the next page.
+    fn room_in_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.hot.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.hot.may_open(core) {
+            if self.hot.erase_dead(core, cx)? {
+                continue;
+            }
+            let victim = self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+            self.hot.remove(victim);
+            core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+        }
+        self.hot.open(core, cx)
+    }
+}
+
+impl Cold {
+    /// The cold block that takes the next page.
+    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.area.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.area.may_open(core) {
+            self.reclaim(core, cx, sequential)?;
+        }
+        self.area.open(core, cx)
+    }
+
+    /// Make one block free.
+    fn reclaim(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+        while !self.reclaim_step(core, cx, sequential)? {}
+        Ok(())
+    }
+
+    /// One merge on the way to a free block; whether there is one.
+    fn reclaim_step(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<bool, FtlError> {
+        if self.area.erase_dead(core, cx)? {
+            return Ok(true);
+        }
+        let victim = self.victim(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        let books = core.log(victim);
+        let (alone, lbn) = (books.in_place && !books.leaving, books.owner);
+        if alone && sequential.of(lbn).is_none() {
+            self.area.remove(victim);
+            core.merge_log(cx, victim, lbn, None)?;
+            return Ok(true);
+        }
+        let erased = core.reclaim_step(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+        if erased {
+            self.area.remove(victim);
+        }
+        Ok(erased)
+    }
+
+    /// The block whose reclamation has begun, or else the one to choose (papers/1, section 2.2).
+    fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        let candidates = || self.area.closed(core, medium);
+        if let Some(begun) = candidates().find(|&b| core.log(b).leaving) {
+            return Some(begun);
+        }
+        let associated = |b: BlockId| core.log(b).lbns.len() as u64;
+        let valid = |b: BlockId| u64::from(core.valid(b));
+        match self.victim {
+            ColdVictim::Associated => candidates().min_by_key(|&b| (associated(b), Reverse(valid(b)))),
+            ColdVictim::Valid => candidates().min_by_key(|&b| (Reverse(valid(b)), associated(b))),
+            // valid / associated, the largest first: compared as fractions of the pages of 2^20 blocks
+            ColdVictim::Ratio => candidates().min_by_key(|&b| Reverse((valid(b) << 32) / associated(b).max(1))),
+        }
+    }
+}
+
+impl LogScheme for Mast {
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if !core.write_in_place(cx, page)? && !self.sequential.write(core, cx, page)? {
+            let log =
+                if self.is_hot(core, page) { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
+            core.append(cx, log, page);
+        }
+        let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else { return Ok(()) };
+        self.resize(core, cx, change)
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        let ready = self.cold.area.budget - self.cold.area.len();
+        let nothing = self.cold.area.closed(core, cx.flash.medium).next().is_none();
+        if ready >= self.idle_free || nothing {
+            return Ok(false);
+        }
+        self.cold.reclaim_step(core, cx, &mut self.sequential)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+        self.sequential.adopt(core, cx, &mut found, false)?;
+        self.hot.take_over(core, cx, &mut found)?;
+        self.cold.area.take_over(core, cx, &mut found)?;
+        // blocks that had migrated say that they are of the locality area
+        let mut entered = Found::take(&mut found, ROLE_RANDOM);
+        while entered.len() > self.locality.budget as usize && self.cold.area.len() < self.cold.area.budget {
+            let oldest = entered.remove(0);
+            self.cold.area.migrate(core, oldest.block);
+        }
+        self.locality.take_over(core, cx, &mut entered)?;
+        core.reclaim_all(cx, &found)
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        let areas = [&self.locality, &self.hot, &self.cold.area].map(|area| area.usage(core));
+        std::iter::once(self.sequential.usage(core)).chain(areas).collect()
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        let areas = [&self.locality, &self.hot, &self.cold.area];
+        self.sequential.contains(core, log) || areas.iter().any(|area| area.contains(core, log))
+    }
+
+    fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
+        self.sequential.check(core, medium)?;
+        [&self.locality, &self.hot, &self.cold.area].iter().try_for_each(|area| area.check(core))?;
+        let sum = self.sequential.budget + self.locality.budget + self.hot.budget + self.cold.area.budget;
+        Violation::unless(sum == core.budget(), "the areas share the whole log", || {
+            format!("{sum} of {}", core.budget())
+        })
+    }
+
+    fn memory(&self, core: &Core) -> Vec<MemoryUse> {
+        let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
+        let listed = if self.lru { self.locality.budget + self.hot.budget } else { 0 };
+        let cold_pages = u64::from(self.cold.area.budget) * u64::from(core.pages);
+        vec![
+            // area or logical block of each log block
+            table("log blocks", u64::from(core.budget()) * 4),
+            // two links for each block that is kept in the order of recency
+            table("recency lists", u64::from(listed) * 4),
+            // each page of the cold area may be another logical block's: block and count
+            table("associations", cold_pages * 5),
+        ]
+    }
+}
+
+impl Mast {
+    /// Move a log block of budget from one area to another. Only a block that is free or dead can move; otherwise the sizes
+    /// stay.
+    fn resize(&mut self, core: &mut Core, cx: &mut Cx<'_>, change: Sizes) -> Result<(), FtlError> {
+        let (from, to) = match change {
+            Sizes::ColdToLocality => (&mut self.cold.area, &mut self.locality),
+            Sizes::LocalityToCold => (&mut self.locality, &mut self.cold.area),
+            Sizes::LocalityToHot => (&mut self.locality, &mut self.hot),
+        };
+        let least = if change == Sizes::ColdToLocality { self.resize.least_cold } else { sizes::LEAST_LOCALITY };
+        if from.budget > least && (from.len() < from.budget || from.erase_dead(core, cx)?) {
+            from.budget -= 1;
+            to.budget += 1;
+            self.resize.changed();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! When the areas of MAST change their sizes (papers/1, section 3).
+//!
+//! Every `ftl.resize_window` pages that the host writes, the share of valid pages of HA and CA is looked at: of a block's
+//! pages all count, programmed or not; an area without blocks is passed over. A trend is the change of a running mean to which
+//! each window counts one half.
+//!
+//! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this window and the one before,
+//!    hot pages die in CA: CA gives a block to LA.
+//! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages enter HA: LA gives a
+//!    block to CA (`ftl.resize_hot`: to HA, the other reading).
+//!
+//! After a window that changed a size, the next one changes none.
+
+use crate::logblock::{Area, Core};
+use flashatlas_types::{ParamDef, ParamKind, Params};
+
+/// Blocks that each area keeps. CA keeps 16 of the paper's 256, and a quarter of smaller logs.
+pub(super) const LEAST_LOCALITY: u32 = 2;
+pub(super) const LEAST_HOT: u32 = 2;
+const LEAST_COLD: u32 = 16;
+
+pub(super) const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.resize_window",
+        kind: ParamKind::Int(0, 1 << 40),
+        default: Some("4096"),
+        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the sizes stay",
+    },
+    ParamDef {
+        key: "ftl.cold_utilisation",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.6"),
+        doc: "share of valid pages below which the cold area gives a block to the locality area",
+    },
+    ParamDef {
+        key: "ftl.hot_utilisation",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.5"),
+        doc: "share of valid pages above which, if it grows, the locality area gives up a block",
+    },
+    ParamDef {
+        key: "ftl.resize_slope",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.01"),
+        doc: "change of the running mean in a window that counts as growing or falling",
+    },
+    ParamDef {
+        key: "ftl.resize_hot",
+        kind: ParamKind::Choice(&["cold", "hot"]),
+        default: Some("cold"),
+        doc: "which area takes the block that the locality area gives up",
+    },
+];
+
+/// A block of budget to move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sizes {
+    ColdToLocality,
+    LocalityToCold,
+    LocalityToHot,
+}
+
+/// Shares are in millionths: the model knows no floating point.
+const WHOLE: i64 = 1_000_000;
+
+#[derive(Default)]
+struct Trend {
+    mean: Option<i64>,
+    slope: i64,
+}
+
+impl Trend {
+    /// The next window's share; none for an area without blocks.
+    fn next(&mut self, share: Option<i64>) {
+        let Some(share) = share else { return self.slope = 0 };
+        let mean = self.mean.map_or(share, |mean| (mean + share) / 2);
+        self.slope = mean - self.mean.unwrap_or(mean);
+        self.mean = Some(mean);
+    }
+}
+
+pub(super) struct Resize {
+    window: u64,
+    low_cold: i64,
+    high_hot: i64,
+    slope: i64,
+    to_hot: bool,
+    pub least_cold: u32,
+    cold: Trend,
+    hot: Trend,
+    cold_was_falling: bool,
+    just_changed: bool,
+}
+
+impl Resize {
+    pub fn new(params: &Params, budget: u32) -> Resize {
+        let millionths = |key| (params.ratio(key) * WHOLE as f64).round() as i64;
+        Resize {
+            window: params.int("ftl.resize_window"),
+            low_cold: millionths("ftl.cold_utilisation"),
+            high_hot: millionths("ftl.hot_utilisation"),
+            slope: millionths("ftl.resize_slope"),
+            to_hot: params.text("ftl.resize_hot") == "hot",
+            least_cold: LEAST_COLD.min(budget / 4).max(2),
+            cold: Trend::default(),
+            hot: Trend::default(),
+            cold_was_falling: false,
+            just_changed: false,
+        }
+    }
+
+    /// A size was changed in this window.
+    pub fn changed(&mut self) {
+        self.just_changed = true;
+    }
+
+    /// A page was written: the change that the window which ends with it asks for.
+    pub fn after_write(&mut self, core: &Core, hot: &Area, cold: &Area) -> Option<Sizes> {
+        if self.window == 0 || core.clock % self.window != 0 {
+            return None;
+        }
+        let share = |area: &Area| {
+            let used = area.usage(core);
+            (used.pages > 0).then(|| used.valid as i64 * WHOLE / used.pages as i64)
+        };
+        let (u_cold, u_hot) = (share(cold), share(hot));
+        self.cold.next(u_cold);
+        self.hot.next(u_hot);
+        let falling = self.cold.slope < -self.slope;
+        let fell_twice = std::mem::replace(&mut self.cold_was_falling, falling) && falling;
+        if std::mem::take(&mut self.just_changed) {
+            return None;
+        }
+        if u_cold.is_some_and(|u| u < self.low_cold) || (u_cold.is_some() && fell_twice) {
+            return Some(Sizes::ColdToLocality);
+        }
+        if u_hot.is_some_and(|u| u > self.high_hot) && self.hot.slope > self.slope {
+            return Some(if self.to_hot { Sizes::LocalityToHot } else { Sizes::LocalityToCold });
+        }
+        None
+    }
+}

@@ -1,0 +1,23 @@
+//! SAST: set-associative sector translation. N neighbouring logical blocks share up to K log blocks.
+//!
+//! Park, Cheon, Kang, Roh, Cho, Kim: *A reconfigurable FTL (flash translation layer) architecture for NAND flash-based
+//! applications*, ACM Transactions on Embedded Computing Systems 38, 2008 (reference 9 of papers/1). The rules are those
+//! of [`Groups`]. N = K = 1 is BAST; one group over the whole drive with K = L is FAST without its sequential log block.
+
+use super::SchemeDef;
+use crate::logblock::{GROUP_PARAMS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "sast",
+    summary: "log blocks: up to K for each group of N logical blocks",
+    paper: "Park et al., ACM TECS 38 (2008)",
+    params: |_| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
+    fits: |params, layout| fits_groups(params, layout, params.int("ftl.group_log_blocks")),
+    mount: |params, cx, _| {
+        let [n, k, idle] =
+            ["ftl.group_blocks", "ftl.group_log_blocks", "ftl.idle_log_blocks"].map(|key| params.u32(key));
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, idle, settings.log_blocks))?))
+    },
+    on_flash: &[],
+    steady: None,
+};

@@ -1,0 +1,62 @@
+//! Fault: the power fails.
+//!
+//! A cut falls after a number of programs and erases, in the order in which the scheme asked for them. The operation in
+//! which the power fails is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell.
+//! Every later operation does nothing at all. The scheme above is not told: it is a controller without power, and whatever
+//! it still decides has no effect; the next thing to look at the medium is a mount.
+
+use crate::Medium;
+
+/// How many operations there is power for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Power(u64);
+
+/// What happens to one operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Draw {
+    /// It is carried out.
+    On,
+    /// The power fails in it.
+    Fails,
+    /// There was no power when it was asked for.
+    Off,
+}
+
+impl Power {
+    /// Power that does not fail.
+    pub const ON: Power = Power(u64::MAX);
+
+    /// Whether the power has failed.
+    pub fn is_off(self) -> bool {
+        self.0 == 0
+    }
+
+    /// One operation.
+    #[inline]
+    pub fn draw(&mut self) -> Draw {
+        match self.0 {
+            u64::MAX => return Draw::On,
+            0 => return Draw::Off,
+            _ => self.0 -= 1,
+        }
+        if self.0 == 0 { Draw::Fails } else { Draw::On }
+    }
+}
+
+impl Medium {
+    /// Fault: after `operations` more programs and erases the power fails, in the next one. [`Medium::restore_power`] ends
+    /// it.
+    pub fn cut_power_after(&mut self, operations: u64) {
+        self.power = Power(operations + 1);
+    }
+
+    /// Whether the power has failed.
+    pub fn has_lost_power(&self) -> bool {
+        self.power.is_off()
+    }
+
+    /// Power is back, and does not fail again.
+    pub fn restore_power(&mut self) {
+        self.power = Power::ON;
+    }
+}

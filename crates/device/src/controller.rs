@@ -165,6 +165,12 @@ impl Ssd {
         Ok(())
     }
 
+    /// Fault: the power fails in the program or erase after the next `operations`. What the drive does then is of no account:
+    /// mount what [`Ssd::into_medium`] gives.
+    pub fn cut_power_after(&mut self, operations: u64) {
+        self.medium.cut_power_after(operations);
+    }
+
     /// Power off for good: what is left is the medium.
     pub fn into_medium(self) -> Medium {
         self.medium

@@ -50,6 +50,22 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.scheme=fast", "ftl.log_blocks=2", "cache.mode=write-through"],
     &["ftl.scheme=fast", "ftl.log_blocks=6", "nand.program_order=any", "ftl.idle_log_blocks=3", "ftl.eager_dead=true"],
     &["ftl.scheme=fast", "drive.frame_channels=2", "map.unit=4KiB", "cache.bytes=32KiB", "ftl.wear_dynamic=false"],
+    &["ftl.scheme=faster", "ftl.log_blocks=6", "cache.mode=write-through"],
+    &[
+        "ftl.scheme=faster",
+        "ftl.log_blocks=14",
+        "nand.program_order=any",
+        "ftl.idle_log_blocks=2",
+        "ftl.isolation_interval=2",
+    ],
+    &["ftl.scheme=superblock", "ftl.log_blocks=2", "cache.mode=write-through"],
+    &[
+        "ftl.scheme=superblock",
+        "ftl.log_blocks=9",
+        "nand.program_order=any",
+        "ftl.superblock_blocks=3",
+        "ftl.idle_log_blocks=4",
+    ],
     &["ftl.scheme=last", "ftl.log_blocks=4", "cache.mode=write-through"],
     &[
         "ftl.scheme=last",
@@ -281,7 +297,7 @@ fn a_mount_finds_what_was_flushed() {
 /// No block fails in these short lives; where one does, a scheme goes on with what is left.
 #[test]
 fn worn_out_blocks_leave_the_rest() {
-    for scheme in ["page", "block", "bast", "sast", "fast", "last", "mast"] {
+    for scheme in ["page", "block", "bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
         let scheme = format!("ftl.scheme={scheme}");
         let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=60", "drive.blocks=24"];
         if !["ftl.scheme=page", "ftl.scheme=block"].contains(&&scheme[..]) {

@@ -77,6 +77,9 @@ impl Flash<'_> {
     /// Program `frame` with `units` (missing ones are padding): one operation for each die under it. Returns the first
     /// slot and the operation.
     ///
+    /// # Errors
+    /// [`MediumError::PowerLost`].
+    ///
     /// # Panics
     /// As [`Medium`] asserts: erased frames of good blocks only, in order.
     #[inline]
@@ -86,8 +89,8 @@ impl Flash<'_> {
         units: impl ExactSizeIterator<Item = &'u Unit>,
         cause: Cause,
         after: &[OpId],
-    ) -> (Ppn, OpId) {
-        let first = self.medium.program(frame, units);
+    ) -> Result<(Ppn, OpId), MediumError> {
+        let first = self.medium.program(frame, units)?;
         let class = cause.class(false);
         let layout = &*self.medium.layout;
         self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
@@ -96,13 +99,13 @@ impl Flash<'_> {
             let Place { die, block, page, level } = Place::of(layout, frame, die);
             plan.push(OpKind::Program { die, block, page, level, bytes }, class, after)
         });
-        (first, op)
+        Ok((first, op))
     }
 
     /// Erase a block on every die under it.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`]: the block is bad from now on.
+    /// [`MediumError::EraseFailed`]: the block is bad from now on. [`MediumError::PowerLost`].
     pub fn erase(&mut self, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, MediumError> {
         self.medium.erase(block)?;
         let class = cause.class(false);
@@ -218,7 +221,7 @@ mod tests {
     }
 
     fn program(m: &mut Medium, plan: &mut Plan, frame: u32, units: &[Unit]) -> Ppn {
-        Flash { medium: m, plan }.program(FrameId(frame), units.iter(), Cause::Host, &[]).0
+        Flash { medium: m, plan }.program(FrameId(frame), units.iter(), Cause::Host, &[]).unwrap().0
     }
 
     #[test]

@@ -251,9 +251,16 @@ impl Medium {
 
     /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
     ///
+    /// # Errors
+    /// [`MediumError::PowerLost`].
+    ///
     /// # Panics
     /// When the block is bad, the frame is not erased, or out of order under [`ProgramOrder::Strict`].
-    pub(crate) fn program<'a>(&mut self, frame: FrameId, units: impl ExactSizeIterator<Item = &'a Unit>) -> Ppn {
+    pub(crate) fn program<'a>(
+        &mut self,
+        frame: FrameId,
+        units: impl ExactSizeIterator<Item = &'a Unit>,
+    ) -> Result<Ppn, MediumError> {
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
         let index = frame.0 - layout.frame_in(block, 0).0;
@@ -263,9 +270,9 @@ impl Medium {
             Draw::On => {}
             Draw::Fails => {
                 self.tear(frame);
-                return first;
+                return Err(MediumError::PowerLost);
             }
-            Draw::Off => return first,
+            Draw::Off => return Err(MediumError::PowerLost),
         }
         assert!(!state.bad, "program of a bad block: {block}");
         assert!(
@@ -301,19 +308,19 @@ impl Medium {
             let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
             self.spare.insert(frame, Oob { role: state.role, sequence: self.sequence, lpns }.encode());
         }
-        first
+        Ok(first)
     }
 
     /// Erase a block.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] at the end of its endurance; the block is bad from then on.
+    /// [`MediumError::EraseFailed`] at the end of its endurance: the block is bad from then on. [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// When the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
         if self.power.draw() != Draw::On {
-            return Ok(());
+            return Err(MediumError::PowerLost);
         }
         let state = &mut self.blocks[block.0 as usize];
         assert!(!state.bad, "erase of a bad block: {block}");

@@ -2,8 +2,8 @@
 //!
 //! A cut falls after a number of programs and erases, in the order in which the scheme asked for them. The operation in
 //! which the power fails is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell.
-//! Every later operation does nothing at all. The scheme above is not told: it is a controller without power, and whatever
-//! it still decides has no effect; the next thing to look at the medium is a mount.
+//! That one and every later operation end with [`flashatlas_types::MediumError::PowerLost`], which travels up through the
+//! scheme; what the scheme still holds in memory is of no account, and the next thing to look at the medium is a mount.
 
 use crate::Medium;
 

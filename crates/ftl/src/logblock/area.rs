@@ -77,6 +77,12 @@ impl Area {
         self.blocks.push_back(block);
     }
 
+    /// Use a block as if it had been opened last.
+    pub fn move_to_end(&mut self, block: BlockId) {
+        self.blocks.retain(|&b| b != block);
+        self.blocks.push_back(block);
+    }
+
     /// Take a block out of the area.
     pub fn remove(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);

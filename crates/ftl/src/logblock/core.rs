@@ -59,6 +59,7 @@ pub(crate) struct Core {
     pub layout: Layout,
     /// Pages of a block.
     pub pages: u32,
+    has_data_blocks: bool,
     any_order: bool,
     /// Newest version of each page. A drive finds it in the block map or the log map.
     pub(super) newest: Vec<Ppn>,
@@ -93,12 +94,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Empty tables; `budget` log blocks may be used.
-    pub fn new(settings: &Settings, layout: &Layout, medium: &Medium, budget: u32) -> Core {
+    /// Empty tables. Without data blocks, everything stands in log blocks.
+    pub fn new(settings: &Settings, layout: &Layout, medium: &Medium, has_data_blocks: bool) -> Core {
         let lbns = layout.logical_units.div_ceil(layout.frames_per_block);
+        let budget = settings.log_blocks + if has_data_blocks { 0 } else { lbns };
         let blocks = layout.blocks() as usize;
         Core {
             pages: layout.frames_per_block,
+            has_data_blocks,
             any_order: medium.rules().order == ProgramOrder::Any,
             newest: vec![Ppn::NONE; layout.logical_units as usize],
             data: vec![None; lbns as usize],
@@ -180,7 +183,8 @@ impl Core {
     /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even if every logical block
     /// wants a data block (blocks that went bad may have used up the spare ones).
     pub fn has_slot(&self) -> bool {
-        !self.slots.is_empty() && self.free.len() > RESERVE + self.homeless
+        let homes = if self.has_data_blocks { self.homeless } else { 0 };
+        !self.slots.is_empty() && self.free.len() > RESERVE + homes
     }
 
     /// Log blocks that may be in use.
@@ -324,26 +328,33 @@ impl Core {
             }
         };
         self.merges.in_place += 1;
-        self.host_program(cx, block, offset, page);
+        self.host_program(cx, block, offset, page)?;
         Ok(true)
     }
 
     /// Write a page of the host to the next page of a log block.
-    pub fn append(&mut self, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) {
+    pub fn append(&mut self, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) -> Result<(), FtlError> {
         let index = cx.flash.medium.write_pointer(log);
-        self.host_program(cx, log, index, page);
+        self.host_program(cx, log, index, page)
     }
 
     /// Program a page of the host.
-    pub fn host_program(&mut self, cx: &mut Cx<'_>, block: BlockId, index: u32, page: &HostPage<'_>) {
+    pub fn host_program(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        index: u32,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         if let Some(hit) = self.log_of(page.lpn()) {
             self.log_mut(hit).touched = self.clock;
         }
-        let op = self.program(cx, block, index, page.unit, page.cause, page.arrived);
+        let op = self.program(cx, block, index, page.unit, page.cause, page.arrived)?;
         cx.programmed.push(Programmed { op, units: 1 });
         if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
             log.touched = self.clock;
         }
+        Ok(())
     }
 
     /// Copy the newest version of a page, which stands at `from`.
@@ -360,15 +371,22 @@ impl Core {
         if unit.lpn != lpn {
             return Err(FtlError::WrongPage { at: from, expected: lpn, found: unit.lpn });
         }
-        self.program(cx, block, index, &unit, self.cause, sensed);
-        Ok(())
+        self.program(cx, block, index, &unit, self.cause, sensed).map(drop)
     }
 
-    fn program(&mut self, cx: &mut Cx<'_>, block: BlockId, index: u32, unit: &Unit, cause: Cause, after: OpId) -> OpId {
+    fn program(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        index: u32,
+        unit: &Unit,
+        cause: Cause,
+        after: OpId,
+    ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
         let ready = self.ready[block.0 as usize];
         let after = [after, if ready < cx.oldest_unfinished { OpId::NONE } else { ready }];
-        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after);
+        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         let (lbn, offset) = (self.lbn(unit.lpn), self.offset(unit.lpn));
         match std::mem::replace(&mut self.newest[unit.lpn.0 as usize], ppn).mapped() {
             Some(old) => {
@@ -388,7 +406,7 @@ impl Core {
             log.programmed += 1;
             *log.lbns.entry(lbn).or_default() += 1;
         }
-        op
+        Ok(op)
     }
 
     /// A page of `lbn` is not valid any more; its block.

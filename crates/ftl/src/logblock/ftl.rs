@@ -9,6 +9,9 @@ use flashatlas_types::{BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, O
 
 /// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
 pub(crate) trait LogScheme: Send {
+    /// Data stands in data blocks, each page at its offset. Without them, everything stands in log blocks.
+    const HAS_DATA_BLOCKS: bool = true;
+
     /// A request of `pages` consecutive pages begins; [`LogScheme::write`] sees each of them.
     fn request(&mut self, first: Lpn, pages: u32) {
         let _ = (first, pages);
@@ -46,6 +49,11 @@ pub(crate) trait LogScheme: Send {
 
     /// Tables beside the block map and the log map.
     fn memory(&self, core: &Core) -> Vec<MemoryUse>;
+
+    /// What the scheme approximates beside what all log-block schemes do.
+    fn approximations(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// A log-block scheme as a translation layer.
@@ -64,7 +72,7 @@ impl<S: LogScheme> Hybrid<S> {
         let layout = cx.flash.medium.layout();
         let good = (0..layout.blocks()).filter(|&b| !cx.flash.medium.is_bad(BlockId(b))).count() as u32;
         let settings = Settings::new(params, layout, good);
-        let (core, found) = Core::mount(&settings, cx, settings.log_blocks)?;
+        let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
         ftl.scheme.adopt(&mut ftl.core, cx, found)?;
@@ -142,7 +150,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     }
 
     fn report(&self) -> FtlReport {
-        let mut memory = self.core.memory();
+        let mut memory = if S::HAS_DATA_BLOCKS { self.core.memory() } else { Vec::new() };
         memory.extend(self.scheme.memory(&self.core));
         FtlReport {
             map: self.core.lookups,
@@ -151,10 +159,14 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             free_blocks: self.core.free.len().into(),
             retired_blocks: self.core.retired,
             memory,
-            approximations: vec![
+            approximations: [
                 "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are made of; which pages of a data \
                  block are written and valid is known at no cost; no map is written to flash, a mount reads every spare area",
-            ],
+            ]
+            .iter()
+            .chain(self.scheme.approximations())
+            .copied()
+            .collect(),
             ..FtlReport::default()
         }
     }

@@ -112,7 +112,7 @@ impl LogScheme for Groups {
                 log
             }
         };
-        core.append(cx, log, page);
+        core.append(cx, log, page)?;
         self.of.get_mut(&group).expect("it has a log block").written = core.clock;
         Ok(())
     }

@@ -9,14 +9,15 @@ use super::{Core, Found, HostPage};
 use crate::Cx;
 use crate::report::MergeClass;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Lpn};
+use flashatlas_types::{BlockId, FtlError, Lpn, Ppn};
+use std::ops::Range;
 
 impl Core {
     /// Copy the newest version of every page of `lbn` to a new block, with `page` instead of what it replaces. The old
     /// data block is erased; log blocks lose the pages that were theirs.
     pub fn full_merge(&mut self, cx: &mut Cx<'_>, lbn: u32, page: Option<&HostPage<'_>>) -> Result<(), FtlError> {
         let new = self.take_data_block(cx, lbn)?;
-        self.fill_up(cx, lbn, new, page)?;
+        self.fill_up(cx, lbn, new, 0..self.pages_of(lbn), page)?;
         self.switch_to(cx, lbn, new)?;
         self.merges.merged(MergeClass::Full);
         Ok(())
@@ -38,7 +39,7 @@ impl Core {
         };
         match class {
             MergeClass::Switch | MergeClass::Partial => {
-                self.fill_up(cx, lbn, log, page)?;
+                self.fill_up(cx, lbn, log, 0..self.pages_of(lbn), page)?;
                 self.switch_to(cx, lbn, log)?;
                 self.merges.merged(class);
             }
@@ -80,18 +81,20 @@ impl Core {
         MergeClass::Partial
     }
 
-    /// Bring every page of `lbn` that holds something into `block`, each to its offset, unless it stands there already.
-    fn fill_up(
+    /// Bring every page of `lbn` at these offsets that holds something into `block`, each to its offset, unless it stands
+    /// there already.
+    pub fn fill_up(
         &mut self,
         cx: &mut Cx<'_>,
         lbn: u32,
         block: BlockId,
+        offsets: Range<u32>,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
-        for offset in 0..self.pages_of(lbn) {
+        for offset in offsets {
             let lpn = Lpn(lbn * self.pages + offset);
             if let Some(page) = page.filter(|p| p.lpn() == lpn) {
-                self.host_program(cx, block, offset, page);
+                self.host_program(cx, block, offset, page)?;
             } else if let Some(from) = self.newest[lpn.0 as usize].mapped()
                 && self.layout.block_of(from) != block
             {
@@ -180,6 +183,13 @@ impl Core {
         self.erase_log(cx, log)?;
         self.merges.reclaimed(MergeClass::Dead);
         Ok(())
+    }
+
+    /// The valid pages of a block, in the order in which they stand.
+    pub fn valid_pages(&self, medium: &Medium, block: BlockId) -> Result<Vec<Lpn>, FtlError> {
+        let first = self.layout.block_slot(block).0;
+        let slots = (first..first + self.pages).map(Ppn).filter(|&ppn| self.blocks.is_valid(ppn));
+        slots.map(|ppn| Ok(medium.lpn(ppn)?)).collect()
     }
 
     /// The valid page of a log block that was programmed first.

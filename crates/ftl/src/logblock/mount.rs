@@ -40,9 +40,9 @@ impl Found {
 
 impl Core {
     /// The tables as the medium has them, and its log blocks, oldest first.
-    pub fn mount(settings: &Settings, cx: &mut Cx<'_>, budget: u32) -> Result<(Core, Vec<Found>), FtlError> {
+    pub fn mount(settings: &Settings, cx: &mut Cx<'_>, has_data_blocks: bool) -> Result<(Core, Vec<Found>), FtlError> {
         let layout = cx.flash.medium.layout().clone();
-        let mut core = Core::new(settings, &layout, cx.flash.medium, budget);
+        let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
         let (mut data, mut found) = core.scan(cx)?;
         for block in (0..layout.blocks()).map(BlockId) {
@@ -54,6 +54,9 @@ impl Core {
         found.retain(|f| core.blocks.role(f.block) == Role::Log);
         core.enter_logs(cx, &found)?;
         core.settle_data_blocks(cx, data, &mut found)?;
+        if !has_data_blocks {
+            core.budget = core.budget.max(core.log_count);
+        }
         while core.log_count > core.budget {
             let oldest = found.remove(0);
             core.reclaim_all(cx, &[oldest])?;

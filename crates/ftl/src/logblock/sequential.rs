@@ -60,10 +60,10 @@ impl Sequential {
                     self.close(core, cx, lbn, None)?;
                 }
                 let log = self.start(core, cx, lbn)?;
-                self.put(core, cx, log, page);
+                self.put(core, cx, log, page)?;
             }
             None => return Ok(false),
-            Some(log) if offset == cx.flash.medium.write_pointer(log) => self.put(core, cx, log, page),
+            Some(log) if offset == cx.flash.medium.write_pointer(log) => self.put(core, cx, log, page)?,
             Some(log) if core.log(log).programmed == core.pages_of(lbn) => {
                 self.close(core, cx, lbn, None)?;
                 return Ok(false);
@@ -90,9 +90,9 @@ impl Sequential {
     }
 
     /// Program a page into the log block of its logical block.
-    pub fn put(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) {
-        core.host_program(cx, log, core.offset(page.lpn()), page);
+    pub fn put(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) -> Result<(), FtlError> {
         self.hold(core.lbn(page.lpn()), log);
+        core.host_program(cx, log, core.offset(page.lpn()), page)
     }
 
     /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its place.

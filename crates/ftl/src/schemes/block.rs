@@ -222,16 +222,16 @@ impl BlockMapped {
         unit: &Unit,
         cause: Cause,
         after: &[OpId],
-    ) -> OpId {
+    ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, after);
+        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, after)?;
         let newest = &mut self.newest[unit.lpn.0 as usize];
         if let Some(old) = newest.mapped() {
             self.blocks.invalidate(old);
         }
         *newest = ppn;
         self.blocks.set_valid(ppn);
-        op
+        Ok(op)
     }
 
     /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what it replaces.
@@ -249,7 +249,7 @@ impl BlockMapped {
         for lpn in self.pages(lbn) {
             let index = lpn - lbn * self.main;
             if let Some(unit) = run.iter().find(|u| u.lpn.0 == lpn) {
-                let op = self.program(cx, new, index, unit, cause, after);
+                let op = self.program(cx, new, index, unit, cause, after)?;
                 cx.programmed.push(Programmed { op, units: 1 });
                 done.push(op);
             } else if let Some(from) = self.newest[lpn as usize].mapped() {
@@ -259,7 +259,7 @@ impl BlockMapped {
                     return Err(FtlError::WrongPage { at: from, expected: Lpn(lpn), found: unit.lpn });
                 }
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
-                done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed]));
+                done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed])?);
                 self.merges.copies += 1;
                 if !old.contains(&self.layout.block_of(from)) {
                     old.push(self.layout.block_of(from));
@@ -288,7 +288,7 @@ impl BlockMapped {
             let block = self.map[lbn as usize].expect("mapped above");
             match self.in_place(cx.flash.medium, block, unit.lpn) {
                 Some(index) => {
-                    let op = self.program(cx, block, index, unit, cause, after);
+                    let op = self.program(cx, block, index, unit, cause, after)?;
                     cx.programmed.push(Programmed { op, units: 1 });
                 }
                 None if self.coalesce => return self.rewrite(cx, lbn, &run[i..], cause, after),

@@ -75,7 +75,7 @@ impl LogScheme for Fast {
             return Ok(());
         }
         let log = self.room(core, cx)?;
-        core.append(cx, log, page);
+        core.append(cx, log, page)?;
         Ok(())
     }
 

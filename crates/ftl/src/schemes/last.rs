@@ -190,8 +190,7 @@ impl Last {
                 self.sequential.start(core, cx, lbn)?
             }
         };
-        self.sequential.put(core, cx, log, page);
-        Ok(())
+        self.sequential.put(core, cx, log, page)
     }
 }
 
@@ -282,7 +281,7 @@ impl LogScheme for Last {
         } else {
             self.random.room_in_cold(core, cx, &mut self.sequential)?
         };
-        core.append(cx, log, page);
+        core.append(cx, log, page)?;
         self.random.recent.push(page.lpn());
         Ok(())
     }

@@ -326,7 +326,7 @@ impl LogScheme for Mast {
         if !core.write_in_place(cx, page)? && !self.sequential.write(core, cx, page)? {
             let log =
                 if self.is_hot(core, page) { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
-            core.append(cx, log, page);
+            core.append(cx, log, page)?;
         }
         let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else { return Ok(()) };
         self.resize(core, cx, change)

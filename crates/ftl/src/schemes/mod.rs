@@ -3,10 +3,12 @@
 mod bast;
 mod block;
 mod fast;
+mod faster;
 mod last;
 mod mast;
 mod page;
 mod sast;
+mod superblock;
 
 use crate::{Cx, Ftl};
 use flashatlas_types::{ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
@@ -45,7 +47,8 @@ pub struct SchemeDef {
 }
 
 /// All schemes.
-pub const SCHEMES: &[SchemeDef] = &[page::DEF, block::DEF, bast::DEF, sast::DEF, fast::DEF, last::DEF, mast::DEF];
+pub const SCHEMES: &[SchemeDef] =
+    &[page::DEF, block::DEF, bast::DEF, fast::DEF, faster::DEF, sast::DEF, superblock::DEF, last::DEF, mast::DEF];
 
 /// The scheme called `name`.
 ///

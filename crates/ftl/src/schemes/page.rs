@@ -164,7 +164,7 @@ impl PageMapped {
                 count += 1;
             }
         }
-        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count]);
+        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
         self.clock += u64::from(self.layout.slots_per_frame);
         if host_units > 0 {
             self.remember_in_flight(cx, op);

@@ -239,9 +239,7 @@ impl Series {
     fn table(&self, page_bytes: f64) -> Table {
         let mut table = Table::new("series");
         let pairs: Vec<(&Reading, &Reading)> = self.readings.iter().zip(&self.readings[1..]).collect();
-        let of = |value: &dyn Fn(&Reading) -> u64| -> Column {
-            Column::Int(pairs.iter().map(|(from, to)| (value(to) - value(from)) as i64).collect())
-        };
+        let of = |value: &dyn Fn(&Reading) -> u64| self.differences(value);
         let at = |value: &dyn Fn(&Reading) -> u64| Column::Int(pairs.iter().map(|(_, to)| value(to) as i64).collect());
         if self.timed {
             let ns = |value: &dyn Fn(&Reading, &Reading) -> u64| {
@@ -292,13 +290,20 @@ impl Series {
         table.add("collected_wear", of(&|r| r.collected[2]));
         table.add("map_hits", of(&|r| r.map[0]));
         table.add("map_misses", of(&|r| r.map[1]));
-        self.add_merges(&mut table, &of);
+        self.add_merges(&mut table);
         self.add_areas(&mut table);
         table
     }
 
+    /// By how much a counter grew in each row.
+    fn differences(&self, value: &dyn Fn(&Reading) -> u64) -> Column {
+        let ends = self.readings.iter().zip(&self.readings[1..]);
+        Column::Int(ends.map(|(from, to)| (value(to) - value(from)) as i64).collect())
+    }
+
     /// Merges by class, and their copies, for schemes that merge.
-    fn add_merges(&self, table: &mut Table, of: &dyn Fn(&dyn Fn(&Reading) -> u64) -> Column) {
+    fn add_merges(&self, table: &mut Table) {
+        let of = |value: &dyn Fn(&Reading) -> u64| self.differences(value);
         let Some(first) = self.readings[0].merges else { return };
         let merges = |r: &Reading| r.merges.unwrap_or_default();
         for (i, class) in MergeClass::ALL.iter().enumerate().take(first.data_blocks.len()) {

@@ -118,7 +118,9 @@ impl Writer<'_> {
                 left -= 1;
             }
             let frame = cx.flash.medium.layout().frame_in(block, index);
-            cx.flash.program(frame, self.units.iter(), Cause::Host, &[]);
+            cx.flash
+                .program(frame, self.units.iter(), Cause::Host, &[])
+                .expect("nobody cuts the power of a drive in the making");
         }
     }
 

@@ -1,0 +1,295 @@
+//! FASTer: FAST with a second chance for pages that are still valid, and an isolation area for cold ones.
+//!
+//! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log blocks form a circle.
+//! When it closes, the oldest block gives way:
+//!
+//! - without a valid page it is erased (a dead merge);
+//! - with all pages valid and none on its second chance, they all get it, and the block goes to the end of the circle;
+//! - with less than half of its pages valid, these are copied to the head of the log, on their second chance;
+//! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others are copied to the head,
+//!   on their second chance.
+//!
+//! A host write ends a page's second chance. The isolation area is drained progressively: while it has fewer than two
+//! blocks left, every `ftl.isolation_interval`-th page that enters the log brings one full merge of a logical block in its
+//! oldest block; if it has none left, its oldest block is reclaimed at once.
+//!
+//! Sequential writes have one log block by FAST's rule. Beside that, a run of more than `ftl.sequential_pages` consecutive
+//! pages opens it in the middle of a logical block: the pages before are copied in first.
+
+use super::SchemeDef;
+use crate::logblock::{
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget,
+    fits_parts, share,
+};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
+};
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "faster",
+    summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold ones",
+    paper: "Lim et al., SNAPI (2010)",
+    params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    fits,
+    mount: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings.log_blocks, core))?))
+    },
+    on_flash: &[],
+    steady: None,
+};
+
+const OWN: &[ParamDef] = &[
+    ParamDef {
+        key: "ftl.isolation_blocks",
+        kind: ParamKind::Int(0, 1 << 24),
+        default: Some("0"),
+        doc: "log blocks of the isolation area; 0: a fifth",
+    },
+    ParamDef {
+        key: "ftl.isolation_interval",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("4"),
+        doc: "pages that enter the log for each progressive merge of the isolation area",
+    },
+    ParamDef {
+        key: "ftl.sequential_pages",
+        kind: ParamKind::Int(1, 1 << 20),
+        default: Some("4"),
+        doc: "a run of more consecutive pages is sequential wherever it began",
+    },
+];
+
+/// Blocks of the isolation area that are kept ready.
+const KEPT: u32 = 2;
+
+/// Blocks of the isolation area, and of the circle of random log blocks.
+fn parts(params: &Params, budget: u64) -> [u64; 2] {
+    let isolation = share(params.int("ftl.isolation_blocks"), budget, (1, 5), u64::from(KEPT) + 1);
+    [isolation, budget.saturating_sub(1 + isolation)]
+}
+
+fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let budget = fits_budget(params, layout, 6)?;
+    let [isolation, circle] = parts(params, budget);
+    let least = u64::from(KEPT) + 1;
+    if isolation + 3 > budget {
+        let why =
+            format!("{isolation} log blocks, of {budget} in all: one is for sequential writes, and two for the circle");
+        let allowed = vec![format!("{least} to {}", budget - 3)];
+        return Err(ConfigError { allowed, ..ConfigError::new("ftl.isolation_blocks", why) });
+    }
+    fits_parts(budget - 1, &[("ftl.isolation_blocks", isolation, least), ("random log blocks", circle, 2)])
+}
+
+struct Faster {
+    sequential: Sequential,
+    circle: Circle,
+    isolation: Isolation,
+    sequential_pages: u32,
+    /// The last page that was written, and how many consecutive ones ended with it.
+    last: Option<Lpn>,
+    run: u32,
+    /// Pages that entered the log since the last progressive merge.
+    entered: u32,
+    interval: u32,
+    idle_free: u32,
+}
+
+/// The random log blocks, and which pages are on their second chance: one bit for each logical page here, one for each page
+/// of the log in a drive.
+struct Circle {
+    area: Area,
+    second: Vec<u64>,
+}
+
+/// The isolation area.
+struct Isolation(Area);
+
+impl Circle {
+    fn on_second_chance(&self, lpn: Lpn) -> bool {
+        self.second[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    fn set_second_chance(&mut self, lpn: Lpn, on: bool) {
+        let word = &mut self.second[lpn.0 as usize / 64];
+        *word = *word & !(1 << (lpn.0 % 64)) | u64::from(on) << (lpn.0 % 64);
+    }
+
+    /// The block that takes the next page. The last block of the budget takes what the oldest block keeps.
+    fn room(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        isolation: &mut Isolation,
+        sequential: &mut Sequential,
+    ) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.area.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        // only after a mount, or when blocks have gone bad
+        while !self.area.may_open(core) {
+            let oldest = self.area.blocks().next().ok_or_else(|| core.no_space())?;
+            core.reclaim(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+            self.area.remove(oldest);
+        }
+        let head = self.area.open(core, cx)?;
+        while self.area.len() == self.area.budget {
+            self.give_way(core, cx, head, isolation, sequential)?;
+        }
+        Ok(head)
+    }
+
+    /// The oldest block gives way, or gets a second chance as a whole.
+    fn give_way(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        head: BlockId,
+        isolation: &mut Isolation,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
+        let oldest = self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
+        let valid = core.valid(oldest);
+        if valid == 0 {
+            self.area.remove(oldest);
+            return core.erase_dead(cx, oldest);
+        }
+        if valid == core.pages {
+            let pages = core.valid_pages(cx.flash.medium, oldest)?;
+            if !pages.iter().any(|&lpn| self.on_second_chance(lpn)) {
+                pages.iter().for_each(|&lpn| self.set_second_chance(lpn, true));
+                self.area.move_to_end(oldest);
+                return Ok(());
+            }
+        }
+        self.area.remove(oldest);
+        core.move_out(cx, oldest, |core, cx, lpn| {
+            if 2 * valid >= core.pages && self.on_second_chance(lpn) {
+                return isolation.room(core, cx, sequential);
+            }
+            self.set_second_chance(lpn, true);
+            Ok(head)
+        })
+    }
+}
+
+impl Isolation {
+    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
+        if let Some(log) = self.0.frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !self.0.may_open(core) {
+            while !self.step(core, cx, sequential)? {}
+        }
+        self.0.open(core, cx)
+    }
+
+    /// One merge of a logical block in the oldest block, or its erase; whether a block was erased.
+    fn step(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<bool, FtlError> {
+        let oldest = self.0.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
+        let erased = core.reclaim_step(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+        if erased {
+            self.0.remove(oldest);
+        }
+        Ok(erased)
+    }
+
+    /// Fewer than two blocks are left, and one could be drained.
+    fn is_short(&self, core: &Core, medium: &Medium, kept: u32) -> bool {
+        self.0.budget - self.0.len() < kept && self.0.closed(core, medium).next().is_some()
+    }
+}
+
+impl Faster {
+    fn new(params: &Params, log_blocks: u32, core: &Core) -> Faster {
+        let [isolation, circle] = parts(params, log_blocks.into()).map(|n| n as u32);
+        Faster {
+            sequential: Sequential::new(1),
+            circle: Circle {
+                area: Area::new("random", ROLE_RANDOM, circle),
+                second: vec![0; core.layout.logical_units.div_ceil(64) as usize],
+            },
+            isolation: Isolation(Area::new("isolation", ROLE_COLD, isolation)),
+            sequential_pages: params.u32("ftl.sequential_pages"),
+            last: None,
+            run: 0,
+            entered: 0,
+            interval: params.u32("ftl.isolation_interval"),
+            idle_free: params.u32("ftl.idle_log_blocks"),
+        }
+    }
+
+    /// Write a page of a long run to the sequential log block, which is opened in the middle of its logical block.
+    fn open_in_the_middle(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
+        let log = self.sequential.start(core, cx, lbn)?;
+        core.fill_up(cx, lbn, log, 0..offset, None)?;
+        self.sequential.put(core, cx, log, page)
+    }
+}
+
+impl LogScheme for Faster {
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        let lpn = page.lpn();
+        self.run = if self.last.is_some_and(|last| last.0 + 1 == lpn.0) { self.run + 1 } else { 1 };
+        self.last = Some(lpn);
+        self.circle.set_second_chance(lpn, false);
+        if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
+            return Ok(());
+        }
+        if self.run > self.sequential_pages {
+            return self.open_in_the_middle(core, cx, page);
+        }
+        let log = self.circle.room(core, cx, &mut self.isolation, &mut self.sequential)?;
+        core.append(cx, log, page)?;
+        self.entered += 1;
+        if self.entered >= self.interval && self.isolation.is_short(core, cx.flash.medium, KEPT) {
+            self.entered = 0;
+            self.isolation.step(core, cx, &mut self.sequential)?;
+        }
+        Ok(())
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        if !self.isolation.is_short(core, cx.flash.medium, self.idle_free) {
+            return Ok(false);
+        }
+        self.isolation.step(core, cx, &mut self.sequential)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+        self.sequential.adopt(core, cx, &mut found, true)?;
+        self.circle.area.take_over(core, cx, &mut found)?;
+        self.isolation.0.take_over(core, cx, &mut found)?;
+        core.reclaim_all(cx, &found)
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        vec![self.sequential.usage(core), self.circle.area.usage(core), self.isolation.0.usage(core)]
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        self.sequential.contains(core, log)
+            || self.circle.area.contains(core, log)
+            || self.isolation.0.contains(core, log)
+    }
+
+    fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
+        self.sequential.check(core, medium)?;
+        self.circle.area.check(core)?;
+        self.isolation.0.check(core)
+    }
+
+    fn memory(&self, core: &Core) -> Vec<MemoryUse> {
+        let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
+        let blocks = u64::from(self.circle.area.budget);
+        vec![
+            table("log blocks", u64::from(core.budget()) * 4 + 4),
+            table("second chances", (blocks * u64::from(core.pages)).div_ceil(8)),
+        ]
+    }
+}

@@ -1,0 +1,274 @@
+//! Superblock FTL: neighbouring logical blocks share their physical blocks, and any page of theirs may stand in any of them.
+//!
+//! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT 2006. A superblock of D
+//! logical blocks has up to D physical blocks for its data, and more for updates out of a pool that all superblocks share.
+//! Its page map stands in the spare areas of its pages; the drive's memory knows the blocks of each superblock.
+//!
+//! - A page is hot if its newest version stands in a block that was opened for updates; hot and other pages are written to
+//!   different blocks. When the pool is used up, they go where their superblock has room.
+//! - A superblock that needs a block and gets none is collected itself: the block with the fewest valid pages, the oldest of
+//!   several, gives them up to the superblock's block for pages that are not hot, and is erased. One block of the pool is
+//!   kept for that.
+//! - If it has no block with an invalid page, the superblock with the most blocks of the pool is collected instead, of several
+//!   the one that was written least recently, until it has one fewer.
+//!
+//! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or moved.
+
+use super::SchemeDef;
+use crate::logblock::{
+    Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM, Settings, fits_budget,
+};
+use crate::report::AreaUse;
+use crate::{Cx, MemoryUse};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use std::cmp::Reverse;
+
+pub const DEF: SchemeDef = SchemeDef {
+    name: "superblock",
+    summary: "page mapping inside groups of logical blocks, which share a pool of blocks for updates",
+    paper: "Kang et al., EMSOFT (2006)",
+    params: |_| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
+    fits: |params, layout| fits_budget(params, layout, 2).map(drop),
+    mount: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Superblocks::new(params, settings, core))?))
+    },
+    on_flash: &[],
+    steady: None,
+};
+
+const SIZE: ParamDef = ParamDef {
+    key: "ftl.superblock_blocks",
+    kind: ParamKind::Int(1, 1 << 16),
+    default: Some("8"),
+    doc: "D: neighbouring logical blocks of a superblock (the paper tries 1 to 16)",
+};
+
+struct Superblocks {
+    all: Vec<Superblock>,
+    /// Logical blocks of a superblock.
+    size: u32,
+    /// Blocks of the pool in use: above the number of logical blocks of their superblocks.
+    used: u32,
+    /// Blocks of the pool.
+    pool: u32,
+    idle_free: u32,
+}
+
+#[derive(Clone, Default)]
+struct Superblock {
+    /// Its physical blocks, oldest first.
+    blocks: Vec<BlockId>,
+    /// Logical blocks.
+    size: u32,
+    /// Blocks that take hot pages, and any other.
+    hot: Option<BlockId>,
+    other: Option<BlockId>,
+    /// Clock of its last write.
+    written: u64,
+}
+
+impl Superblock {
+    /// Blocks that it has out of the pool.
+    fn extra(&self) -> u32 {
+        (self.blocks.len() as u32).saturating_sub(self.size)
+    }
+
+    /// The block that takes hot pages, or others, if that has room.
+    fn frontier(&self, core: &Core, medium: &Medium, hot: bool) -> Option<BlockId> {
+        let block = if hot { self.hot } else { self.other };
+        block.filter(|&b| medium.write_pointer(b) < core.pages)
+    }
+
+    /// The block to collect: the fewest valid pages, if any is invalid.
+    fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        let frontiers = [self.frontier(core, medium, true), self.frontier(core, medium, false)];
+        let closed = self.blocks.iter().copied().filter(|&b| !frontiers.contains(&Some(b)));
+        closed.min_by_key(|&b| core.valid(b)).filter(|&b| core.valid(b) < core.pages)
+    }
+}
+
+impl Superblocks {
+    fn new(params: &Params, settings: &Settings, core: &Core) -> Superblocks {
+        let size = params.u32("ftl.superblock_blocks");
+        let lbns = core.lbns() as u32;
+        let one = |first: u32| Superblock { size: size.min(lbns - first), ..Superblock::default() };
+        Superblocks {
+            all: (0..lbns).step_by(size as usize).map(one).collect(),
+            size,
+            used: 0,
+            pool: settings.log_blocks,
+            idle_free: params.u32("ftl.idle_log_blocks"),
+        }
+    }
+
+    fn of(&self, core: &Core, lpn: Lpn) -> usize {
+        (core.lbn(lpn) / self.size) as usize
+    }
+
+    fn take_block(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize, hot: bool) -> Result<BlockId, FtlError> {
+        let superblock = &mut self.all[group];
+        let update = superblock.blocks.len() as u32 >= superblock.size;
+        let role = match (hot, update) {
+            (true, _) => ROLE_HOT,
+            (false, true) => ROLE_RANDOM,
+            (false, false) => ROLE_COLD,
+        };
+        let block = core.take_log_block(cx, role)?;
+        superblock.blocks.push(block);
+        *(if hot { &mut superblock.hot } else { &mut superblock.other }) = Some(block);
+        self.used += u32::from(update);
+        Ok(block)
+    }
+
+    fn give_back(&mut self, group: usize, block: BlockId) {
+        let superblock = &mut self.all[group];
+        self.used -= superblock.extra();
+        superblock.blocks.retain(|&b| b != block);
+        superblock.hot = superblock.hot.filter(|&b| b != block);
+        superblock.other = superblock.other.filter(|&b| b != block);
+        self.used += superblock.extra();
+    }
+
+    /// The block that takes the next page of a superblock.
+    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize, hot: bool) -> Result<BlockId, FtlError> {
+        if let Some(block) = self.all[group].frontier(core, cx.flash.medium, hot) {
+            return Ok(block);
+        }
+        loop {
+            let own = &self.all[group];
+            let free = (own.blocks.len() as u32) < own.size || self.used + 1 < self.pool;
+            if free && core.has_slot() {
+                return self.take_block(core, cx, group, hot);
+            }
+            if let Some(block) = own.frontier(core, cx.flash.medium, !hot) {
+                return Ok(block);
+            }
+            let from = match own.victim(core, cx.flash.medium) {
+                Some(_) => group,
+                None => self.richest().ok_or_else(|| core.no_space())?,
+            };
+            self.collect(core, cx, from)?;
+        }
+    }
+
+    /// The superblock with the most blocks of the pool.
+    fn richest(&self) -> Option<usize> {
+        let rich = (0..self.all.len()).filter(|&g| self.all[g].extra() > 0);
+        rich.min_by_key(|&g| (Reverse(self.all[g].extra()), self.all[g].written))
+    }
+
+    /// Whether the block to collect of a superblock that uses the pool gives up no more pages than its open block takes.
+    fn fits_into_frontier(&self, core: &Core, medium: &Medium, group: usize) -> bool {
+        let superblock = &self.all[group];
+        let room = superblock.frontier(core, medium, false).map_or(0, |b| core.pages - medium.write_pointer(b));
+        superblock.extra() > 0 && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
+    }
+
+    /// Collect one block of a superblock.
+    fn collect(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize) -> Result<(), FtlError> {
+        let superblock = &mut self.all[group];
+        // where every closed block is full of valid pages, one that is open has room to give
+        let victim = superblock.victim(core, cx.flash.medium).or_else(|| {
+            let wasted = superblock.other.filter(|&b| core.valid(b) < core.log(b).programmed);
+            if wasted.is_some() { superblock.other.take() } else { superblock.hot.take() }
+        });
+        let victim = victim.ok_or_else(|| core.no_space())?;
+        core.move_out(cx, victim, |core, cx, _| match self.all[group].frontier(core, cx.flash.medium, false) {
+            Some(block) => Ok(block),
+            None => self.take_block(core, cx, group, false),
+        })?;
+        self.give_back(group, victim);
+        Ok(())
+    }
+}
+
+impl LogScheme for Superblocks {
+    const HAS_DATA_BLOCKS: bool = false;
+
+    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        let group = self.of(core, page.lpn());
+        let hot = core.log_of(page.lpn()).is_some_and(|log| core.log(log).role != ROLE_COLD);
+        let block = self.room(core, cx, group, hot)?;
+        core.append(cx, block, page)?;
+        self.all[group].written = core.clock;
+        Ok(())
+    }
+
+    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        if self.pool - self.used > self.idle_free || self.idle_free == 0 {
+            return Ok(false);
+        }
+        let Some(group) = self.richest() else { return Ok(false) };
+        self.collect(core, cx, group)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
+        let mut strays = Vec::new();
+        for log in found {
+            let group = (core.log(log.block).owner / self.size) as usize;
+            if !core.log(log.block).lbns.keys().all(|lbn| (lbn / self.size) as usize == group) {
+                strays.push(log.block);
+                continue;
+            }
+            let superblock = &mut self.all[group];
+            self.used -= superblock.extra();
+            superblock.blocks.push(log.block);
+            self.used += superblock.extra();
+            superblock.written = core.log(log.block).touched;
+            *(if log.role == ROLE_HOT { &mut superblock.hot } else { &mut superblock.other }) = Some(log.block);
+        }
+        for stray in strays {
+            core.move_out(cx, stray, |core, cx, lpn| self.room(core, cx, self.of(core, lpn), false))?;
+        }
+        // the block kept for collection is in use where one was cut: what is left to move fits into it
+        while self.used >= self.pool {
+            let Some(cut) = (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g)) else {
+                break;
+            };
+            self.collect(core, cx, cut)?;
+        }
+        Ok(())
+    }
+
+    fn areas(&self, core: &Core) -> Vec<AreaUse> {
+        let mut data = AreaUse { name: "data", budget: core.lbns() as u32, blocks: 0, pages: 0, valid: 0 };
+        let mut update = AreaUse { name: "update", budget: self.pool, ..data };
+        for block in self.all.iter().flat_map(|s| &s.blocks) {
+            let area = if core.log(*block).role == ROLE_COLD { &mut data } else { &mut update };
+            area.blocks += 1;
+            area.pages += u64::from(core.pages);
+            area.valid += u64::from(core.valid(*block));
+        }
+        vec![data, update]
+    }
+
+    fn knows(&self, core: &Core, log: BlockId) -> bool {
+        let group = (core.log(log).owner / self.size) as usize;
+        self.all.get(group).is_some_and(|s| s.blocks.contains(&log))
+    }
+
+    fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
+        for (group, superblock) in self.all.iter().enumerate() {
+            let own = |b: &BlockId| core.log(*b).lbns.keys().all(|lbn| (lbn / self.size) as usize == group);
+            Violation::unless(superblock.blocks.iter().all(own), "a superblock's blocks hold its pages only", || {
+                format!("superblock {group}: {:?}", superblock.blocks)
+            })?;
+        }
+        let used: u32 = self.all.iter().map(Superblock::extra).sum();
+        Violation::unless(used == self.used && used <= self.pool, "blocks of the pool are counted", || {
+            format!("{} counted, {used} in use, {} in the pool", self.used, self.pool)
+        })
+    }
+
+    fn memory(&self, core: &Core) -> Vec<MemoryUse> {
+        // the blocks of each superblock, and where its page map begins
+        let bytes = (core.lbns() + u64::from(self.pool)) * 4 + self.all.len() as u64 * 8;
+        vec![MemoryUse { table: "superblocks", memory: MemoryKind::Sram, bytes }]
+    }
+
+    fn approximations(&self) -> &'static [&'static str] {
+        &["superblock: page maps stand in spare areas; reading them for a lookup is not charged"]
+    }
+}

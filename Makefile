@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
 TRACE  := out/traces/cloudPhysicsIO.vscsi
 TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
-SOURCES := $(shell find crates devices python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates devices papers python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python system-tests lint bench theory fuzz docs clean tools

@@ -93,6 +93,9 @@ def _host_part(record: dict[str, Any]) -> float | None:
     return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
 
 
+RECLAIMED = ("switch", "partial", "full", "dead", "moved")
+"""What reclaiming a log block took."""
+
 GROUPS = (
     (
         "Write amplification",
@@ -105,6 +108,17 @@ GROUPS = (
             Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
             Row("padded units", _positive("nand", "padded_units"), number, "low"),
             Row("erases", _sum("nand", "erases"), number, "low"),
+        ),
+    ),
+    (
+        "Merges",
+        (
+            Row("log blocks reclaimed", _sum("merges", "log_blocks"), number, "low"),
+            *(Row(f"  {name}", _path("merges", "log_blocks", name), number) for name in RECLAIMED),
+            Row("data blocks merged", _sum("merges", "data_blocks"), number, "low"),
+            Row("pages copied by merges", _path("merges", "copies"), number, "low"),
+            Row("pages moved in the log", _path("merges", "moved_pages"), number, "low"),
+            Row("associated data blocks", _path("merges", "association", "mean"), lambda x: f"{x:.2f}", "low"),
         ),
     ),
     (

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod names;
+mod papers;
 mod tables;
 mod traces;
 

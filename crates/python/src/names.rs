@@ -52,6 +52,7 @@ pub fn all() -> Result<Value, ConfigError> {
         "generators": flashatlas_workload::GENERATORS.iter().map(|g| json!({
             "name": g.name, "summary": g.summary, "params": params(g.params),
         })).collect::<Vec<_>>(),
+        "papers": crate::papers::PAPERS.iter().map(|(name, toml)| json!({ "name": name, "toml": toml })).collect::<Vec<_>>(),
         "metrics": flashatlas_sim::metrics::METRICS.iter().map(|m| json!({ "name": m.name, "summary": m.summary })).collect::<Vec<_>>(),
     }))
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import NoReturn
@@ -28,6 +29,11 @@ class _Out(Console):
 
 out = _Out(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
 err = Console(stderr=True)
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["flashatlas", *sys.argv[1:]])
 
 
 def say(text: str) -> None:

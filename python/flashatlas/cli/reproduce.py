@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flashatlas import InputError, tables
-from flashatlas.cli.console import out
-from flashatlas.cli.options import Jobs, Quiet
+from flashatlas.cli.console import command_line, finish, notes, out, say
+from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
+from flashatlas.files import write_whole
 from flashatlas.progress import Bars
 from flashatlas.theory import MODELS
+
+if TYPE_CHECKING:
+    from flashatlas.reproduce.mast import Mast
 
 app = typer.Typer(no_args_is_help=True, help="Compute published results again, and show the deviation.")
 
@@ -50,3 +56,75 @@ def reproduce_theory(
     out.print(
         f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = {worst.b})", highlight=False
     )
+
+
+@app.command("mast")
+def reproduce_mast(
+    traces: Annotated[
+        Path | None,
+        typer.Option("--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."),
+    ] = None,
+    stand_ins: Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")] = False,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Also run each reading of what the paper leaves open.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")] = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Figures 2, 3 and 4 of the MAST paper: utilisation of the log, merges by class, efficiency over FAST.
+
+    FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256 log blocks (or as
+    many spare ones) on a 4 GB drive. Applications are recorded traces where they are found, and generated workloads
+    otherwise.
+
+    For example: `flashatlas reproduce mast --sensitivity --out out/mast`
+    """
+    from flashatlas.reproduce import mast_page  # noqa: PLC0415
+    from flashatlas.reproduce.mast import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
+    text = json.dumps(mast.to_json(), indent=2)
+    if out_:
+        for number, row in enumerate(mast.rows, 1):
+            row.result.save(out_ / f"{number:02d}")
+        write_whole(out_ / "report.html", mast_page.page(mast, command_line()))
+        write_whole(out_ / "mast.json", text + "\n")
+    write_json(json_, text)
+    if json_ != "-":
+        _show(mast)
+        notes([row.result for row in mast.rows])
+        if out_:
+            say(f"Report: {out_ / 'report.html'}")
+    finish([row.result for row in mast.rows])
+
+
+def _show(mast: Mast) -> None:
+    """The tables of the experiment in the terminal."""
+    from flashatlas.reproduce.mast_page import NUMBERS, numbers_of  # noqa: PLC0415
+
+    for application in mast.applications:
+        say(f"\n[bold]{application.name}[/]  {application.source}")
+        rows = [(row.scheme, *numbers_of(mast, row)) for row in mast.of(application.name)]
+        out.print(tables.listing(["", *NUMBERS], rows))
+    say("\n[bold]MAST's gain in efficiency[/]")
+    claims = [
+        (c.application, c.over, f"{c.published:+g} %", f"{c.ours:+.1f} %", f"{c.deviation:+.1f}") for c in mast.claims()
+    ]
+    out.print(tables.listing(["", "over", "published", "ours", "deviation, points"], claims))
+    say("\n[bold]Schemes by share of merges, the largest first[/]")
+    orders = [(name, kind, " > ".join(published), " > ".join(ours)) for name, kind, published, ours in mast.orders()]
+    out.print(tables.listing(["", "share of", "published", "ours"], orders))
+    variants = [row for row in mast.rows if row.variant]
+    for application in mast.applications if variants else ():
+        say(f"\n[bold]What the paper leaves open[/]: {application.name}")
+        rows = [
+            (f"{row.scheme}, {row.variant}", *numbers_of(mast, row))
+            for row in variants
+            if row.application == application.name
+        ]
+        out.print(tables.listing(["", *NUMBERS], rows))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from flashatlas import InputError, api, tables
-from flashatlas.cli.console import finish, notes, out, say
+from flashatlas.cli.console import command_line, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Playing, Quiet, Set, Workload, shared, write_json
 from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
@@ -29,10 +28,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (run, compare, checkpoint, report):
         app.command()(command)
-
-
-def _command() -> str:
-    return shlex.join(["flashatlas", *sys.argv[1:]])
 
 
 @shared
@@ -57,7 +52,7 @@ def run(
         raise InputError("--fio-json is about fio job files: it needs --job")
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
-    result = replace(result, command=_command())
+    result = replace(result, command=command_line())
     if out_:
         result.save(out_)
         write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result], result.command)
@@ -139,14 +134,14 @@ def compare(
     cases = _cases(drive, vary, case)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, set=set, **asdict(common))
-    results = [replace(result, command=_command()) for result in results]
+    results = [replace(result, command=command_line()) for result in results]
     text = json.dumps(
         {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
     )
     if out_:
         for number, result in enumerate(results, 1):
             result.save(out_ / f"{number:02d}")
-        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, _command())
+        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, command_line())
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
@@ -194,5 +189,5 @@ def report(
     results = [Result.load(folder) for folder in folders]
     commands = dict.fromkeys(result.command for result in results if result.command)
     name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
-    write_report(out_, name, results, "\n".join(commands) or _command())
+    write_report(out_, name, results, "\n".join(commands) or command_line())
     say(f"Report: {out_}")

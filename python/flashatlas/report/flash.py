@@ -1,10 +1,9 @@
-"""Charts of what the flash did: write amplification, wear, merges, memory of the map."""
+"""Charts of what the flash did: write amplification, wear, memory of the map."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
+from flashatlas.report import merges
+from flashatlas.report.bars import left, run_field, stacked
 from flashatlas.report.chart import (
     RUN,
     Absent,
@@ -18,16 +17,11 @@ from flashatlas.report.chart import (
     stack,
     text_field,
 )
-from flashatlas.report.palette import CAUSES, Runs, colour_key
+from flashatlas.report.palette import CAUSES, TABLE_COLOURS, Runs, colour_key
 from flashatlas.tables import size
-
-BAR = 22
-"""Height of a bar, in pixels."""
 
 BINS = 48
 """Bars of a wear histogram at most."""
-
-TABLE_COLOURS = 8
 
 
 def sections(runs: Runs) -> list[Section]:
@@ -46,75 +40,8 @@ def sections(runs: Runs) -> list[Section]:
             "Erases of each good block over the life of the drive, preconditioning included.",
             [wear(runs)],
         ),
-        Section("map", "Map and merges", "", [memory(runs), merges(runs)]),
+        Section("map", "Map and merges", "", [memory(runs), *merges.charts(runs)]),
     ]
-
-
-def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float) -> dict[str, Any]:
-    """Bars of one length for each run, in pieces; the sum stands at the end."""
-    domain, order = list(colours), {name: i for i, name in enumerate(colours)}
-    parts["order"] = [order[name] for name in parts["part"]]
-    y = {"field": "run", "type": "nominal", "sort": None, "scale": {"domain": runs.names}, "axis": _names(runs)}
-    x = {"field": "value", "type": "quantitative", "stack": "zero", "scale": {"domain": [0, top * 1.14], "nice": False}}
-    fill = {
-        "field": "part",
-        "type": "nominal",
-        "scale": {"domain": domain, "range": list(colours.values())},
-        "legend": None,
-    }
-    tooltip = [*_run_field(runs), text_field("part", "part"), number_field("value", "value", kind)]
-    return {
-        "height": {"step": BAR + 8},
-        "layer": [
-            {
-                "mark": {"type": "bar", "height": BAR, "stroke": "var(--paper)", "strokeWidth": 1},
-                "encoding": {
-                    "y": y,
-                    "x": {
-                        **x,
-                        "axis": axis(
-                            "short" if kind == "ratio" else kind, **({"values": binary(top)} if kind == "bytes" else {})
-                        ),
-                    },
-                    "color": fill,
-                    "order": {"field": "order", "type": "quantitative"},
-                    "tooltip": tooltip,
-                },
-            },
-            {
-                "transform": [{"aggregate": [{"op": "sum", "field": "value", "as": "total"}], "groupby": ["run"]}],
-                "mark": {"type": "text", "align": "left", "dx": 6, "fontWeight": 600, "fontSize": 12},
-                "encoding": {
-                    "y": y,
-                    "x": {"field": "total", "type": "quantitative"},
-                    "text": {
-                        "field": "total",
-                        "type": "quantitative",
-                        "formatType": "memory" if kind == "bytes" else kind,
-                    },
-                },
-            },
-        ],
-        "data": {"name": "parts"},
-    }
-
-
-def binary(top: float) -> list[float]:
-    """Round numbers of bytes from 0 to ``top``, at most six."""
-    step = 2.0 ** max(math.ceil(math.log2(max(top, 1) / 5)), 0)
-    return [k * step for k in range(6) if k * step <= top * 1.14]
-
-
-def _names(runs: Runs) -> dict[str, Any] | None:
-    return None if runs.single else {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
-
-
-def _run_field(runs: Runs) -> list[dict[str, Any]]:
-    return [] if runs.single else [text_field("run", "run")]
-
-
-def _left(runs: Runs) -> str:
-    return "none" if runs.single else "names"
 
 
 def amplification(runs: Runs) -> Chart | Absent:
@@ -150,7 +77,7 @@ def amplification(runs: Runs) -> Chart | Absent:
         {"parts": (title, [RUN, ("part", "Cause", "text"), ("value", "Programmed / written", "ratio")])},
         lead="The dashed line is 1: every byte programmed once.",
         key=colour_key("Causes", list(colours.items())),
-        left=_left(runs),
+        left=left(runs),
     )
 
 
@@ -201,7 +128,7 @@ def wear(runs: Runs) -> Chart | Absent:
                     "axis": axis("short", tickCount=5 if runs.single else 2),
                 },
                 "tooltip": [
-                    *_run_field(runs),
+                    *run_field(runs),
                     text_field("erases", "erases"),
                     number_field("blocks", "blocks", "count"),
                     number_field("share", "share of the good blocks", "share"),
@@ -263,36 +190,5 @@ def memory(runs: Runs) -> Chart | Absent:
         {"parts": (title, [RUN, ("part", "Table", "text"), ("value", "Memory", "bytes")])},
         lead="What the translation layer keeps in memory; the write cache is not counted.",
         key=colour_key("Tables", list(colours.items())),
-        left=_left(runs),
-    )
-
-
-def merges(runs: Runs) -> Chart | Absent:
-    """Merges by class, a bar for each run."""
-    title = "Merges by class"
-    parts: Columns = {"run": [], "part": [], "value": []}
-    for i, result in enumerate(runs.results):
-        for blocks, kinds in result.record.get("merges", {}).items():
-            for kind, count in kinds.items() if isinstance(kinds, dict) else ():
-                parts["run"].append(i)
-                parts["part"].append(f"{blocks.replace('_', ' ')}, {kind}")
-                parts["value"].append(count)
-    if not parts["run"]:
-        return Absent(title, "no scheme of these runs merges blocks.")
-    names = list(dict.fromkeys(parts["part"]))
-    colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(names)}
-    totals: dict[int, int] = {}
-    for i, count in zip(parts["run"], parts["value"], strict=True):
-        totals[i] = totals.get(i, 0) + count
-    said = "; ".join(f"{runs.names[i]}: {total:,}" for i, total in totals.items())
-    return Chart(
-        "merges",
-        title,
-        f"Merges. {said}",
-        stacked(runs, parts, colours, "count", max(*totals.values(), 1)),
-        {"parts": parts},
-        {"parts": (title, [RUN, ("part", "Class", "text"), ("value", "Merges", "count")])},
-        lead="Rewrites of data blocks, as the scheme names them.",
-        key=colour_key("Classes", list(colours.items())),
-        left=_left(runs),
+        left=left(runs),
     )

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.report import explorer, flash, latency, load, sections, series, vega
@@ -32,8 +33,43 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     blocks, block_data = explorer.section(runs)
     amplification, wear, maps = flash.sections(runs)
     charted = [amplification, latency.section(runs), series.section(runs), blocks, wear, load.section(runs), maps]
+    entries = [("run", "Run"), ("summary", "Numbers"), *((part.id, part.title) for part in charted)]
+    entries += [("approximations", "Approximations"), ("parameters", "Parameters"), ("glossary", "Glossary")]
+    body = [
+        sections.introduction(runs, command),
+        sections.summary(runs),
+        *(part.html() for part in charted),
+        sections.approximations(runs),
+        sections.parameters(runs),
+        glossary(),
+    ]
+    kind = "Report of a run" if runs.single else f"Report of {len(runs)} runs"
+    return document(title, kind, runs, entries, body, charted, block_data)
+
+
+def document(
+    title: str,
+    kind: str,
+    runs: Runs,
+    entries: Sequence[tuple[str, str]],
+    body: Sequence[str],
+    charted: Sequence[Section],
+    explorer_data: Any = None,
+) -> str:
+    """A page as HTML text.
+
+    Args:
+        title: Its heading.
+        kind: What stands above the heading.
+        runs: The runs that its charts refer to by number.
+        entries: Identifiers and titles of its parts.
+        body: The parts, as HTML.
+        charted: Those of the parts that have charts.
+        explorer_data: What the block explorer needs, where there is one.
+
+    """
     charts = {chart.id: chart.payload() for part in charted for chart in part.charts()}
-    data = {"runs": runs.names, "charts": charts, "explorer": block_data}
+    data = {"runs": runs.names, "charts": charts, "explorer": explorer_data}
     theme, libraries, own = asset("theme.js"), vega.bundle(), own_script()
     return (
         "\n".join(
@@ -43,14 +79,9 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
                 '<link rel="icon" href="data:,">',
                 '<meta name="color-scheme" content="light dark"><meta name="generator" content="FlashAtlas">',
                 f"<title>{text(title)}</title><style>{asset('report.css')}</style><script>{theme}</script></head><body>",
-                f'<a class="skip" href="#main">Skip to the content</a>{_header(title, runs)}{_contents(charted)}',
+                f'<a class="skip" href="#main">Skip to the content</a>{_header(title, kind)}{_contents(entries)}',
                 f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',
-                sections.introduction(runs, command),
-                sections.summary(runs),
-                *(part.html() for part in charted),
-                sections.approximations(runs),
-                sections.parameters(runs),
-                glossary(),
+                *body,
                 f"</main>{_footer(runs)}",
                 f'<script type="application/json" id="report-data">{script_json(data)}</script>',
                 f"<script>{libraries}</script><script>{own}</script></body></html>\n",
@@ -91,8 +122,7 @@ def _policy(*scripts: str) -> str:
     return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
 
 
-def _header(title: str, runs: Runs) -> str:
-    kind = "Report of a run" if runs.single else f"Report of {len(runs)} runs"
+def _header(title: str, kind: str) -> str:
     themes = "".join(
         f'<button type="button" data-theme-choice="{choice}" aria-pressed="false">{choice}</button>'
         for choice in ("auto", "light", "dark")
@@ -103,9 +133,7 @@ def _header(title: str, runs: Runs) -> str:
     )
 
 
-def _contents(charted: Sequence[Section]) -> str:
-    entries = [("run", "Run"), ("summary", "Numbers"), *((part.id, part.title) for part in charted)]
-    entries += [("approximations", "Approximations"), ("parameters", "Parameters"), ("glossary", "Glossary")]
+def _contents(entries: Sequence[tuple[str, str]]) -> str:
     links = "".join(f'<li><a href="#{id}">{text(title)}</a></li>' for id, title in entries)
     return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
 

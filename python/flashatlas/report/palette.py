@@ -13,6 +13,7 @@ from flashatlas.report.html import text
 from flashatlas.result import Result
 
 COLOURS = 8
+TABLE_COLOURS = 8
 DASHES = ([1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4, 4, 4])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 

@@ -127,7 +127,7 @@ def section(runs: Runs) -> Section:
         made.parts += [_throughput(runs, tracks, at), *_latency(runs, tracks, at)]
     else:
         made.parts.append(Absent("Throughput and latency over time", "the runs were untimed."))
-    made.parts += [_flash(runs, tracks, at), _load(runs, tracks, at)]
+    made.parts += [_flash(runs, tracks, at), *_areas(runs, tracks, at), _load(runs, tracks, at)]
     return made
 
 
@@ -423,6 +423,23 @@ def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     }
     panels.append(Panel("misses", "Map lookups that missed", "share", misses, height=80, optional=True))
     return _figure(runs, tracks, at, "flash-time", "Write amplification and space over time", panels)
+
+
+def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
+    """Valid share and size of each area of the log; nothing where no run has a log."""
+    suffix = "_utilisation"
+    columns = dict.fromkeys(name for t in tracks for name in t.table.column_names if name.endswith(suffix))
+    areas = [name.removeprefix("area_").removesuffix(suffix) for name in columns if name.startswith("area_")]
+    panels = [
+        panel
+        for area in areas
+        for panel in (
+            Panel(f"valid_{area}", f"Valid pages, {area} area", "share", _simple(tracks, f"area_{area}_utilisation")),
+            Panel(f"blocks_{area}", f"Blocks, {area} area", "short", _simple(tracks, f"area_{area}_blocks"), height=60),
+        )
+    ]
+    lead = "Of all pages of an area's blocks, programmed or not; at the end of each interval."
+    return [_figure(runs, tracks, at, "areas", "Areas of the log", panels, lead)] if panels else []
 
 
 def _load(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:

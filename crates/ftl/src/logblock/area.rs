@@ -113,10 +113,10 @@ impl Area {
     }
 
     /// Erase the first of its blocks without a valid page, if there is one; whether there was.
-    pub fn erase_dead(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        let Some(dead) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else { return Ok(false) };
-        self.remove(dead);
-        core.erase_dead(cx, dead)?;
+    pub fn erase_empty(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+        let Some(empty) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else { return Ok(false) };
+        self.remove(empty);
+        core.erase_empty(cx, empty)?;
         Ok(true)
     }
 

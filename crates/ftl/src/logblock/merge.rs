@@ -129,16 +129,13 @@ impl Core {
         log: BlockId,
         mut merge: impl FnMut(&mut Core, &mut Cx<'_>, u32) -> Result<(), FtlError>,
     ) -> Result<bool, FtlError> {
-        if !self.log(log).leaving {
-            self.count_association(log);
-        }
         let Some(lpn) = self.first_valid(cx.flash.medium, log)? else {
-            let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
-            self.erase_log(cx, log)?;
-            self.merges.reclaimed(class);
+            self.erase_empty(cx, log)?;
             return Ok(true);
         };
-        self.log_mut(log).leaving = true;
+        if !std::mem::replace(&mut self.log_mut(log).leaving, true) {
+            self.count_association(log);
+        }
         let lbn = self.lbn(lpn);
         merge(self, cx, lbn)?;
         assert!(!self.log(log).lbns.contains_key(&lbn), "a merge of {lbn} left pages of it in log block {log}");
@@ -177,11 +174,11 @@ impl Core {
         Ok(())
     }
 
-    /// Erase a log block without a valid page.
-    pub fn erase_dead(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
-        self.count_association(log);
+    /// Erase a log block without a valid page: a dead merge, unless merges made it so.
+    pub fn erase_empty(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+        let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
         self.erase_log(cx, log)?;
-        self.merges.reclaimed(MergeClass::Dead);
+        self.merges.reclaimed(class);
         Ok(())
     }
 

@@ -59,7 +59,7 @@ impl Fast {
         if let Some(log) = self.random.frontier(core, cx.flash.medium) {
             return Ok(log);
         }
-        while self.eager_dead && self.random.erase_dead(core, cx)? {}
+        while self.eager_dead && self.random.erase_empty(core, cx)? {}
         while !self.random.may_open(core) {
             let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
             core.reclaim(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))?;
@@ -80,7 +80,7 @@ impl LogScheme for Fast {
     }
 
     fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>, _: BlockId) -> Result<(), FtlError> {
-        while self.eager_dead && self.random.erase_dead(core, cx)? {}
+        while self.eager_dead && self.random.erase_empty(core, cx)? {}
         Ok(())
     }
 

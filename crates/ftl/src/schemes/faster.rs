@@ -155,7 +155,7 @@ impl Circle {
         let valid = core.valid(oldest);
         if valid == 0 {
             self.area.remove(oldest);
-            return core.erase_dead(cx, oldest);
+            return core.erase_empty(cx, oldest);
         }
         if valid == core.pages {
             let pages = core.valid_pages(cx.flash.medium, oldest)?;

@@ -206,7 +206,7 @@ impl Random {
             return Ok(log);
         }
         while !self.hot.may_open(core) {
-            if self.hot.erase_dead(core, cx)? {
+            if self.hot.erase_empty(core, cx)? {
                 self.adapt(core, 0);
                 continue;
             }
@@ -229,7 +229,7 @@ impl Random {
             return Ok(log);
         }
         while !self.cold.may_open(core) {
-            if !self.cold.erase_dead(core, cx)? {
+            if !self.cold.erase_empty(core, cx)? {
                 let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
                 core.reclaim(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
                 self.cold.remove(victim);
@@ -291,7 +291,7 @@ impl LogScheme for Last {
         if cold.budget - cold.len() >= self.idle_free {
             return Ok(false);
         }
-        if cold.erase_dead(core, cx)? {
+        if cold.erase_empty(core, cx)? {
             return Ok(true);
         }
         let begun = cold.closed(core, cx.flash.medium).find(|&log| core.log(log).leaving);

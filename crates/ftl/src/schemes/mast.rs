@@ -227,7 +227,7 @@ impl Mast {
             return Ok(log);
         }
         while !self.locality.may_open(core) {
-            if self.locality.erase_dead(core, cx)? {
+            if self.locality.erase_empty(core, cx)? {
                 continue;
             }
             let victim = self.leaves_next(&self.locality, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
@@ -250,7 +250,7 @@ impl Mast {
             return Ok(log);
         }
         while !self.hot.may_open(core) {
-            if self.hot.erase_dead(core, cx)? {
+            if self.hot.erase_empty(core, cx)? {
                 continue;
             }
             let victim = self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
@@ -286,7 +286,7 @@ impl Cold {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<bool, FtlError> {
-        if self.area.erase_dead(core, cx)? {
+        if self.area.erase_empty(core, cx)? {
             return Ok(true);
         }
         let victim = self.victim(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
@@ -400,7 +400,7 @@ impl Mast {
             Sizes::LocalityToHot => (&mut self.locality, &mut self.hot),
         };
         let least = if change == Sizes::ColdToLocality { self.resize.least_cold } else { sizes::LEAST_LOCALITY };
-        if from.budget > least && (from.len() < from.budget || from.erase_dead(core, cx)?) {
+        if from.budget > least && (from.len() < from.budget || from.erase_empty(core, cx)?) {
             from.budget -= 1;
             to.budget += 1;
             self.resize.changed();

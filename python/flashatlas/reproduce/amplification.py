@@ -1,4 +1,4 @@
-"""Published results, computed again."""
+"""Write amplification: models of garbage collection beside simulation."""
 
 from __future__ import annotations
 

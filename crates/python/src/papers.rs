@@ -1,0 +1,21 @@
+//! Published experiments that the project repeats: `papers/*/experiment.toml`.
+
+/// Folder and file of each.
+pub const PAPERS: &[(&str, &str)] = &[("1-mast", include_str!("../../../papers/1-mast/experiment.toml"))];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_folder_is_listed() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+        let folders: BTreeSet<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|f| f.unwrap())
+            .filter(|f| f.path().is_dir())
+            .map(|f| f.file_name().into_string().unwrap())
+            .collect();
+        assert_eq!(folders, super::PAPERS.iter().map(|p| p.0.to_owned()).collect());
+    }
+}

@@ -1,0 +1,85 @@
+"""Experiments of papers: what is run, on which workloads, and what was published (``papers/*/experiment.toml``)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.api import registries
+from flashatlas.result import Result
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Application:
+    """A workload of an experiment: a recorded trace, or what stands in for it."""
+
+    name: str
+    options: dict[str, Any]
+    """Arguments of :func:`flashatlas.run`."""
+    recorded: bool
+    """Whether it is the trace; otherwise it is generated."""
+
+    @property
+    def source(self) -> str:
+        """Where its requests come from."""
+        return Path(self.options["trace"]).name if self.recorded else f"generated: {self.options['workload']}"
+
+
+def load(name: str) -> dict[str, Any]:
+    """The experiment in folder ``papers/NAME``."""
+    texts = {paper["name"]: paper["toml"] for paper in registries()["papers"]}
+    return tomllib.loads(texts[name])
+
+
+def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of recorded traces: the one given, or what ``FLASHATLAS_TRACES`` names.
+
+    Raises:
+        InputError: There is no such folder.
+
+    """
+    named = given or os.environ.get("FLASHATLAS_TRACES")
+    if not named:
+        return None
+    if not Path(named).is_dir():
+        raise InputError(f"{named}: no folder of traces ({'--traces' if given else 'FLASHATLAS_TRACES'})")
+    return Path(named)
+
+
+def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list[Application]:
+    """The workloads of an experiment: each trace that stands in the folder, and stand-ins for the others."""
+    made = []
+    for entry in entries:
+        rest = dict(entry)
+        name, trace, stand_in = rest.pop("name"), rest.pop("trace"), rest.pop("stand_in")
+        path = folder / trace if folder else None
+        if path is not None and path.is_file():
+            made.append(Application(name, {"trace": path, **rest}, recorded=True))
+        else:
+            made.append(Application(name, {"workload": stand_in}, recorded=False))
+    return made
+
+
+def flash_seconds(result: Result) -> float:
+    """How long writing keeps the flash at work, one operation after the other, by the array's times alone.
+
+    Programs, erases, and every read that no host read asked for; times of lower pages.
+    """
+    params, nand = result.record["config"]["params"], result.record["nand"]
+    reads = sum(n for cause, n in nand["reads"].items() if cause != "host")
+    picoseconds = (
+        reads * params["timing.t_read_ps"]
+        + sum(nand["programs"].values()) * params["timing.t_program_ps"]
+        + sum(nand["erases"].values()) * params["timing.t_erase_ps"]
+    )
+    return picoseconds / 1e12

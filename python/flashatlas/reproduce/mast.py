@@ -1,0 +1,247 @@
+"""MAST against FAST, LAST and others: figures 2, 3 and 4 of the paper (``papers/1-mast``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+
+from flashatlas.api import compare
+from flashatlas.reproduce.experiment import Application, applications, flash_seconds, load, traces_folder
+from flashatlas.result import Result
+from flashatlas.tables import RECLAIMED
+
+MERGED = tuple(name for name in RECLAIMED if name != "moved")
+"""Classes of figure 3: a log block whose pages moved to another was not merged."""
+
+PAPER = "1-mast"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scheme, or a variant of it, on one application."""
+
+    application: str
+    scheme: str
+    variant: str
+    """The switch that differs from the defaults; empty for the scheme itself."""
+    reference: bool
+    """Not one of the paper's schemes."""
+    result: Result = field(repr=False)
+
+    @property
+    def efficiency(self) -> float:
+        """Pages of the host for each second that the flash is at work."""
+        return self.result.record["nand"]["programs"].get("host", 0) / flash_seconds(self.result)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Log blocks that were merged or dead, by class, as shares; empty if there were none."""
+        counts = self.result.record.get("merges", {}).get("log_blocks", {})
+        merged = sum(counts.get(name, 0) for name in MERGED)
+        return {name: counts.get(name, 0) / merged for name in MERGED} if merged else {}
+
+    @property
+    def moved(self) -> int:
+        """Log blocks whose valid pages moved to others."""
+        return self.result.record.get("merges", {}).get("log_blocks", {}).get("moved", 0)
+
+    @property
+    def table_bytes(self) -> int:
+        """Memory of all tables."""
+        return sum(self.result.record["memory_bytes"]["tables"].values())
+
+    def utilisation(self) -> dict[str, float]:
+        """Share of valid pages of each area of the log, the mean over the run (figure 2)."""
+        series = self.result.tables["series"]
+        areas = [
+            name[5:-12] for name in series.column_names if name.startswith("area_") and name.endswith("_utilisation")
+        ]
+        means = {area: pc.mean(series[f"area_{area}_utilisation"]).as_py() for area in areas}
+        return {area: mean for area, mean in means.items() if mean is not None}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number that the paper published, and ours."""
+
+    application: str
+    over: str
+    published: float
+    ours: float
+
+    @property
+    def deviation(self) -> float:
+        """Ours less the published one, in percentage points."""
+        return self.ours - self.published
+
+
+@dataclass(frozen=True)
+class Mast:
+    """The experiment, carried out."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    rows: list[Row]
+
+    def of(self, application: str) -> list[Row]:
+        """The schemes on one application."""
+        return [row for row in self.rows if row.application == application and not row.variant]
+
+    def row(self, application: str, scheme: str) -> Row:
+        """One scheme on one application."""
+        return next(row for row in self.of(application) if row.scheme == scheme)
+
+    def relative(self, row: Row) -> float:
+        """Efficiency of a row, with that of the experiment's first scheme as 1."""
+        return row.efficiency / self.row(row.application, self.experiment["scheme"][0]["name"]).efficiency
+
+    def claims(self) -> list[Claim]:
+        """Per cent by which MAST is more efficient than the others: as published, and ours."""
+        published = self.experiment["published"]
+        made = []
+        for over, values in published["over"].items():
+            gains = []
+            for application, value in zip(self.applications, values, strict=True):
+                name = application.name
+                ours = self.row(name, "MAST").efficiency / self.row(name, over).efficiency
+                gains.append(100 * (ours - 1))
+                made.append(Claim(name, over, value, gains[-1]))
+            made.append(Claim("mean", over, published["mean_over"][over], sum(gains) / len(gains)))
+        return made
+
+    def orders(self) -> list[tuple[str, str, list[str], list[str]]]:
+        """For each application and class the schemes by share, the largest first: as published, and ours."""
+        return [
+            (
+                application.name,
+                kind,
+                published,
+                sorted(published, key=lambda name: -self.row(application.name, name).shares.get(kind, 0.0)),
+            )
+            for application in self.applications
+            for kind, published in self.experiment["published"]["order"].items()
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.mast/1",
+            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "rows": [
+                {
+                    "application": row.application,
+                    "scheme": row.scheme,
+                    "variant": row.variant,
+                    "efficiency_pages_per_s": row.efficiency,
+                    "efficiency_over_first": self.relative(row),
+                    "waf": row.result.waf,
+                    "merges": row.result.record.get("merges"),
+                    "utilisation": row.utilisation(),
+                    "table_bytes": row.table_bytes,
+                    "violations": row.result.violations,
+                    "config_hash": row.result.record["config_hash"],
+                }
+                for row in self.rows
+            ],
+            "claims": [{**vars(claim), "deviation": claim.deviation} for claim in self.claims()],
+            "orders": [
+                {"application": name, "class": kind, "published": published, "ours": ours}
+                for name, kind, published, ours in self.orders()
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    sensitivity: bool
+
+    def kinds(self) -> list[tuple[str, str, list[str], bool]]:
+        """Schemes and variants, with their settings; whether each is one of the paper's."""
+        known = {s["name"]: s for s in self.experiment["scheme"]}
+        common = self.experiment["set"]
+        made = [
+            (name, "", s["set"] if s.get("no_log") else common + s["set"], not s.get("reference", False))
+            for name, s in known.items()
+        ]
+        if self.sensitivity:
+            made += [
+                (v["of"], v["name"], common + known[v["of"]]["set"] + v["set"], True)
+                for v in self.experiment["variant"]
+            ]
+        return made
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        return [
+            ": ".join(filter(None, (application.name, scheme, variant)))
+            for application in self.applications
+            for scheme, variant, *_ in self.kinds()
+        ]
+
+    def carry_out(
+        self,
+        *,
+        limit: int | None = None,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> Mast:
+        """Run all of it; arguments as for :func:`mast`."""
+        planned = [(application, *kind) for application in self.applications for kind in self.kinds()]
+        results = compare(
+            [
+                {"label": label, "set": settings, **application.options}
+                for label, (application, _, _, settings, _) in zip(self.labels, planned, strict=True)
+            ],
+            drive=self.experiment["drive"],
+            precondition=self.experiment["precondition"],
+            mode="untimed",
+            limit=limit,
+            jobs=jobs,
+            progress=progress,
+        )
+        rows = [
+            Row(application.name, scheme, variant, not own, result)
+            for (application, scheme, variant, _, own), result in zip(planned, results, strict=True)
+        ]
+        return Mast(self.experiment, self.applications, rows)
+
+
+def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, sensitivity: bool = False) -> Plan:
+    """What :func:`mast` runs; arguments as there."""
+    experiment = load(PAPER)
+    workloads = applications(experiment["application"], None if stand_ins else traces_folder(traces))
+    return Plan(experiment, workloads, sensitivity)
+
+
+def mast(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    sensitivity: bool = False,
+    limit: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> Mast:
+    """Carry out the experiment.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        sensitivity: Also run every variant of what the paper leaves open.
+        limit: Requests after which each run ends.
+        jobs: Runs at once.
+        progress: As for :func:`flashatlas.compare`.
+
+    """
+    planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
+    return planned.carry_out(limit=limit, jobs=jobs, progress=progress)

@@ -1,0 +1,328 @@
+"""The report of the MAST experiment: the paper's figures beside its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flashatlas.report import sections
+from flashatlas.report.bars import BAR
+from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.html import facts, table, text
+from flashatlas.report.page import document
+from flashatlas.report.palette import TABLE_COLOURS, Runs, colour_key
+from flashatlas.reproduce.mast import MERGED, Mast, Row
+from flashatlas.tables import size
+
+TITLE = "MAST against FAST and LAST"
+
+APPLICATION = ("application", "Application", "text")
+SCHEME = ("scheme", "Scheme", "text")
+
+
+def page(mast: Mast, command: str) -> str:
+    """The report as HTML text; ``command`` runs all of it again."""
+    runs = Runs([row.result for row in mast.rows])
+    figures = Section(
+        "figures",
+        "The paper's figures",
+        "Ours, on the applications named above; the paper does not name its own.",
+        [utilisation(mast), classes(mast), efficiency(mast)],
+    )
+    entries = [("run", "What was run"), ("claims", "Published and ours"), ("figures", figures.title)]
+    body = [_introduction(mast, runs, command), _claims(mast), figures.html(), _numbers(mast)]
+    entries.append(("numbers", "All numbers"))
+    if any(row.variant for row in mast.rows):
+        body.append(_variants(mast))
+        entries.append(("variants", "What the paper leaves open"))
+    body.append(sections.approximations(runs))
+    entries.append(("approximations", "Approximations"))
+    return document(TITLE, f"Reproduction in {len(mast.rows)} runs", runs, entries, body, [figures])
+
+
+def _rows(cells: Sequence[Sequence[str]]) -> list[str]:
+    return [
+        f'<tr><th scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
+        for first, *rest in cells
+    ]
+
+
+def _section(id: str, title: str, *inner: str) -> str:
+    heading = f'<h2 id="{id}-title">{text(title)}</h2>'
+    return f'<section id="{id}" aria-labelledby="{id}-title">{heading}{"".join(inner)}</section>'
+
+
+def _introduction(mast: Mast, runs: Runs, command: str) -> str:
+    experiment = mast.experiment
+    known = [
+        ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
+        ("Preconditioning", text(experiment["precondition"])),
+        *((f"Application {i}", text(f"{a.name}: {a.source}")) for i, a in enumerate(mast.applications, 1)),
+        ("Efficiency", "pages that the host writes, by the time that the flash works for it (array times)"),
+    ]
+    return _section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+
+
+def _claims(mast: Mast) -> str:
+    margin = mast.experiment["published"]["margin"]
+    claims = [
+        (
+            claim.application,
+            claim.over,
+            f"{claim.published:+g} %",
+            f"{claim.ours:+.1f} %",
+            f"{claim.deviation:+.1f}",
+            "same" if (claim.ours > margin) == (claim.published > margin) else "other",
+        )
+        for claim in mast.claims()
+    ]
+    head = ["Application", "MAST over", "Published", "Ours", "Deviation, points", f"Gain above {margin} %"]
+    orders = [
+        (name, kind, " > ".join(published), " > ".join(ours), "yes" if published == ours else "no")
+        for name, kind, published, ours in mast.orders()
+    ]
+    return _section(
+        "claims",
+        "Published and ours",
+        '<p class="lead">Efficiency of MAST over the others, and the schemes by their shares of merges.</p>',
+        table("Efficiency, published and ours", head, [("", _rows(claims))]),
+        table(
+            "Orders, published and ours",
+            ["Application", "Share", "Published, largest first", "Ours", "The same"],
+            [("", _rows(orders))],
+        ),
+    )
+
+
+def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:
+    """What the tables show of a row."""
+    record, shares = row.result.record, row.shares
+    return (
+        f"{mast.relative(row):.3f}",
+        f"{row.result.waf:.3f}",
+        *(f"{100 * shares[name]:.1f} %" if shares else "–" for name in MERGED),
+        f"{row.moved:,}",
+        f"{record.get('merges', {}).get('copies', 0):,}",
+        f"{sum(record['nand']['erases'].values()):,}",
+        size(row.table_bytes),
+    )
+
+
+NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
+
+
+def _numbers(mast: Mast) -> str:
+    bodies = [
+        (text(a.name), _rows([(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)]))
+        for a in mast.applications
+    ]
+    lead = "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or dead; tables in memory."
+    return _section(
+        "numbers",
+        "All numbers",
+        f'<p class="lead">{lead}</p>',
+        table("All numbers", ["Scheme", *(name[0].upper() + name[1:] for name in NUMBERS)], bodies),
+    )
+
+
+def _variants(mast: Mast) -> str:
+    kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
+    rows = []
+    for scheme, variant in kinds:
+        own = [row for row in mast.rows if (row.scheme, row.variant) == (scheme, variant)]
+        cells = [
+            f"{mast.relative(row):.3f} ({100 * row.shares.get('dead', 0):.1f} / {100 * row.shares.get('full', 0):.1f})"
+            for row in own
+        ]
+        rows.append((f"{scheme}, {variant}" if variant else scheme, *cells))
+    lead = "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+    head = ["Scheme and switch", *(text(a.name) for a in mast.applications)]
+    return _section(
+        "variants",
+        "What the paper leaves open",
+        f'<p class="lead">{lead}</p>',
+        table("Variants", head, [("", _rows(rows))]),
+    )
+
+
+def _panels(mast: Mast, names: Sequence[str], data: str, build: Any) -> dict[str, Any]:
+    """One panel for each application, a bar for each name."""
+    panels = []
+    for application in mast.applications:
+        y = {
+            "field": "scheme",
+            "type": "nominal",
+            "sort": None,
+            "scale": {"domain": list(names)},
+            "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
+        }
+        panels.append(
+            {
+                "title": application.name,
+                "height": {"step": BAR},
+                "data": {"name": data},
+                "transform": [{"filter": {"field": "application", "equal": application.name}}],
+                **build(y),
+            }
+        )
+    return stack(panels)
+
+
+def classes(mast: Mast) -> Chart:
+    """Figure 3: the classes of merges."""
+    data: Columns = {"application": [], "scheme": [], "part": [], "value": [], "order": []}
+    logs = [row for row in mast.rows if row.shares and not row.variant and sum(row.shares.values())]
+    for row in logs:
+        for order, (name, share) in enumerate(row.shares.items()):
+            for column, value in zip(
+                data.values(), (row.application, row.scheme, name, rounded(share), order), strict=True
+            ):
+                column.append(value)
+    colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(MERGED)}
+
+    def build(y: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "mark": {"type": "bar", "height": BAR - 6},
+            "encoding": {
+                "y": y,
+                "x": {"field": "value", "type": "quantitative", "stack": "zero", "axis": axis("share", tickCount=5)},
+                "color": {
+                    "field": "part",
+                    "type": "nominal",
+                    "scale": {"domain": list(colours), "range": list(colours.values())},
+                    "legend": None,
+                },
+                "order": {"field": "order", "type": "quantitative"},
+                "tooltip": [
+                    text_field("scheme", "scheme"),
+                    text_field("part", "class"),
+                    number_field("value", "share", "share"),
+                ],
+            },
+        }
+
+    names = list(dict.fromkeys(row.scheme for row in logs))
+    said = "; ".join(
+        f"{row.application}, {row.scheme}: "
+        + ", ".join(f"{name} {100 * share:.0f} %" for name, share in row.shares.items())
+        for row in logs
+        if not row.reference
+    )
+    columns = [APPLICATION, SCHEME, ("part", "Class", "text"), ("value", "Share", "share")]
+    return Chart(
+        "classes",
+        "Figure 3: log blocks by class of their merge",
+        f"Merge classes. {said}",
+        _panels(mast, names, "classes", build),
+        {"classes": data},
+        {"classes": ("Merge classes", columns)},
+        lead="Log blocks whose valid pages moved to others are not among them.",
+        key=colour_key("Classes", list(colours.items())),
+        left="names",
+    )
+
+
+def efficiency(mast: Mast) -> Chart:
+    """Figure 4: efficiency with FAST as 1, and what the paper published."""
+    over = mast.experiment["published"]["over"]
+    published: dict[tuple[str, str], float] = {}
+    for i, application in enumerate(mast.applications):
+        own = 1 + over["FAST"][i] / 100
+        published[application.name, "FAST"] = 1.0
+        published[application.name, "MAST"] = own
+        published[application.name, "LAST"] = own / (1 + over["LAST"][i] / 100)
+    rows = [row for row in mast.rows if not row.variant]
+    data: Columns = {
+        "application": [row.application for row in rows],
+        "scheme": [row.scheme for row in rows],
+        "value": [rounded(mast.relative(row)) for row in rows],
+        "published": [rounded(published.get((row.application, row.scheme))) for row in rows],
+    }
+    top = max([*data["value"], *(value for value in data["published"] if value)])
+
+    def build(y: dict[str, Any]) -> dict[str, Any]:
+        def x(name: str) -> dict[str, Any]:
+            return {
+                "field": name,
+                "type": "quantitative",
+                "scale": {"domain": [0, top * 1.05], "nice": False},
+                "axis": axis("short", tickCount=6),
+            }
+
+        tooltip = [
+            text_field("scheme", "scheme"),
+            number_field("value", "ours", "ratio"),
+            number_field("published", "published", "ratio"),
+        ]
+        mark = {"type": "point", "shape": "diamond", "size": 90, "strokeWidth": 2, "color": "var(--ink)"}
+        return {
+            "layer": [
+                {
+                    "mark": {"type": "bar", "height": BAR - 6, "color": "var(--run-0)"},
+                    "encoding": {"y": y, "x": x("value"), "tooltip": tooltip},
+                },
+                {
+                    "transform": [{"filter": "isValid(datum.published)"}],
+                    "mark": mark,
+                    "encoding": {"y": y, "x": x("published"), "tooltip": tooltip},
+                },
+            ]
+        }
+
+    names = list(dict.fromkeys(row.scheme for row in rows))
+    said = "; ".join(f"{row.application}, {row.scheme}: {mast.relative(row):.3f}" for row in rows)
+    columns = [APPLICATION, SCHEME, ("value", "Ours", "ratio"), ("published", "Published", "ratio")]
+    return Chart(
+        "efficiency",
+        "Figure 4: efficiency, with FAST as 1",
+        f"Efficiency over FAST. {said}",
+        _panels(mast, names, "efficiency", build),
+        {"efficiency": data},
+        {"efficiency": ("Efficiency", columns)},
+        lead="Bars are ours. Diamonds are the paper's; of LAST, which it compares with MAST only, by way of MAST.",
+        left="names",
+    )
+
+
+def utilisation(mast: Mast) -> Chart:
+    """Figure 2: the share of valid pages of each area of MAST's log."""
+    data: Columns = {"application": [], "scheme": [], "value": []}
+    for application in mast.applications:
+        for area, mean in mast.row(application.name, "MAST").utilisation().items():
+            data["application"].append(application.name)
+            data["scheme"].append(area)
+            data["value"].append(rounded(mean))
+
+    def build(y: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "mark": {"type": "bar", "height": BAR - 6, "color": "var(--run-0)"},
+            "encoding": {
+                "y": y,
+                "x": {
+                    "field": "value",
+                    "type": "quantitative",
+                    "scale": {"domain": [0, 1]},
+                    "axis": axis("share", tickCount=5),
+                },
+                "tooltip": [text_field("scheme", "area"), number_field("value", "valid pages", "share")],
+            },
+        }
+
+    names = list(dict.fromkeys(data["scheme"]))
+    parts = zip(data["application"], data["scheme"], data["value"], strict=True)
+    said = "; ".join(f"{application}, {area}: {100 * value:.0f} %" for application, area, value in parts)
+    return Chart(
+        "utilisation-areas",
+        "Figure 2: valid pages by area of MAST's log",
+        f"Valid pages by area. {said}",
+        _panels(mast, names, "areas", build),
+        {"areas": data},
+        {
+            "areas": (
+                "Valid pages by area",
+                [APPLICATION, ("scheme", "Area", "text"), ("value", "Valid pages", "share")],
+            )
+        },
+        lead="Of all pages of an area's blocks; the mean over the run.",
+        left="names",
+    )

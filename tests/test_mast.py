@@ -1,0 +1,118 @@
+"""The MAST experiment, on few requests of generated workloads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flashatlas import InputError, reproduce
+from flashatlas.cli import main
+from flashatlas.reproduce.experiment import flash_seconds, load
+from flashatlas.reproduce.mast import MERGED, Row, plan
+from flashatlas.reproduce.mast_page import page
+
+
+@pytest.fixture(scope="module")
+def mast():
+    return reproduce.mast(stand_ins=True, sensitivity=True, limit=3000)
+
+
+def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page(mast):
+    kinds = plan(stand_ins=True, sensitivity=True).kinds()
+    assert len(mast.rows) == len(mast.applications) * len(kinds) == 3 * 27
+    assert not any(row.result.violations for row in mast.rows)
+    assert {row.scheme for row in mast.rows} == {s["name"] for s in load("1-mast")["scheme"]}
+    assert not any(a.recorded for a in mast.applications)
+
+
+def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mast):
+    for row in mast.rows:
+        params = row.result.record["config"]["params"]
+        if row.scheme == "page-mapped":
+            # beside the data: the same 256, and what dual collection keeps for its frontiers
+            assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 3
+        else:
+            assert params["ftl.log_blocks"] == 256
+            areas = row.result.record["log_areas"]
+            budget = sum(area["budget"] for name, area in areas.items() if name != "data")
+            assert budget == 256, row
+
+
+def test_efficiency_is_host_pages_by_flash_time(mast):
+    row = mast.row("virtual machine", "MAST")
+    nand = row.result.record["nand"]
+    reads = sum(nand["reads"].values()) - nand["reads"].get("host", 0)
+    # K9XXG08: 25 us, 200 us, 1.5 ms
+    seconds = 25e-6 * reads + 200e-6 * sum(nand["programs"].values()) + 1.5e-3 * sum(nand["erases"].values())
+    assert flash_seconds(row.result) == pytest.approx(seconds, rel=1e-12)
+    assert row.efficiency == pytest.approx(nand["programs"]["host"] / seconds, rel=1e-12)
+    assert mast.relative(mast.row("virtual machine", "FAST")) == 1
+
+
+def test_claims_are_what_the_paper_says_and_ratios_of_ours(mast):
+    claims = {(c.application, c.over): c for c in mast.claims()}
+    published = [claims[a.name, "FAST"].published for a in mast.applications]
+    assert (published, claims["mean", "FAST"].published) == ([7, 5, 12], 7)
+    assert [claims[a.name, "LAST"].published for a in mast.applications] == [3, -2, 4]
+    ours = mast.row("database", "MAST").efficiency / mast.row("database", "LAST").efficiency
+    assert claims["database", "LAST"].ours == pytest.approx(100 * (ours - 1))
+    mean = sum(claims[a.name, "FAST"].ours for a in mast.applications) / 3
+    assert claims["mean", "FAST"].ours == pytest.approx(mean)
+
+
+def test_shares_leave_moved_log_blocks_out(mast):
+    row = mast.row("database", "MAST")
+    counts = row.result.record["merges"]["log_blocks"]
+    merged = sum(counts[name] for name in MERGED)
+    assert row.shares["dead"] == counts["dead"] / merged
+    assert sum(row.shares.values()) == pytest.approx(1)
+    assert not mast.row("database", "page-mapped").shares
+
+
+def test_orders_are_by_share(mast):
+    for name, kind, published, ours in mast.orders():
+        shares = [mast.row(name, scheme).shares.get(kind, 0) for scheme in ours]
+        assert sorted(ours) == sorted(published)
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_the_page_shows_every_scheme_variant_and_claim(mast):
+    html = page(mast, "flashatlas reproduce mast")
+    for word in ("Superblock", "victim: most valid", "Figure 2", "Figure 3", "Figure 4", "+12 %", "generated: zipf"):
+        assert word in html, word
+
+
+def test_the_command_writes_its_folder(tmp_path, monkeypatch, capsys):
+    arguments = [
+        "flashatlas",
+        "reproduce",
+        "mast",
+        "--stand-ins",
+        "--limit",
+        "50",
+        "-q",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    monkeypatch.setattr("sys.argv", arguments)
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == 0
+    made = json.loads((tmp_path / "out" / "mast.json").read_text())
+    assert made["schema"] == "flashatlas.reproduce.mast/1"
+    assert len(made["rows"]) == 21
+    assert (tmp_path / "out" / "01" / "run.json").exists()
+    said = capsys.readouterr().out
+    assert "MAST's gain in efficiency" in said and "generated: mixed" in said
+
+
+def test_a_folder_that_is_not_there_is_named():
+    with pytest.raises(InputError, match=r"nowhere: no folder of traces \(--traces\)"):
+        reproduce.mast("nowhere")
+
+
+def test_a_row_without_reclamations_has_no_shares(mast):
+    row = mast.rows[0]
+    record = {**row.result.record, "merges": {"log_blocks": dict.fromkeys(MERGED, 0)}}
+    empty = Row("a", "b", "", False, type(row.result)(record))
+    assert empty.shares == {}

@@ -22,13 +22,12 @@
 //!   order in which they stand, and it is erased;
 //! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
 //! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the most valid pages, of
-//!   several the oldest (`ftl.cold_victim`). A block that holds pages of one logical block, all newest, each at its offset,
-//!   takes a switch or a partial merge, unless the logical block has a sequential log block. Else the associated logical
-//!   blocks are merged in the order of their first valid pages: one that has a sequential log block with a valid page through
-//!   that, any other by a full merge.
+//!   several the oldest (`ftl.cold_victim`). The associated logical blocks are merged in the order of their first valid
+//!   pages: one that has a sequential log block with a valid page through that, any other by a full merge. (No block of CA
+//!   could be switched: the first page of a logical block never comes here, rule 2 takes it.)
 //!
-//! In idle time CA merges one logical block after the other until `ftl.idle_log_blocks` log blocks are ready for it; a request
-//! waits for at most one merge.
+//! In idle time CA reclaims one logical block after the other until `ftl.idle_log_blocks` log blocks are ready for it; a
+//! request waits for at most one merge, and what was begun is finished first.
 
 mod sizes;
 
@@ -286,17 +285,11 @@ impl Cold {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<bool, FtlError> {
-        if self.area.erase_empty(core, cx)? {
+        let begun = self.area.closed(core, cx.flash.medium).find(|&b| core.log(b).leaving);
+        if begun.is_none() && self.area.erase_empty(core, cx)? {
             return Ok(true);
         }
-        let victim = self.victim(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-        let books = core.log(victim);
-        let (alone, lbn) = (books.in_place && !books.leaving, books.owner);
-        if alone && sequential.of(lbn).is_none() {
-            self.area.remove(victim);
-            core.merge_log(cx, victim, lbn, None)?;
-            return Ok(true);
-        }
+        let victim = begun.or_else(|| self.victim(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
         let erased = core.reclaim_step(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
         if erased {
             self.area.remove(victim);
@@ -304,12 +297,9 @@ impl Cold {
         Ok(erased)
     }
 
-    /// The block whose reclamation has begun, or else the one to choose (papers/1, section 2.2).
+    /// The block to reclaim (papers/1, section 2.2).
     fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let candidates = || self.area.closed(core, medium);
-        if let Some(begun) = candidates().find(|&b| core.log(b).leaving) {
-            return Some(begun);
-        }
         let associated = |b: BlockId| core.log(b).lbns.len() as u64;
         let valid = |b: BlockId| u64::from(core.valid(b));
         match self.victim {
@@ -323,9 +313,10 @@ impl Cold {
 
 impl LogScheme for Mast {
     fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        // as the page stands before it is written: rule 2 may merge the block
+        let hot = self.is_hot(core, page);
         if !core.write_in_place(cx, page)? && !self.sequential.write(core, cx, page)? {
-            let log =
-                if self.is_hot(core, page) { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
+            let log = if hot { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
             core.append(cx, log, page)?;
         }
         let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else { return Ok(()) };

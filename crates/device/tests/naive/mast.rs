@@ -1,0 +1,273 @@
+//! MAST.
+
+use super::store::{Area, BlockId, Shape, Store};
+use super::{AreaSize, Counts, Reference};
+
+/// What MAST can be set to; shares in millionths.
+#[derive(Clone, Copy, Debug)]
+pub struct MastRules {
+    pub sequential_blocks: usize,
+    pub locality_blocks: usize,
+    pub hot_blocks: usize,
+    pub cold_blocks: usize,
+    pub migrate_valid: u64,
+    /// `ftl.migrate=copy`.
+    pub never_migrate: bool,
+    /// `ftl.recency=fifo`.
+    pub fifo: bool,
+    pub cold_victim: ColdVictim,
+    /// `ftl.cold_update=hot`.
+    pub cold_update_is_hot: bool,
+    /// `ftl.sequential_hit=hot`.
+    pub sequential_hit_is_hot: bool,
+    pub resize_window: u64,
+    pub cold_utilisation: i64,
+    pub hot_utilisation: i64,
+    pub resize_slope: i64,
+    /// `ftl.resize_hot=hot`.
+    pub resize_hot_is_hot: bool,
+}
+
+/// Which block CA reclaims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColdVictim {
+    Associated,
+    Valid,
+    Ratio,
+}
+
+pub struct Mast {
+    rules: MastRules,
+    store: Store,
+    locality: Area,
+    hot: Area,
+    cold: Area,
+    hot_trend: Trend,
+    cold_trend: Trend,
+    /// In the window before this one: did the trend of CA fall, did a size change?
+    fell: bool,
+    resized: bool,
+}
+
+/// A running mean of a share.
+#[derive(Default)]
+struct Trend {
+    mean: Option<i64>,
+}
+
+impl Trend {
+    /// Takes the share of a window, if there is one, and gives the slope.
+    fn follow(&mut self, share: Option<i64>) -> i64 {
+        let Some(share) = share else { return 0 };
+        let old = self.mean.unwrap_or(share);
+        let new = if self.mean.is_none() { share } else { (old + share) / 2 };
+        self.mean = Some(new);
+        new - old
+    }
+}
+
+impl Mast {
+    pub fn new(shape: Shape, rules: MastRules) -> Mast {
+        Mast {
+            rules,
+            store: Store::new(shape, rules.sequential_blocks),
+            locality: Area::new("locality", rules.locality_blocks),
+            hot: Area::new("hot", rules.hot_blocks),
+            cold: Area::new("cold", rules.cold_blocks),
+            hot_trend: Trend::default(),
+            cold_trend: Trend::default(),
+            fell: false,
+            resized: false,
+        }
+    }
+
+    fn write_page(&mut self, page: u32) {
+        // before rule 2, which merges a sequential log block before rule 3 could find the page there
+        let is_hot = self.is_hot(page);
+        if self.store.write_in_place(page) || self.write_sequential(page) {
+            return;
+        }
+        if is_hot {
+            self.make_hot_room();
+            self.hot.append_host(&mut self.store, page);
+        } else {
+            self.make_locality_room();
+            self.locality.append_host(&mut self.store, page);
+        }
+    }
+
+    fn is_hot(&self, page: u32) -> bool {
+        let Some((block, _)) = self.store.place(page) else { return false };
+        self.hot.blocks.contains(&block)
+            || self.locality.blocks.contains(&block)
+            || self.rules.cold_update_is_hot && self.cold.blocks.contains(&block)
+            || self.rules.sequential_hit_is_hot && self.store.sequential_block(self.store.lbn(page)) == Some(block)
+    }
+
+    /// Whether the sequential log took the page.
+    fn write_sequential(&mut self, page: u32) -> bool {
+        let (lbn, offset) = (self.store.lbn(page), self.store.offset(page));
+        let log = self.store.sequential_block(lbn);
+        if offset == 0 {
+            if log.is_some() {
+                self.store.merge_sequential(lbn, None);
+            }
+            self.store.begin_sequential(page);
+            return true;
+        }
+        let Some(log) = log else { return false };
+        if offset == self.store.write_pointer(log) {
+            self.store.append_sequential(page);
+            return true;
+        }
+        let complete = self.store.is_complete(log, lbn);
+        self.store.merge_sequential(lbn, (!complete).then_some(page));
+        !complete
+    }
+
+    // Room.
+
+    fn make_locality_room(&mut self) {
+        while self.locality.is_full(&self.store) {
+            if self.locality.erase_dead(&mut self.store) {
+                continue;
+            }
+            let victim = self.least_recent(&self.locality);
+            if !self.migrates(victim) {
+                self.locality.remove(victim);
+                self.move_to_cold(victim);
+            } else if self.cold.may_open() {
+                self.locality.remove(victim);
+                self.cold.blocks.push(victim);
+                self.store.counts.migrated += 1;
+            } else {
+                reclaim_cold(&mut self.cold, &mut self.store, self.rules.cold_victim);
+            }
+        }
+    }
+
+    fn migrates(&self, victim: BlockId) -> bool {
+        let share = self.rules.migrate_valid * u64::from(self.store.shape.block_pages);
+        let least = share.div_ceil(1_000_000).max(1);
+        !self.rules.never_migrate && self.store.valid(victim).len() as u64 >= least
+    }
+
+    fn make_hot_room(&mut self) {
+        while self.hot.is_full(&self.store) {
+            if !self.hot.erase_dead(&mut self.store) {
+                let victim = self.least_recent(&self.hot);
+                self.hot.remove(victim);
+                self.move_to_cold(victim);
+            }
+        }
+    }
+
+    /// The closed block touched least recently; the oldest of several.
+    fn least_recent(&self, area: &Area) -> BlockId {
+        let touched = |&block: &BlockId| if self.rules.fifo { 0 } else { self.store.touched(block) };
+        area.closed(&self.store).into_iter().min_by_key(touched).expect("a full area has closed blocks")
+    }
+
+    fn move_to_cold(&mut self, log: BlockId) {
+        let by = self.rules.cold_victim;
+        self.cold.take_pages(&mut self.store, log, |cold, store| {
+            while cold.is_full(store) {
+                reclaim_cold(cold, store, by);
+            }
+        });
+    }
+
+    // Sizes.
+
+    fn look_at_sizes(&mut self) {
+        let (share_cold, share_hot) = (self.share(&self.cold), self.share(&self.hot));
+        let slope_cold = self.cold_trend.follow(share_cold);
+        let slope_hot = self.hot_trend.follow(share_hot);
+        let falls = slope_cold < -self.rules.resize_slope;
+        let fell_twice = falls && self.fell;
+        self.fell = falls;
+        if std::mem::take(&mut self.resized) {
+            return;
+        }
+        let log_blocks = self.store.sequential_budget + self.locality.budget + self.hot.budget + self.cold.budget;
+        if share_cold.is_some_and(|share| share < self.rules.cold_utilisation || fell_twice) {
+            let least = (log_blocks / 4).clamp(2, 16);
+            self.resized = give(&mut self.cold, &mut self.locality, least, &mut self.store);
+        } else if share_hot.is_some_and(|share| share > self.rules.hot_utilisation)
+            && slope_hot > self.rules.resize_slope
+        {
+            let taker = if self.rules.resize_hot_is_hot { &mut self.hot } else { &mut self.cold };
+            self.resized = give(&mut self.locality, taker, 2, &mut self.store);
+        }
+    }
+
+    /// The share of valid pages in millionths of all pages of its blocks.
+    fn share(&self, area: &Area) -> Option<i64> {
+        let valid: usize = area.blocks.iter().map(|&block| self.store.valid(block).len()).sum();
+        let pages = area.blocks.len() * self.store.shape.block_pages as usize;
+        (pages > 0).then(|| (valid * 1_000_000 / pages) as i64)
+    }
+}
+
+/// One block of the budget, if the giver can do without. Whether it did.
+fn give(from: &mut Area, to: &mut Area, least: usize, store: &mut Store) -> bool {
+    if from.budget <= least || !(from.may_open() || from.erase_dead(store)) {
+        return false;
+    }
+    from.budget -= 1;
+    to.budget += 1;
+    true
+}
+
+fn reclaim_cold(cold: &mut Area, store: &mut Store, by: ColdVictim) {
+    if cold.erase_dead(store) {
+        return;
+    }
+    // the first of several with the least
+    let victim = cold.closed(store).into_iter().min_by_key(|&block| {
+        let (valid, associated) = (store.valid(block).len() as i64, store.associated(block).len() as i64);
+        match by {
+            ColdVictim::Associated => (associated, -valid),
+            ColdVictim::Valid => (-valid, associated),
+            ColdVictim::Ratio => (-((valid << 32) / associated), 0),
+        }
+    });
+    let victim = victim.expect("CA has at least two blocks");
+    match store.only_lbn(victim) {
+        Some(lbn) if store.sequential_block(lbn).is_none() => store.merge_ordered(victim, lbn),
+        _ => store.reclaim(victim),
+    }
+    cold.remove(victim);
+}
+
+impl Reference for Mast {
+    fn write(&mut self, first: u32, pages: u32) {
+        for page in first..first + pages {
+            self.store.clock += 1;
+            self.write_page(page);
+            if self.rules.resize_window != 0 && self.store.clock % self.rules.resize_window == 0 {
+                self.look_at_sizes();
+            }
+        }
+    }
+
+    fn trim(&mut self, page: u32) {
+        self.store.trim(page);
+    }
+
+    fn place(&self, page: u32) -> Option<(BlockId, u32)> {
+        self.store.place(page)
+    }
+
+    fn counts(&self) -> Counts {
+        self.store.counts
+    }
+
+    fn reset_counts(&mut self) {
+        self.store.counts = Counts::default();
+    }
+
+    fn areas(&self) -> Vec<AreaSize> {
+        vec![self.store.sequential_size(), self.locality.size(), self.hot.size(), self.cold.size()]
+    }
+}

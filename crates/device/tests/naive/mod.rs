@@ -1,0 +1,68 @@
+//! The log-block schemes LAST and MAST a second time: a reference written from their rules, page by page, that shares no
+//! code with the schemes. It knows no time, no geometry and no free list; a block is a number that is used once.
+
+mod last;
+mod mast;
+mod store;
+
+pub use last::{Last, LastRules};
+pub use mast::{ColdVictim, Mast, MastRules};
+pub use store::{BlockId, Shape};
+
+/// What a reference counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub data_switch: u64,
+    pub data_partial: u64,
+    pub data_full: u64,
+    pub log_switch: u64,
+    pub log_partial: u64,
+    pub log_full: u64,
+    pub log_dead: u64,
+    pub log_moved: u64,
+    pub sequential_full: u64,
+    pub copies: u64,
+    pub moved_pages: u64,
+    pub migrated: u64,
+    pub in_place: u64,
+    pub order_detours: u64,
+    pub erases: u64,
+}
+
+impl Counts {
+    /// All of them, by name.
+    pub fn list(&self) -> [(&'static str, u64); 15] {
+        [
+            ("data_switch", self.data_switch),
+            ("data_partial", self.data_partial),
+            ("data_full", self.data_full),
+            ("log_switch", self.log_switch),
+            ("log_partial", self.log_partial),
+            ("log_full", self.log_full),
+            ("log_dead", self.log_dead),
+            ("log_moved", self.log_moved),
+            ("sequential_full", self.sequential_full),
+            ("copies", self.copies),
+            ("moved_pages", self.moved_pages),
+            ("migrated", self.migrated),
+            ("in_place", self.in_place),
+            ("order_detours", self.order_detours),
+            ("erases", self.erases),
+        ]
+    }
+}
+
+/// One area of the log: its name, how many blocks it may have, and how many it has.
+pub type AreaSize = (&'static str, usize, usize);
+
+/// What both references offer.
+pub trait Reference {
+    /// One request: `pages` pages from `first` on.
+    fn write(&mut self, first: u32, pages: u32);
+    fn trim(&mut self, page: u32);
+    /// The block of the valid version of a page, and its index in it.
+    fn place(&self, page: u32) -> Option<(BlockId, u32)>;
+    fn counts(&self) -> Counts;
+    fn reset_counts(&mut self);
+    fn areas(&self) -> Vec<AreaSize>;
+}

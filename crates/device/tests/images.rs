@@ -1,34 +1,59 @@
 //! Media as a damaged or hostile checkpoint may hold them: refused in words, or mounted; never a panic.
 
-use flashatlas_device::{Device, DriveConfig, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::Image;
-use flashatlas_types::{Lpn, Rng, Seed, Stamp};
+use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 
-const CASES: u32 = 4_000;
+const CASES: u32 = 11_000;
 
 fn config(settings: &[&str]) -> DriveConfig {
     let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
     DriveConfig::load("tiny", None, &settings).unwrap()
 }
 
+/// A drive in the middle of its life: every page, and then some again.
 fn written(config: &DriveConfig) -> Ssd {
     let mut drive = config.build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+    let mut rng = Rng::stream(Seed(2), "updates");
+    drive.set_instant(true);
+    for content in 0..300 {
+        let (lba, sectors) = (Lba(rng.below(drive.sectors() / 8) * 4), 4);
+        let cmd = Cmd::Write { lba, sectors, fua: false, content, data: None };
+        drive.submit(Ps::ZERO, Tag(0), cmd, &mut Reply::default()).unwrap();
+    }
+    drive.drain().unwrap();
     drive
 }
 
+const DRIVES: &[&[&str]] = &[
+    &[],
+    &["map.unit=512"],
+    &["nand.factory_bad=100000", "drive.blocks=64"],
+    &["ftl.scheme=block"],
+    &["ftl.scheme=bast", "ftl.log_blocks=6"],
+    &["ftl.scheme=sast", "ftl.log_blocks=9"],
+    &["ftl.scheme=fast", "ftl.log_blocks=6"],
+    &["ftl.scheme=faster", "ftl.log_blocks=9"],
+    &["ftl.scheme=superblock", "ftl.log_blocks=6"],
+    &["ftl.scheme=last", "ftl.log_blocks=9"],
+    &["ftl.scheme=mast", "ftl.log_blocks=12"],
+];
+
 #[test]
 fn an_image_is_the_medium_it_was_made_of() {
-    for settings in [&[][..], &["ftl.scheme=block"], &["map.unit=512"], &["nand.factory_bad=100000", "drive.blocks=64"]]
-    {
+    for settings in DRIVES {
         let config = config(settings);
-        let image = written(&config).into_medium().into_image();
+        let before = written(&config);
+        let holds = |drive: &Ssd, lpn| drive.peek(Lpn(lpn)).unwrap().map(|u| u.stamp);
+        let expected: Vec<_> = (0..before.layout().logical_units).map(|lpn| holds(&before, lpn)).collect();
+        let image = before.into_medium().into_image();
         let again = config.medium_from(image.clone()).unwrap().into_image();
         assert_eq!(image, again, "{settings:?}");
         let drive = config.build_on(config.medium_from(image).unwrap(), Seed(1)).unwrap();
         drive.check().unwrap();
         for lpn in 0..drive.layout().logical_units {
-            assert_eq!(drive.peek(Lpn(lpn)).unwrap().map(|u| u.stamp), Some(Stamp(lpn + 1)), "{settings:?}");
+            assert_eq!(holds(&drive, lpn), expected[lpn as usize], "{settings:?}: page {lpn}");
         }
     }
 }
@@ -75,11 +100,11 @@ fn damage(image: &mut Image, rng: &mut Rng) {
 #[test]
 fn damaged_media_are_refused_or_mounted() {
     let (mut refused, mut mounted) = (0, 0);
-    for settings in [&[][..], &["ftl.scheme=block"], &["map.unit=512"]] {
+    for settings in DRIVES {
         let config = config(settings);
         let good = written(&config).into_medium().into_image();
         let mut rng = Rng::stream(Seed(5), "images");
-        for _ in 0..CASES / 3 {
+        for _ in 0..CASES / DRIVES.len() as u32 {
             let mut image = good.clone();
             (0..=rng.below(4)).for_each(|_| damage(&mut image, &mut rng));
             let drive = config.medium_from(image).and_then(|m| config.build_on(m, Seed(1)).map_err(|e| e.to_string()));

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod floor;
+mod log_blocks;
 
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -159,7 +160,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 7] = [
+    let parts: [(&str, fn()); 8] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -167,6 +168,7 @@ fn main() {
         ("traces", traces::print),
         ("reading", reading::print),
         ("checkpoint", checkpoint::print),
+        ("log-blocks", log_blocks::print),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

@@ -1,0 +1,68 @@
+//! Log-block schemes on the uniform reference workload: requests of the host and operations of the flash a second, beside
+//! the page-mapped FTL's. Untimed: the schemes and the medium, without the event engine.
+
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply};
+use flashatlas_ftl::SCHEMES;
+use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
+
+const PAGES: u64 = 16_384;
+/// Repeats of the reference workload's length.
+const WRITES: u64 = 50_000;
+
+/// The generator of the reference traces.
+struct Lcg(u64);
+
+impl Lcg {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Host requests and flash operations a second.
+fn rates(scheme: &str) -> (f64, f64) {
+    let mut settings = vec!["drive.logical_pages=16384".to_owned(), format!("ftl.scheme={scheme}")];
+    match scheme {
+        // as many blocks to spare as the log has, and what collection keeps
+        "page" => settings.extend(["drive.blocks=275".to_owned(), "ftl.low_water=1".to_owned()]),
+        "block" => {}
+        _ => settings.push("ftl.log_blocks=16".to_owned()),
+    }
+    let config = DriveConfig::load("mast-4gb", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let mut drive = config.build(Seed(1)).unwrap_or_else(|e| panic!("{e}"));
+    drive.fill(|l| Stamp(l.0 + 1)).unwrap_or_else(|e| panic!("{e}"));
+    drive.reset_counters();
+    drive.set_instant(true);
+    let (mut rng, mut reply) = (Lcg(1), Reply::default());
+    let (begin, mut requests) = (super::now(), 0u64);
+    // whole rounds, until a second has passed
+    while requests == 0 || begin.elapsed().as_secs_f64() < 1.0 {
+        for _ in 0..WRITES {
+            requests += 1;
+            let lba = Lba(rng.below(PAGES) * 4);
+            let cmd = Cmd::Write { lba, sectors: 4, fua: false, content: requests, data: None };
+            drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let c = drive.medium().counters;
+    let operations: u64 = [c.reads, c.programs, c.erases].iter().flatten().sum();
+    (requests as f64 / seconds, operations as f64 / seconds)
+}
+
+pub fn print() {
+    let mut yardstick = 0.0;
+    for scheme in SCHEMES {
+        let (requests, operations) = rates(scheme.name);
+        if scheme.name == "page" {
+            yardstick = operations;
+        }
+        println!(
+            "{:<12} uniform writes {:>8.0} k requests/s {:>8.1} M flash operations/s   {:.2} of page mapping (goal 0.5)",
+            scheme.name,
+            requests / 1e3,
+            operations / 1e6,
+            operations / yardstick
+        );
+    }
+}

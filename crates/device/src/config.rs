@@ -369,6 +369,41 @@ mod tests {
     }
 
     #[test]
+    fn logs_that_cannot_work_say_what_would() {
+        // 33792 blocks, 32768 of them for data, 2 for merges
+        let log = |settings: &[&str]| error("mast-4gb", settings);
+        for (scheme, least) in
+            [("bast", 1), ("sast", 2), ("fast", 2), ("faster", 6), ("superblock", 2), ("last", 4), ("mast", 7)]
+        {
+            let scheme = format!("ftl.scheme={scheme}");
+            let refused = |n: u32| log(&[&scheme, &format!("ftl.log_blocks={n}"), "ftl.idle_log_blocks=0"]);
+            assert!(refused(1023).contains("1023 log blocks: the scheme needs at least"), "{scheme}");
+            assert!(refused(1023).ends_with("to 1022)"), "{scheme}");
+            if least > 2 {
+                assert!(refused(least - 1).contains(&format!("(allowed: {least} to 1022)")), "{scheme}");
+            }
+            let fits = [scheme.clone(), format!("ftl.log_blocks={least}"), "ftl.idle_log_blocks=0".into()];
+            DriveConfig::load("mast-4gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
+            assert!(log(&[&scheme, "map.unit=1KiB"]).contains("must be the whole frame (2048 bytes), not 1024"));
+            assert!(log(&[&scheme, "ftl.idle_log_blocks=300"]).contains("300 log blocks to keep ready, of 256 in all"));
+            let full = log(&[&scheme, "drive.logical_pages=2162600"]);
+            assert!(full.contains("leave no room for the log") && full.contains("33792 blocks"), "{full}");
+        }
+        let sizes = log(&["ftl.scheme=mast", "ftl.cold_blocks=10"]);
+        assert_eq!(
+            sizes,
+            "ftl.log_blocks: the parts of the log sum to 106 log blocks, not to 256: ftl.sequential_blocks 8, \
+             ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
+        );
+        assert!(log(&["ftl.scheme=mast", "ftl.locality_blocks=1"]).ends_with("(allowed: 2 to 251)"));
+        assert!(log(&["ftl.scheme=last", "ftl.hot_blocks=254"]).contains("ftl.cold_blocks: 0 log blocks, of 256"));
+        assert!(log(&["ftl.scheme=faster", "ftl.isolation_blocks=254"]).ends_with("(allowed: 3 to 253)"));
+        assert!(log(&["ftl.scheme=sast", "ftl.group_log_blocks=300"]).contains("there are 256 (ftl.log_blocks)"));
+        assert!(log(&["ftl.scheme=mast", "ftl.migrate_valid=1.5"]).ends_with("(allowed: 0 to 1)"));
+        assert!(log(&["ftl.scheme=last", "ftl.migrate_valid=0.5"]).contains("belongs to ftl.scheme = mast"));
+    }
+
+    #[test]
     fn the_capacity_is_what_was_said_last() {
         let units = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();

@@ -189,3 +189,54 @@ fn the_last_frame_shows_the_drive_as_it_is_at_the_end() {
     assert_eq!(worn / 128.0, outcome.record["wear"]["mean"].as_f64().unwrap());
     assert_eq!(ints(blocks, "request")[frames.len() - 1], 5000);
 }
+
+/// Merges of the rows sum up to the record, and the last row shows the areas of the log as the record has them.
+#[test]
+fn merges_and_areas_over_time() {
+    let spec = json!({
+        "drive": "mast-4gb", "workload": "hotcold:requests=40000,size=2KiB,hot_space=0.05,read=0.1",
+        "precondition": "fill", "mode": "untimed",
+        "set": ["drive.logical_pages=8192", "ftl.scheme=mast", "ftl.log_blocks=40", "ftl.resize_window=256"],
+    });
+    let outcome = outcome(&spec);
+    let (merges, series) = (&outcome.record["merges"], table(&outcome, "series"));
+    for class in ["switch", "partial", "full", "dead", "moved"] {
+        let reclaimed: i64 = ints(series, &format!("reclaimed_{class}")).iter().sum();
+        assert_eq!(reclaimed, merges["log_blocks"][class].as_i64().unwrap(), "{class}");
+        if class != "switch" {
+            assert!(reclaimed > 0, "{class}: {merges}");
+        }
+    }
+    for class in ["switch", "partial", "full"] {
+        let merged: i64 = ints(series, &format!("merges_{class}")).iter().sum();
+        assert_eq!(merged, merges["data_blocks"][class].as_i64().unwrap(), "{class}");
+    }
+    let copies: i64 = ints(series, "merge_copies").iter().sum();
+    let moved: i64 = ints(series, "moved_pages").iter().sum();
+    assert_eq!([copies, moved], ["copies", "moved_pages"].map(|key| merges[key].as_i64().unwrap()));
+    // every copy and move is a read and a program with that cause
+    let nand = &outcome.record["nand"];
+    assert_eq!(nand["programs"]["merge"].as_i64().unwrap(), copies + moved);
+    assert_eq!(nand["reads"]["merge"].as_i64().unwrap(), copies + moved);
+    let mean = merges["association"]["mean"].as_f64().unwrap();
+    assert!(mean > 0.0 && mean <= merges["association"]["max"].as_f64().unwrap());
+    let areas = outcome.record["log_areas"].as_object().unwrap();
+    assert_eq!(areas.keys().collect::<Vec<_>>(), ["sequential", "locality", "hot", "cold"]);
+    let mut sums = vec![0; series.rows()];
+    for (name, area) in areas {
+        let budgets = ints(series, &format!("area_{name}_budget"));
+        let blocks = ints(series, &format!("area_{name}_blocks"));
+        let valid = floats(series, &format!("area_{name}_utilisation"));
+        let last = |values: &[i64]| values[values.len() - 1];
+        assert_eq!((last(budgets), last(blocks)), (area["budget"].as_i64().unwrap(), area["blocks"].as_i64().unwrap()));
+        if let Some(share) = area["utilisation"].as_f64() {
+            assert_eq!(valid[valid.len() - 1], share, "{name}");
+            assert_eq!(share, area["valid_pages"].as_f64().unwrap() / (area["blocks"].as_f64().unwrap() * 64.0));
+        }
+        assert!(blocks.iter().zip(budgets).all(|(used, may)| used <= may), "{name}");
+        sums.iter_mut().zip(budgets).for_each(|(sum, budget)| *sum += budget);
+    }
+    assert!(sums.iter().all(|&sum| sum == 40), "the areas share the log at every time");
+    let budgets = ints(series, "area_locality_budget");
+    assert!(budgets.iter().any(|&b| b != budgets[0]), "the sizes change in this run");
+}

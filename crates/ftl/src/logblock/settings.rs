@@ -93,6 +93,11 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
             )
         });
     }
+    if params.int("ftl.idle_log_blocks") > budget {
+        let why = format!("{} log blocks to keep ready, of {budget} in all", params.int("ftl.idle_log_blocks"));
+        let allowed = vec![format!("0 to {budget}")];
+        return Err(ConfigError { allowed, ..ConfigError::new("ftl.idle_log_blocks", why) });
+    }
     Ok(budget)
 }
 

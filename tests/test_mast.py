@@ -19,7 +19,7 @@ def mast():
 
 def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page(mast):
     kinds = plan(stand_ins=True, sensitivity=True).kinds()
-    assert len(mast.rows) == len(mast.applications) * len(kinds) == 3 * 27
+    assert len(mast.rows) == len(mast.applications) * len(kinds) == 3 * 31
     assert not any(row.result.violations for row in mast.rows)
     assert {row.scheme for row in mast.rows} == {s["name"] for s in load("1-mast")["scheme"]}
     assert not any(a.recorded for a in mast.applications)
@@ -113,6 +113,8 @@ def test_a_folder_that_is_not_there_is_named():
 
 def test_a_row_without_reclamations_has_no_shares(mast):
     row = mast.rows[0]
-    record = {**row.result.record, "merges": {"log_blocks": dict.fromkeys(MERGED, 0)}}
+    none = dict.fromkeys(MERGED, 0)
+    record = {**row.result.record, "merges": {"log_blocks": none, "data_blocks": none}}
     empty = Row("a", "b", "", False, type(row.result)(record))
     assert empty.shares == {}
+    assert mast.row("database", "Superblock").shares == {}, "what it reclaims is dead or moved, and never merged"

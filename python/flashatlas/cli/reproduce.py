@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flashatlas import InputError, tables
-from flashatlas.cli.console import command_line, finish, notes, out, say
+from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
@@ -86,6 +86,11 @@ def reproduce_mast(
     from flashatlas.reproduce.mast import plan  # noqa: PLC0415
 
     planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
+    missing = [a.name for a in planned.applications if not a.recorded]
+    if missing and not stand_ins:
+        err.print(
+            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(missing)} generated instead", highlight=False
+        )
     with Bars(planned.labels, enabled=not quiet) as bars:
         mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
     text = json.dumps(mast.to_json(), indent=2)
@@ -105,7 +110,7 @@ def reproduce_mast(
 
 def _show(mast: Mast) -> None:
     """The tables of the experiment in the terminal."""
-    from flashatlas.reproduce.mast_page import NUMBERS, numbers_of  # noqa: PLC0415
+    from flashatlas.reproduce.mast_page import NUMBERS, VARIANTS, numbers_of, variant_rows  # noqa: PLC0415
 
     for application in mast.applications:
         say(f"\n[bold]{application.name}[/]  {application.source}")
@@ -119,12 +124,6 @@ def _show(mast: Mast) -> None:
     say("\n[bold]Schemes by share of merges, the largest first[/]")
     orders = [(name, kind, " > ".join(published), " > ".join(ours)) for name, kind, published, ours in mast.orders()]
     out.print(tables.listing(["", "share of", "published", "ours"], orders))
-    variants = [row for row in mast.rows if row.variant]
-    for application in mast.applications if variants else ():
-        say(f"\n[bold]What the paper leaves open[/]: {application.name}")
-        rows = [
-            (f"{row.scheme}, {row.variant}", *numbers_of(mast, row))
-            for row in variants
-            if row.application == application.name
-        ]
-        out.print(tables.listing(["", *NUMBERS], rows))
+    if any(row.variant for row in mast.rows):
+        say(f"\n[bold]What the paper leaves open[/]  {VARIANTS}")
+        out.print(tables.listing(["", *(a.name for a in mast.applications)], variant_rows(mast)))

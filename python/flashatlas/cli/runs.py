@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 import shlex
@@ -73,23 +74,50 @@ def _workload(common: Workload) -> str:
     return common.workload or (common.job or common.trace or Path("nothing")).name
 
 
-def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str, Any]]:
-    """The runs of a comparison: explicit cases, or every combination of the drives and varied keys."""
-    if case and vary:
-        raise InputError("--case and --vary cannot be mixed: a case says all that differs")
+def _scheme_axis(names: str, settings: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The mapping schemes to compare, and for each the common settings that apply to it.
+
+    A setting that belongs to some schemes only is given to those of the list.
+    """
+    keys = {s["name"]: {p["key"] for p in s["params"]} for s in api.registries()["schemes"]}
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in keys:
+            near = difflib.get_close_matches(name, keys, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise InputError(f"--schemes: `{name}` is no scheme{hint} (allowed: {', '.join(keys)})")
+    applied: dict[str, list[str]] = {name: [] for name in wanted}
+    for setting in settings:
+        key = setting.partition("=")[0].strip()
+        owners = [name for name in wanted if key in keys[name]]
+        for name in owners or wanted:
+            applied[name].append(setting)
+        others = [name for name in wanted if owners and name not in owners]
+        if others:
+            say(f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it")
+    return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
+
+
+def _cases(
+    drives: list[str], vary: list[str], case: list[str], schemes: str | None, settings: list[str]
+) -> list[dict[str, Any]]:
+    """The runs of a comparison: explicit cases, or every combination of the drives, schemes and varied keys."""
+    if case and (vary or schemes):
+        raise InputError("--case cannot be mixed with --vary and --schemes: a case says all that differs")
     if case:
         cases = []
         for text in case:
-            label, colon, settings = text.partition(":")
+            label, colon, own_settings = text.partition(":")
             if not colon:
                 raise InputError(
                     f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the colon is fine)"
                 )
-            cases.append({"label": label.strip(), "set": shlex.split(settings)})
+            cases.append({"label": label.strip(), "set": settings + shlex.split(own_settings)})
         combined = [{**c, "drive": d} for d in drives for c in cases]
         for one in combined if len(drives) > 1 else []:
             one["label"] = f"{one['drive']} {one['label']}"
         return combined
+    named, choices = _scheme_axis(schemes, settings) if schemes else ([""], [settings])
     axes = []
     for text in vary:
         key, equals, values = text.partition("=")
@@ -97,11 +125,12 @@ def _cases(drives: list[str], vary: list[str], case: list[str]) -> list[dict[str
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
         axes.append([f"{key}={value}" for value in values.split(",")])
     combined = []
-    for d in drives:
-        for chosen in itertools.product(*axes):
-            names = [setting.partition("=")[2] for setting in chosen]
-            label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
-            combined.append({"label": label, "drive": d, "set": list(chosen)})
+    for d, (scheme, own), chosen in itertools.product(
+        drives, zip(named, choices, strict=True), itertools.product(*axes)
+    ):
+        names = [*([scheme] if scheme else []), *(setting.partition("=")[2] for setting in chosen)]
+        label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
+        combined.append({"label": label, "drive": d, "set": [*own, *chosen]})
     return combined
 
 
@@ -113,6 +142,10 @@ def compare(
         list[str],
         typer.Option("--vary", metavar="KEY=A,B,…", help="Run every value of a key; repeated: every combination."),
     ] = [],  # noqa: B006
+    schemes: Annotated[
+        str | None,
+        typer.Option("--schemes", metavar="A,B,…", help="Run these schemes; each takes the --set that it knows."),
+    ] = None,
     case: Annotated[
         list[str],
         typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated."),
@@ -130,10 +163,12 @@ def compare(
     share its preconditioning.
 
     For example: `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
+
+    or: `flashatlas compare --schemes fast,mast,page -d mast-4gb -w hotcold:requests=50000 --precondition fill`
     """
-    cases = _cases(drive, vary, case)
+    cases = _cases(drive, vary, case, schemes, set)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
-        results = api.compare(cases, jobs=jobs, progress=bars.update, set=set, **asdict(common))
+        results = api.compare(cases, jobs=jobs, progress=bars.update, **asdict(common))
     results = [replace(result, command=command_line()) for result in results]
     text = json.dumps(
         {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2

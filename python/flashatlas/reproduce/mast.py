@@ -39,8 +39,11 @@ class Row:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Log blocks that were merged or dead, by class, as shares; empty if there were none."""
-        counts = self.result.record.get("merges", {}).get("log_blocks", {})
+        """Log blocks that were merged or dead, by class, as shares; empty for schemes that merge no data blocks."""
+        merges = self.result.record.get("merges", {})
+        if not sum(merges.get("data_blocks", {}).values()):
+            return {}
+        counts = merges.get("log_blocks", {})
         merged = sum(counts.get(name, 0) for name in MERGED)
         return {name: counts.get(name, 0) / merged for name in MERGED} if merged else {}
 
@@ -198,12 +201,11 @@ class Plan:
         planned = [(application, *kind) for application in self.applications for kind in self.kinds()]
         results = compare(
             [
-                {"label": label, "set": settings, **application.options}
+                {"label": label, "set": settings, "mode": "untimed", **application.options}
                 for label, (application, _, _, settings, _) in zip(self.labels, planned, strict=True)
             ],
             drive=self.experiment["drive"],
             precondition=self.experiment["precondition"],
-            mode="untimed",
             limit=limit,
             jobs=jobs,
             progress=progress,

@@ -125,23 +125,33 @@ def _numbers(mast: Mast) -> str:
     )
 
 
-def _variants(mast: Mast) -> str:
+def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
+    """For each scheme of the paper and each of its variants, efficiency and shares on every application."""
     kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
-    rows = []
-    for scheme, variant in kinds:
-        own = [row for row in mast.rows if (row.scheme, row.variant) == (scheme, variant)]
-        cells = [
-            f"{mast.relative(row):.3f} ({100 * row.shares.get('dead', 0):.1f} / {100 * row.shares.get('full', 0):.1f})"
-            for row in own
-        ]
-        rows.append((f"{scheme}, {variant}" if variant else scheme, *cells))
-    lead = "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+    return [
+        (
+            f"{scheme}, {variant}" if variant else scheme,
+            *(_short(mast, row) for row in mast.rows if (row.scheme, row.variant) == (scheme, variant)),
+        )
+        for scheme, variant in kinds
+    ]
+
+
+def _short(mast: Mast, row: Row) -> str:
+    dead, full = (100 * row.shares.get(name, 0.0) for name in ("dead", "full"))
+    return f"{mast.relative(row):.3f} ({dead:.1f} / {full:.1f})"
+
+
+VARIANTS = "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+
+
+def _variants(mast: Mast) -> str:
     head = ["Scheme and switch", *(text(a.name) for a in mast.applications)]
     return _section(
         "variants",
         "What the paper leaves open",
-        f'<p class="lead">{lead}</p>',
-        table("Variants", head, [("", _rows(rows))]),
+        f'<p class="lead">{VARIANTS}</p>',
+        table("Variants", head, [("", _rows(variant_rows(mast)))]),
     )
 
 

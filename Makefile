@@ -8,7 +8,7 @@ TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
 SOURCES := $(shell find crates devices papers python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python system-tests lint bench theory fuzz docs clean tools
+.PHONY: help demo build test test-rust test-python system-tests lint bench theory papers fuzz docs clean tools
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
 	  --title "Two fio jobs on an aged drive" --out out/demo-fio > out/demo-fio.txt
 	@echo "Report: out/demo-fio/report.html"
+	$(VENV)/bin/flashatlas compare --drive mast-4gb --schemes fast,last,mast,page --trace $(TRACE) --shift -7 --fit compact \
+	  --precondition fill --mode open --title "Log blocks against page mapping, CloudPhysics trace" --out out/demo-log-blocks > out/demo-log-blocks.txt
+	@echo "Report: out/demo-log-blocks/report.html"
 	@$(MAKE) --no-print-directory $(if $(wildcard $(TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
 	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
 	  --case "greedy:" \
@@ -80,6 +83,9 @@ bench: tools ## throughput, as ratios to a floor program measured in the same ru
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory
+
+papers: $(STAMP) ## repeat the experiments of papers, every open reading included (minutes)
+	$(VENV)/bin/flashatlas reproduce mast --sensitivity --out out/mast
 
 fuzz: tools ## fuzz every parser, a minute each (needs cargo-fuzz and a nightly toolchain)
 	cd fuzz && for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done

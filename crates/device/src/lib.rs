@@ -9,6 +9,7 @@ mod controller;
 mod pieces;
 pub mod presets;
 mod read;
+mod state;
 mod write;
 
 pub use config::{DriveConfig, PARAMS};

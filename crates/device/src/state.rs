@@ -1,0 +1,230 @@
+//! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no simulated time.
+
+use crate::cache::WriteCache;
+use crate::controller::{DeviceCounters, Settings, Ssd};
+use crate::{DriveConfig, SubmitError};
+use flashatlas_ftl::{Cx, Ftl, Programmed, scheme_by_name};
+use flashatlas_nand::{Flash, Medium, Rules, Unit};
+use flashatlas_timing::{Engine, Times};
+use flashatlas_types::{BlockId, Cause, ConfigError, FtlError, Layout, Lpn, OpId, Plan, Ps, Seed, Stamp};
+use std::sync::Arc;
+
+/// The FTL of a drive, its tables built from what stands on the medium.
+fn mount(
+    config: &DriveConfig,
+    seed: Seed,
+    medium: &mut Medium,
+    plan: &mut Plan,
+    programmed: &mut Vec<Programmed>,
+) -> Result<Box<dyn Ftl>, FtlError> {
+    let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
+    let flash = Flash { medium, plan };
+    let oldest_unfinished = OpId(u64::MAX);
+    let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, programmed };
+    (scheme.mount)(&config.params, &mut cx, seed)
+}
+
+/// The write cache of a drive, empty; none where writes go straight through.
+fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
+    let p = &config.params;
+    (p.text("cache.mode") == "write-back").then(|| {
+        let capacity = (p.int("cache.bytes") / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
+        let share = |key| (p.ratio(key) * f64::from(capacity)) as u32;
+        WriteCache::new(capacity, share("cache.high"), share("cache.low"))
+    })
+}
+
+/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the lanes.
+fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> Result<(), ConfigError> {
+    let good = (0..layout.blocks()).filter(|&b| !medium.is_bad(BlockId(b))).count() as u32;
+    if good == layout.blocks() {
+        return Ok(());
+    }
+    let mut left = layout.clone();
+    left.blocks_per_lane = good / layout.lanes;
+    (scheme_by_name(config.params.text("ftl.scheme"))?.fits)(&config.params, &left).map_err(|e| ConfigError {
+        why: format!("{} of {} blocks are factory-bad: {}", layout.blocks() - good, layout.blocks(), e.why),
+        ..e
+    })
+}
+
+impl Ssd {
+    pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+        let layout = Arc::new(config.layout()?);
+        let rules = Rules::from_params(&config.params);
+        let medium = Medium::new(layout, rules, config.params.u32("nand.factory_bad"), seed)?;
+        Ssd::on(medium, config, seed)
+    }
+
+    /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
+    pub(crate) fn on(mut medium: Medium, config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+        let p = &config.params;
+        let (layout, rules) = (medium.shared_layout(), medium.rules());
+        fits_good_blocks(config, &layout, &medium)?;
+        let engine = Engine::new(&layout, Times::from_params(p)?);
+        let mut plan = Plan::default();
+        plan.set_recording(false);
+        let mut programmed = Vec::new();
+        let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
+            .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
+        plan.set_recording(true);
+        Ok(Ssd {
+            medium,
+            ftl,
+            engine,
+            plan,
+            cache: write_cache(config, &layout),
+            settings: Settings {
+                command_time: p.time("host.command_time"),
+                idle_after: p.time("host.idle_after"),
+                keep_bytes: rules.keep_bytes,
+            },
+            counters: DeviceCounters::default(),
+            programmed,
+            command: OpId::NONE,
+            run: Vec::new(),
+            ready: Vec::new(),
+            unflushed: Vec::new(),
+            unflushed_limit: 1024,
+            finished: Vec::new(),
+            instant: false,
+            outstanding: 0,
+            layout,
+        })
+    }
+
+    /// Power off and on again: the write cache and every table in the controller's memory are lost, and the FTL mounts
+    /// what is on the medium. `config` is that of the drive.
+    ///
+    /// # Errors
+    /// When the FTL cannot mount.
+    ///
+    /// # Panics
+    /// When the drive is busy.
+    pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
+        self.set_instant(true);
+        self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
+        self.cache = write_cache(config, &self.layout);
+        self.unflushed.clear();
+        self.set_instant(false);
+        Ok(())
+    }
+
+    /// Fault: the power fails in the program or erase after the next `operations`. What the drive does then is of no account:
+    /// mount what [`Ssd::into_medium`] gives.
+    pub fn cut_power_after(&mut self, operations: u64) {
+        self.medium.cut_power_after(operations);
+    }
+
+    /// Power off for good: what is left is the medium.
+    pub fn into_medium(self) -> Medium {
+        self.medium
+    }
+
+    /// Commands take effect without any time passing and without completions: how a drive is brought into a state.
+    pub fn set_instant(&mut self, on: bool) {
+        assert!(!self.is_busy(), "the drive is busy");
+        self.instant = on;
+        self.plan.set_recording(!on);
+    }
+
+    /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page holds.
+    ///
+    /// # Errors
+    /// When the drive cannot hold them.
+    pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
+        self.fill_while(stamp, &mut |_| true).map(|_| ())
+    }
+
+    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by answering `false`. Returns
+    /// whether all were written.
+    ///
+    /// # Errors
+    /// As [`Ssd::fill`].
+    pub fn fill_while(
+        &mut self,
+        stamp: impl Fn(Lpn) -> Stamp,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, SubmitError> {
+        let units = self.layout.logical_units;
+        let zeros: Option<Arc<[u8]>> =
+            self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
+        self.set_instant(true);
+        let mut run = Vec::with_capacity(64);
+        for start in (0..units).step_by(64) {
+            run.clear();
+            let unit = |lpn| Unit { lpn: Lpn(lpn), stamp: stamp(Lpn(lpn)), bytes: zeros.clone() };
+            run.extend((start..units.min(start + 64)).map(unit));
+            self.with_ftl(Ps::ZERO, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
+            self.programmed.clear();
+            if start % (1 << 16) == 0 && !go_on(start.into()) {
+                self.set_instant(false);
+                return Ok(false);
+            }
+        }
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
+        self.programmed.clear();
+        self.set_instant(false);
+        Ok(true)
+    }
+
+    /// Bring a blank drive into the steady state that uniform random writes of single units lead to. `stamp` gives what
+    /// each page holds; `go_on` hears how many were placed, and stops it by answering `false` (the answer then is `false`,
+    /// too). The drive must be power cycled afterwards.
+    ///
+    /// # Errors
+    /// When the scheme or its victim policy has no model of that state.
+    ///
+    /// # Panics
+    /// When the drive is not blank.
+    pub fn make_steady(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+        stamp: &dyn Fn(Lpn) -> Stamp,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, ConfigError> {
+        assert!(self.medium.sequence() == 0, "the drive is not blank");
+        let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
+        let make = scheme.steady.ok_or_else(|| {
+            let why =
+                format!("the steady state of `{}` has no model: use --precondition fill or trace:FILE", scheme.name);
+            ConfigError::new("ftl.scheme", why)
+        })?;
+        self.set_instant(true);
+        let mut cx = Cx {
+            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            oldest_unfinished: OpId(u64::MAX),
+            programmed: &mut self.programmed,
+        };
+        let made = make(&config.params, &mut cx, seed, stamp, go_on);
+        self.set_instant(false);
+        made
+    }
+
+    /// Forget a page, in no time.
+    ///
+    /// # Errors
+    /// When the map cannot be updated.
+    pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
+        self.set_instant(true);
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
+        self.programmed.clear();
+        self.set_instant(false);
+        Ok(())
+    }
+
+    /// Bring the write cache and the page buffers to flash in no time.
+    ///
+    /// # Errors
+    /// When there is no space.
+    pub fn drain(&mut self) -> Result<(), SubmitError> {
+        self.flush_all(Ps::ZERO)?;
+        self.settle();
+        self.unflushed.clear();
+        Ok(())
+    }
+}

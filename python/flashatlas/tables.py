@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from flashatlas.fio_json import percentile
 from flashatlas.result import Result
 
 
@@ -209,20 +210,11 @@ def jobs(statistics: dict[str, Any]) -> Table:
             latency = done["latency_ns"]
             rate = done["ios"] / seconds if seconds else 0.0
             speed = done["bytes"] / seconds / 1e6 if seconds else 0.0
-            p99 = duration(_quantile(latency["bins"], 0.99))
+            p99 = duration(percentile(latency["bins"], sum(n for _, n in latency["bins"]), 99))
             name = job["name"] if job["jobs"] == 1 else f"{job['name']} ({job['jobs']})"
             mean, most = duration(latency["mean"]), duration(latency["max"])
             rows.append((name, op, number(done["ios"]), number(rate), f"{speed:,.1f} MB/s", mean, p99, most))
     return listing(["job", "", "requests", "a second", "bandwidth", "mean", "p99", "max"], rows)
-
-
-def _quantile(bins: Sequence[Sequence[int]], share: float) -> float:
-    left = share * sum(count for _, count in bins)
-    for edge, count in bins:
-        left -= count
-        if left <= 0:
-            return edge
-    return bins[-1][0]
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -172,7 +172,7 @@ fn convert(
     while let Some(record) = input.next_record()? {
         sink.put(&record).map_err(written)?;
         records += 1;
-        let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+        let share = input.share_read();
         if records % PROGRESS_EVERY == 0 && !reporter.report(Progress { phase: "run", requests: records, share }) {
             return Err(RunError::Interrupted);
         }

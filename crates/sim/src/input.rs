@@ -157,6 +157,11 @@ impl Input {
         self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
     }
 
+    /// Share of the file that was read; `None` where its length is not known.
+    pub fn share_read(&self) -> Option<f64> {
+        self.length.map(|length| self.source.bytes_read() as f64 / length.max(1) as f64)
+    }
+
     /// Refuse a trace that does not say what its requests do, unless the user said it.
     ///
     /// # Errors

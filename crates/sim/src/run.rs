@@ -353,7 +353,7 @@ fn touched(
                 break;
             }
             requests += 1;
-            let share = input.length.map(|l| input.source.bytes_read() as f64 / l.max(1) as f64);
+            let share = input.share_read();
             if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
                 return Err(RunError::Interrupted);
             }

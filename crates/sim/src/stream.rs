@@ -34,11 +34,9 @@ pub(crate) fn play(
         latest = latest.max(request.at);
         issue(player, spec, depth, &request, latest, number)?;
         if number % PROGRESS_EVERY == 0 {
-            let share = match (input.source.expected(), input.length) {
-                (Some(total), _) => Some(number as f64 / total.min(limit).max(1) as f64),
-                (None, Some(length)) => Some(input.source.bytes_read() as f64 / length.max(1) as f64),
-                (None, None) => None,
-            };
+            let expected = input.source.expected();
+            let share =
+                expected.map(|total| number as f64 / total.min(limit).max(1) as f64).or_else(|| input.share_read());
             if !progress(Progress { phase: "run", requests: number, share }) {
                 return Err(RunError::Interrupted);
             }

@@ -96,6 +96,11 @@ TABLES = {
 }
 
 
+def _chart(runs: Runs, panels: list[dict[str, Any]], data: Columns, means: Columns, **more: Any) -> Chart:
+    sets = {"busy": data, "means": means}
+    return Chart("utilisation", "Dies, channels, host link", _said(runs, means), stack(panels), sets, TABLES, **more)
+
+
 def one(runs: Runs) -> Chart | Absent:
     """A bar for each resource of a single run."""
     data, means = _busy(runs), _means(runs)
@@ -128,14 +133,7 @@ def one(runs: Runs) -> Chart | Absent:
         }
         for k, kind in enumerate(kinds)
     ]
-    return Chart(
-        "utilisation",
-        "Dies, channels, host link",
-        _said(runs, means),
-        stack(panels),
-        {"busy": data, "means": means},
-        TABLES,
-    )
+    return _chart(runs, panels, data, means)
 
 
 def side_by_side(runs: Runs) -> Chart:
@@ -162,16 +160,8 @@ def side_by_side(runs: Runs) -> Chart:
         }
         for kind in kinds
     ]
-    return Chart(
-        "utilisation",
-        "Dies, channels, host link",
-        _said(runs, means),
-        stack(panels),
-        {"busy": data, "means": means},
-        TABLES,
-        lead="Thin ticks are single dies, channels and ways of the link; the mark is their mean.",
-        left="names",
-    )
+    lead = "Thin ticks are single dies, channels and ways of the link; the mark is their mean."
+    return _chart(runs, panels, data, means, lead=lead, left="names")
 
 
 def _layers(runs: Runs, kind: str, y: dict[str, Any], x: dict[str, Any]) -> list[dict[str, Any]]:

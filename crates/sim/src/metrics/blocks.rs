@@ -3,7 +3,7 @@
 //! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are thinned out as the run
 //! goes on, so that the table stays small whatever the drive and the run.
 
-use super::{Metric, MetricDef, Snapshot, Start};
+use super::{Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::Role;
 use serde_json::{Map, Value};
@@ -17,8 +17,6 @@ pub const DEF: MetricDef = MetricDef {
 const CELLS_MAX: u32 = 4096;
 /// Frames at most; above it every second one goes.
 const FRAMES_MAX: usize = 64;
-const FIRST_WIDTH_PS: u64 = 1_000_000_000;
-const FIRST_WIDTH_REQUESTS: u64 = 64;
 
 struct BlockFrames {
     timed: bool,
@@ -41,8 +39,7 @@ struct Cell {
 
 impl BlockFrames {
     fn new(start: Start) -> BlockFrames {
-        let width = if start.timed { FIRST_WIDTH_PS } else { FIRST_WIDTH_REQUESTS };
-        BlockFrames { timed: start.timed, width, frames: Vec::new() }
+        BlockFrames { timed: start.timed, width: start.first_width(), frames: Vec::new() }
     }
 
     fn take(&mut self, clock: u64, now: &Snapshot<'_>) {
@@ -75,16 +72,12 @@ impl Metric for BlockFrames {
         self.take(clock, now);
         if self.frames.len() == FRAMES_MAX {
             self.width *= 2;
-            let mut at = 0;
-            self.frames.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
+            thin_out(&mut self.frames);
         }
     }
 
     fn finish(&mut self, end: &Snapshot<'_>, _: &mut Map<String, Value>, tables: &mut Vec<Table>) {
-        let clock = if self.timed { end.active.max(end.elapsed).0 } else { end.submitted };
+        let clock = end.end_clock(self.timed);
         if self.frames.last().is_none_or(|f| clock > f.clock) {
             self.take(clock, end);
         }

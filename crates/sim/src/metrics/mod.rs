@@ -102,6 +102,29 @@ pub struct Start {
     pub interval: Option<Dur>,
 }
 
+impl Start {
+    /// First width of a row or of the time between two pictures, where nobody chose one: a millisecond, or 64 requests.
+    fn first_width(self) -> u64 {
+        if self.timed { 1_000_000_000 } else { 64 }
+    }
+}
+
+impl Snapshot<'_> {
+    /// The sampling clock at the end of a run.
+    fn end_clock(&self, timed: bool) -> u64 {
+        if timed { self.active.max(self.elapsed).0 } else { self.submitted }
+    }
+}
+
+/// Keep the first of every two.
+fn thin_out<T>(items: &mut Vec<T>) {
+    let mut keep = false;
+    items.retain(|_| {
+        keep = !keep;
+        keep
+    });
+}
+
 /// One metric of the registry.
 pub struct MetricDef {
     /// The key of the record that it fills, or the first of several.

@@ -5,7 +5,7 @@
 //! second and a run of a month both end with 256 to 512 rows, in constant memory.
 
 use super::merges::utilisation;
-use super::{Event, Metric, MetricDef, Snapshot, Start};
+use super::{Event, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::{AreaUse, MergeClass, MergeCounters};
 use flashatlas_nand::Counters;
@@ -23,9 +23,6 @@ pub const DEF: MetricDef = MetricDef {
 const ROWS_MAX: usize = 512;
 /// Rows at most where the user gave the width.
 const FIXED_ROWS_MAX: usize = 1 << 16;
-/// First width: a millisecond, or so many requests.
-const FIRST_WIDTH_PS: u64 = 1_000_000_000;
-const FIRST_WIDTH_REQUESTS: u64 = 64;
 /// Two significant digits: a percentile of a row is off by at most 1 %.
 const DIGITS: u8 = 2;
 
@@ -77,11 +74,10 @@ struct Series {
 
 impl Series {
     fn new(start: Start) -> Series {
-        let first = if start.timed { FIRST_WIDTH_PS } else { FIRST_WIDTH_REQUESTS };
         let given = start.interval.filter(|_| start.timed).map(|d| d.0.max(1));
         Series {
             timed: start.timed,
-            width: given.unwrap_or(first),
+            width: given.unwrap_or(start.first_width()),
             rows_max: if given.is_some() { FIXED_ROWS_MAX } else { ROWS_MAX },
             readings: Vec::new(),
             rows: Vec::new(),
@@ -134,11 +130,7 @@ impl Series {
         self.push_row(reading);
         if self.rows.len() == self.rows_max {
             self.width *= 2;
-            let mut at = 0;
-            self.readings.retain(|_| {
-                at += 1;
-                at % 2 == 1
-            });
+            thin_out(&mut self.readings);
             let mut rows = std::mem::take(&mut self.rows).into_iter();
             while let Some(mut row) = rows.next() {
                 if let Some(other) = rows.next() {
@@ -220,7 +212,7 @@ impl Metric for Series {
     }
 
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
-        let clock = if self.timed { end.active.max(end.elapsed).0 } else { end.submitted };
+        let clock = end.end_clock(self.timed);
         if clock > self.readings[self.readings.len() - 1].clock {
             let reading = self.read(clock, end);
             self.push_row(reading);

@@ -15,10 +15,16 @@ fn config(settings: &[&str]) -> DriveConfig {
 fn written(config: &DriveConfig) -> Ssd {
     let mut drive = config.build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+    updated(drive, 300)
+}
+
+/// The same drive after more writes of four sectors to its first half, most of them to a small part of it.
+fn updated(mut drive: Ssd, writes: u64) -> Ssd {
     let mut rng = Rng::stream(Seed(2), "updates");
     drive.set_instant(true);
-    for content in 0..300 {
-        let (lba, sectors) = (Lba(rng.below(drive.sectors() / 8) * 4), 4);
+    for content in 0..writes {
+        let part = if rng.chance(500_000) { 80 } else { 8 };
+        let (lba, sectors) = (Lba(rng.below(drive.sectors() / part) * 4), 4);
         let cmd = Cmd::Write { lba, sectors, fua: false, content, data: None };
         drive.submit(Ps::ZERO, Tag(0), cmd, &mut Reply::default()).unwrap();
     }
@@ -123,4 +129,30 @@ fn damaged_media_are_refused_or_mounted() {
         }
     }
     assert!(refused > 300 && mounted > 300, "{refused} {mounted}");
+}
+
+/// A mount may change the medium (it erases what is dead, and finishes what was cut); a second one finds the same drive.
+#[test]
+fn a_second_mount_finds_what_the_first_left() {
+    for settings in DRIVES {
+        let config = config(settings);
+        let mount = |image: Image| config.build_on(config.medium_from(image).unwrap(), Seed(1)).unwrap();
+        let state = |drive: &Ssd| {
+            let mut blocks = Vec::new();
+            drive.survey(&mut |block, role, valid| blocks.push((block, role, valid)));
+            let places: Vec<_> = (0..drive.layout().logical_units).map(|lpn| drive.place(Lpn(lpn))).collect();
+            (blocks, places, drive.ftl_report().areas)
+        };
+        let blank = config.build(Seed(1)).unwrap();
+        for drive in [written(&config), updated(blank, 2000)] {
+            let first = mount(drive.into_medium().into_image());
+            let expected = state(&first);
+            let second = mount(first.into_medium().into_image());
+            let (found, expected) = (state(&second), expected);
+            let other = found.0.iter().zip(&expected.0).find(|(a, b)| a != b);
+            assert_eq!(other, None, "{settings:?}: a block");
+            assert_eq!(found.1.iter().zip(&expected.1).position(|(a, b)| a != b), None, "{settings:?}: a page");
+            assert_eq!(found.2, expected.2, "{settings:?}");
+        }
+    }
 }

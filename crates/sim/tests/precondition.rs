@@ -1,6 +1,7 @@
 //! The steady state against a long simulation, and checkpoints against preconditioning.
 
 use flashatlas_sim::{Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint};
+use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -126,8 +127,21 @@ fn what_has_no_model_is_refused_by_name() {
 const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n/dev/a write 4096 4096\n\
     /dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a write 6144 2048\n";
 
+/// Single pages among the first 300, most of them among the first 30: log blocks of every kind are left behind.
+fn life() -> String {
+    let mut rng = Rng::stream(Seed(1), "life");
+    let mut log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n".to_owned();
+    for _ in 0..2000 {
+        let among = if rng.chance(700_000) { 30 } else { 300 };
+        let page = rng.below(among);
+        log += &format!("/dev/a write {} 2048\n", page * 2048);
+    }
+    log
+}
+
 fn files() -> Files {
-    Files(HashMap::from([("before.log".to_owned(), TRACE.as_bytes().to_vec())]))
+    let texts = [("before.log", TRACE.to_owned()), ("life.log", life())];
+    Files(texts.into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect())
 }
 
 /// A run for each way of preconditioning, on schemes that place pages differently.
@@ -143,6 +157,12 @@ fn specs() -> Vec<Value> {
         with(&base, json!({ "precondition": traced, "fit": "compact", "trace": "before.log", "workload": null })),
         with(&base, json!({ "precondition": "fill", "set": block })),
     ]
+    .into_iter()
+    .chain(["bast", "sast", "fast", "faster", "superblock", "last", "mast"].map(|scheme| {
+        let set = [&format!("ftl.scheme={scheme}"), "ftl.log_blocks=12", "cache.mode=write-through", "drive.blocks=64"];
+        with(&base, json!({ "precondition": { "trace": "life.log" }, "set": set }))
+    }))
+    .collect()
 }
 
 #[test]
@@ -152,7 +172,9 @@ fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
         let direct = outcome(&files, &spec);
         files.0.insert("drive.ckpt".into(), save(&files, &spec));
         let loaded = outcome(&files, &with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } })));
-        for key in ["nand", "waf", "latency_ns", "simulated_ns", "wear", "oracle", "gc", "host", "map"] {
+        for key in
+            ["nand", "waf", "latency_ns", "simulated_ns", "wear", "oracle", "gc", "host", "map", "merges", "log_areas"]
+        {
             assert_eq!(direct.record.get(key), loaded.record.get(key), "{key} of {spec}");
         }
         // as text: what is absent is NaN, which equals nothing

@@ -79,6 +79,20 @@ fn traces_on_a_block_mapped_drive() {
     }
 }
 
+/// A database on every log-block scheme, on the drive of the MAST paper: merges of every kind that a scheme has.
+#[test]
+fn a_database_on_log_blocks() {
+    for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
+        let spec = json!({
+            "drive": "mast-4gb", "set": [format!("ftl.scheme={scheme}"), "ftl.log_blocks=256"],
+            "trace": "blkreplay_natural/linux-mysql.load.gz", "fit": "compact", "precondition": "fill", "mode": "open"
+        });
+        let Some(record) = replay(&spec, 80_794) else { return };
+        let reclaimed = record["merges"]["log_blocks"].as_object().unwrap().values().map(|n| n.as_u64().unwrap());
+        assert!(reclaimed.sum::<u64>() > 5_000, "{scheme}: {}", record["merges"]);
+    }
+}
+
 /// The state before, then the run, on a phone's drive of 128 GB, addresses as they are; repeated records are dropped.
 /// Requests are those of the list that comes with the traces less the repeats, which were counted by other means.
 #[test]

@@ -4,8 +4,8 @@
 //! was cut leaves pages in two blocks and loses none. Then, in this order:
 //!
 //! 1. Blocks in which nothing is valid are erased.
-//! 2. A logical block without a data block, whose pages stand alone and at their offsets in one sequential log block, has
-//!    that as its data block (its switch was cut before the old block's erase was known).
+//! 2. A logical block without a data block has the oldest log block as one that was opened for it and holds its pages at
+//!    their offsets: a log block is opened only beside a data block, so it was switched since.
 //! 3. A logical block with two data blocks (a merge was cut) is merged into a new one.
 //! 4. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
@@ -13,7 +13,7 @@ use super::core::Log;
 use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;
-use flashatlas_nand::OobRole;
+use flashatlas_nand::{FrameState, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, OpId};
 use std::collections::BTreeMap;
 
@@ -122,14 +122,13 @@ impl Core {
             for index in 0..medium.write_pointer(log.block) {
                 let frame = self.layout.frame_in(log.block, index);
                 let ppn = self.layout.first_slot(frame);
-                let Ok(lpn) = medium.lpn(ppn) else {
+                if medium.state(frame) == FrameState::Erased {
+                    continue; // passed over
+                }
+                let Some(lpn) = medium.lpn(ppn).ok().filter(|l| l.0 < self.layout.logical_units) else {
                     books.in_place = false; // torn: nothing can be brought to this offset
                     continue;
                 };
-                if lpn.0 >= self.layout.logical_units {
-                    books.in_place = false;
-                    continue;
-                }
                 let lbn = self.lbn(lpn);
                 if books.programmed == 0 {
                     books.owner = lbn;
@@ -161,9 +160,8 @@ impl Core {
         found.retain(|f| {
             let books = self.log(f.block);
             let lbn = books.owner;
-            let whole = books.in_place && self.live.get(lbn as usize) == Some(&self.blocks.valid(f.block));
-            let alone = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && whole;
-            if !alone || self.data[lbn as usize].is_some() {
+            let switched = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && books.in_place;
+            if !switched || self.data[lbn as usize].is_some() {
                 return true;
             }
             self.data[lbn as usize] = Some(f.block);

@@ -5,7 +5,8 @@ use crate::presets::preset_by_name;
 use flashatlas_ftl::{SCHEMES, scheme_by_name};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
-    AllocationOrder, Cell, ConfigError, Geometry, Layout, ParamDef, ParamKind, Params, RawConfig, Seed, Span,
+    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, ParamDef, ParamKind, Params, Plan, RawConfig, Seed,
+    Span,
 };
 use std::sync::Arc;
 
@@ -271,6 +272,16 @@ impl DriveConfig {
         Ssd::on(medium, self, seed)
     }
 
+    /// Mount a medium as [`DriveConfig::build_on`] does, and switch off at once: what the mount changed on flash stays.
+    ///
+    /// # Errors
+    /// When the scheme cannot mount it; when the power fails.
+    pub fn mount(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
+        let mut plan = Plan::default();
+        plan.set_recording(false);
+        crate::state::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
+    }
+
     /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
@@ -373,7 +384,7 @@ mod tests {
         // 33792 blocks, 32768 of them for data, 2 for merges
         let log = |settings: &[&str]| error("mast-4gb", settings);
         for (scheme, least) in
-            [("bast", 1), ("sast", 2), ("fast", 2), ("faster", 6), ("superblock", 2), ("last", 4), ("mast", 7)]
+            [("bast", 1), ("sast", 2), ("fast", 2), ("faster", 6), ("superblock", 1), ("last", 4), ("mast", 7)]
         {
             let scheme = format!("ftl.scheme={scheme}");
             let refused = |n: u32| log(&[&scheme, &format!("ftl.log_blocks={n}"), "ftl.idle_log_blocks=0"]);

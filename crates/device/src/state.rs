@@ -10,7 +10,7 @@ use flashatlas_types::{BlockId, Cause, ConfigError, FtlError, Layout, Lpn, OpId,
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
-fn mount(
+pub(crate) fn mount(
     config: &DriveConfig,
     seed: Seed,
     medium: &mut Medium,
@@ -60,7 +60,9 @@ impl Ssd {
     pub(crate) fn on(mut medium: Medium, config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
         let p = &config.params;
         let (layout, rules) = (medium.shared_layout(), medium.rules());
-        fits_good_blocks(config, &layout, &medium)?;
+        if medium.sequence() == 0 {
+            fits_good_blocks(config, &layout, &medium)?;
+        }
         let engine = Engine::new(&layout, Times::from_params(p)?);
         let mut plan = Plan::default();
         plan.set_recording(false);

@@ -393,16 +393,29 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
 
 #[test]
 fn superblock_collects_inside_first() {
-    // two superblocks of four logical blocks, and three blocks for updates of which one is kept for collection
-    let superblock = ["ftl.scheme=superblock", "ftl.log_blocks=3", "ftl.superblock_blocks=4"];
+    // two superblocks of four logical blocks, and two blocks for updates
+    let two = ["ftl.scheme=superblock", "ftl.log_blocks=2", "ftl.superblock_blocks=4"];
     play(
-        &superblock,
+        &two,
         "fill
         w 4 5 6 7            -- the whole of what was one block is superseded
         w 8                  -- the second block for updates
         = nothing
         w 12 16              -- room for 12; superblock 1 has no room and nothing to collect: superblock 0 is collected
         = dead 1, erases 1",
+    );
+    let one = ["ftl.scheme=superblock", "ftl.log_blocks=1", "ftl.superblock_blocks=4"];
+    play(
+        &one,
+        "fill
+        w 4 5 6 7 9
+        = dead 1, erases 1   -- the block of 4 to 7 gave way to another for updates
+        w 13 1 2
+        = nothing
+        w 10                 -- two pages are left of the first block: they move to a block of the reserve, which takes 10, too
+        = moved 1, moves 2, erases 1
+        w 14
+        = nothing",
     );
 }
 

@@ -1,11 +1,13 @@
 //! Power cuts at every program and erase of short workloads on small drives: whatever the cut leaves, the drive mounts,
 //! its tables obey their rules, and every page holds what was acknowledged, or what was under way when the power failed.
 //!
-//! Log-block schemes only, in the order in which they plan, and one cut in a life. (What is in flight together on several
-//! dies is `plan_graph.rs`.)
+//! Log-block schemes only, on drives without a block to spare, in the order in which they plan. (What is in flight together
+//! on several dies is `plan_graph.rs`.)
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const DRIVES: &[&[&str]] = &[
     &["ftl.scheme=bast", "ftl.log_blocks=2"],
@@ -48,7 +50,10 @@ fn workload(seed: u64) -> Vec<Write> {
 fn config(settings: &[&str]) -> DriveConfig {
     let common =
         ["drive.channels=1", "drive.ways=1", "drive.blocks=32", "drive.logical_pages=45", "cache.mode=write-through"];
-    let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
+    // as few blocks as it can do with: data, log, and the reserve of two
+    let log: u32 = settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
+    let blocks = format!("drive.blocks={}", PAGES.div_ceil(8) + log + 2);
+    let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).chain([blocks]).collect();
     DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
 }
 
@@ -70,24 +75,35 @@ fn stamps(number: u64, (first, pages): Write) -> impl Iterator<Item = (usize, St
     (0..pages).map(move |i| ((first + i) as usize, Stamp::whole(number, i * 4)))
 }
 
+/// A drive whose power failed, and what its pages may hold.
+struct Cut {
+    medium: Medium,
+    /// What was acknowledged.
+    expected: Vec<Stamp>,
+    /// The request in which the power failed.
+    torn: (u64, Write),
+}
+
 /// Cut the power after so many operations; `None` when the workload needs fewer.
-fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<()> {
+fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<Cut> {
     let mut drive = filled(config);
     let mut expected: Vec<Stamp> = (1..=PAGES).map(Stamp).collect();
     drive.cut_power_after(operations);
-    let mut torn: Option<(u64, Write)> = None;
     for (number, &one) in (1u64 << 32..).zip(work) {
         let accepted = write(&mut drive, number, one);
         if drive.medium().has_lost_power() {
-            torn = Some((number, one));
-            break;
+            let mut medium = drive.into_medium();
+            medium.restore_power();
+            return Some(Cut { medium, expected, torn: (number, one) });
         }
         accepted.unwrap_or_else(|e| panic!("with the power on: {e}"));
         stamps(number, one).for_each(|(page, stamp)| expected[page] = stamp);
     }
-    let (number, one) = torn?;
-    let mut medium = drive.into_medium();
-    medium.restore_power();
+    None
+}
+
+/// The drive mounts, obeys its rules, holds every page, and takes the workload once more.
+fn goes_on(config: &DriveConfig, work: &[Write], Cut { medium, mut expected, torn: (number, one) }: Cut) {
     let mut drive = config.build_on(medium, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     drive.check().unwrap_or_else(|v| panic!("after the mount: {v}"));
     let holds = |drive: &Ssd, page: usize| drive.peek(Lpn(page as u32)).unwrap().map(|u| u.stamp);
@@ -109,18 +125,18 @@ fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<()> {
         drive.check().unwrap_or_else(|v| panic!("{v}"));
     }
     compare(&drive, &expected, "after writing on");
-    Some(())
 }
 
-#[test]
-fn every_cut_leaves_a_drive_that_mounts() {
+/// Run `test` on each cut of three workloads on every drive.
+fn on_every_cut(test: impl Fn(&DriveConfig, &[Write], Cut)) {
     for settings in DRIVES {
         let config = config(settings);
         for seed in 0..3 {
             let work = workload(seed);
             let mut cuts = 0;
             let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                while cut(&config, &work, cuts).is_some() {
+                while let Some(state) = cut(&config, &work, cuts) {
+                    test(&config, &work, state);
                     cuts += 1;
                 }
             }));
@@ -128,4 +144,37 @@ fn every_cut_leaves_a_drive_that_mounts() {
             assert!(cuts > 200, "{settings:?}: {cuts} operations: too few to mean anything");
         }
     }
+}
+
+#[test]
+fn every_cut_leaves_a_drive_that_mounts() {
+    on_every_cut(goes_on);
+}
+
+/// The mount after a cut is cut, too, at each of its operations, and the mount after that once more in its middle.
+#[test]
+fn mounts_that_are_cut_take_nothing_away() {
+    let mounts = AtomicU64::new(0);
+    on_every_cut(|config, work, state| {
+        for operations in 0.. {
+            let mut medium = state.medium.clone();
+            medium.cut_power_after(operations);
+            let mounted = config.mount(&mut medium, Seed(1));
+            if !medium.has_lost_power() {
+                mounted.unwrap_or_else(|e| panic!("with the power on: {e}"));
+                break;
+            }
+            medium.restore_power();
+            medium.cut_power_after(operations / 2);
+            drop(config.mount(&mut medium, Seed(1)));
+            medium.restore_power();
+            mounts.fetch_add(1, Ordering::Relaxed);
+            let (expected, torn) = (state.expected.clone(), state.torn);
+            let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                goes_on(config, &work[..10], Cut { medium, expected, torn });
+            }));
+            assert!(failed.is_ok(), "the mount cut after {operations} operations");
+        }
+    });
+    assert!(mounts.into_inner() > 5_000, "mounts have something to do");
 }

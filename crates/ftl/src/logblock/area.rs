@@ -89,6 +89,18 @@ impl Area {
         self.frontier = self.frontier.filter(|&b| b != block);
     }
 
+    /// One log block less in the budget, which is not used up.
+    pub fn give_up(&mut self, core: &mut Core) {
+        assert!(self.len() < self.budget, "{}: a block is given up that is in use", self.name);
+        self.budget -= 1;
+        core.give_up_slot();
+    }
+
+    /// Whether it has as many blocks as it may.
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.budget
+    }
+
     /// Take over what a mount found of this area's role. What is above the budget is reclaimed, oldest first; the newest
     /// block goes on as the frontier.
     pub fn take_over(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: &mut Vec<Found>) -> Result<(), FtlError> {

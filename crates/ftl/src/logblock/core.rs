@@ -1,7 +1,7 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
 use super::free::FreePool;
-use super::{ROLE_DATA, Settings};
+use super::{ROLE_DATA, ROLE_MOUNT, Settings};
 use crate::blocks::{Blocks, Role};
 use crate::{Cx, MapCounters, MergeCounters, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
@@ -76,6 +76,8 @@ pub(crate) struct Core {
     pub(super) log_count: u32,
     /// Log blocks that may be in use.
     pub(super) budget: u32,
+    /// Log blocks that the areas still count on but that blocks gone bad have used up.
+    pub overdrawn: u32,
     /// For each log block that may still be taken, the erase that made room for it.
     pub(super) slots: VecDeque<OpId>,
     /// What programs of each block wait for: that there was room for it.
@@ -112,6 +114,7 @@ impl Core {
             logs: vec![None; blocks],
             log_count: 0,
             budget,
+            overdrawn: 0,
             slots: std::iter::repeat_n(OpId::NONE, budget as usize).collect(),
             ready: vec![OpId::NONE; blocks],
             superseded: vec![Vec::new(); blocks],
@@ -181,10 +184,10 @@ impl Core {
     }
 
     /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even if every logical block
-    /// wants a data block (blocks that went bad may have used up the spare ones).
+    /// wants a data block. Where a block has gone bad, one of the reserve is lent until the log has given up a block.
     pub fn has_slot(&self) -> bool {
         let homes = if self.has_data_blocks { self.homeless } else { 0 };
-        !self.slots.is_empty() && self.free.len() > RESERVE + homes
+        !self.slots.is_empty() && self.free.len() + self.overdrawn.min(1) > RESERVE + homes
     }
 
     /// Log blocks that may be in use.
@@ -205,7 +208,8 @@ impl Core {
     /// Take an erased block for data of `lbn`.
     pub(super) fn take_data_block(&mut self, cx: &mut Cx<'_>, lbn: u32) -> Result<BlockId, FtlError> {
         let lane = lbn % self.layout.lanes;
-        self.take(cx, lane, Role::Data, ROLE_DATA, OpId::NONE)
+        let role = if self.cause == Cause::Recovery { ROLE_MOUNT } else { ROLE_DATA };
+        self.take(cx, lane, Role::Data, role, OpId::NONE)
     }
 
     /// Take an erased block for the log, in the role that its spare areas will name.
@@ -216,7 +220,12 @@ impl Core {
         if !self.has_slot() {
             return Err(self.no_space());
         }
-        let slot = self.slots.pop_front().expect("a slot");
+        self.take_spare_block(cx, role)
+    }
+
+    /// Take an erased block for the log, out of the reserve if need be: for as long as another is being emptied.
+    pub fn take_spare_block(&mut self, cx: &mut Cx<'_>, role: OobRole) -> Result<BlockId, FtlError> {
+        let slot = self.slots.pop_front().unwrap_or(OpId::NONE);
         self.cursor = (self.cursor + 1) % self.layout.lanes;
         let block = self.take(cx, self.cursor, Role::Log, role, slot)?;
         self.logs[block.0 as usize] = Some(Box::new(Log::empty(role, self.clock)));
@@ -257,9 +266,27 @@ impl Core {
             Err(MediumError::EraseFailed(_)) => {
                 self.blocks.set_role(block, Role::Bad);
                 self.retired += 1;
+                self.count_overdrawn();
                 Ok(cx.flash.plan.join(self.cause.class(false), &after))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How many log blocks there are too many for the blocks that are good.
+    pub(super) fn count_overdrawn(&mut self) {
+        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u32;
+        let lbns = self.data.len() as u32;
+        let log = self.budget - if self.has_data_blocks { 0 } else { lbns };
+        self.overdrawn = log.saturating_sub(good.saturating_sub(lbns + RESERVE));
+    }
+
+    /// An area gave up a log block that is not there any more.
+    pub fn give_up_slot(&mut self) {
+        self.budget -= 1;
+        self.overdrawn -= 1;
+        if self.log_count + self.slots.len() as u32 > self.budget {
+            self.slots.pop_back();
         }
     }
 

@@ -23,11 +23,17 @@ pub(crate) trait LogScheme: Send {
     /// [`FtlError::NoSpace`] when nothing can be reclaimed.
     fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError>;
 
-    /// One page of `lpn`'s log block was trimmed, and nothing valid is left in it.
-    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
-        let _ = (core, cx, log);
+    /// A trim left nothing valid in a log block.
+    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let _ = (core, cx);
         Ok(())
     }
+
+    /// Manage with one log block less ([`Core::give_up_slot`]): blocks have gone bad.
+    ///
+    /// # Errors
+    /// [`FtlError::NoSpace`] when the scheme cannot.
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError>;
 
     /// Do one small piece of reclamation, if the scheme uses idle time; whether it did.
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
@@ -76,9 +82,19 @@ impl<S: LogScheme> Hybrid<S> {
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
         ftl.scheme.adopt(&mut ftl.core, cx, found)?;
+        ftl.core.count_overdrawn();
+        ftl.give_up_lost(cx)?;
         ftl.core.cause = Cause::Merge;
         ftl.reset_counters();
         Ok(ftl)
+    }
+
+    /// Make the log smaller by the blocks that have gone bad, once there are no others to spare.
+    fn give_up_lost(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        while self.core.overdrawn > 0 {
+            self.scheme.give_up(&mut self.core, cx)?;
+        }
+        Ok(())
     }
 }
 
@@ -103,6 +119,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             self.core.tick();
             self.core.lookups.updates += 1;
             self.scheme.write(&mut self.core, cx, &HostPage { unit, cause, arrived })?;
+            self.give_up_lost(cx)?;
         }
         Ok(())
     }
@@ -110,10 +127,10 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let log = self.core.log_of(lpn);
         self.core.trim(cx, lpn)?;
-        match log.filter(|&log| self.core.valid(log) == 0) {
-            Some(dead) => self.scheme.emptied(&mut self.core, cx, dead),
-            None => Ok(()),
+        if log.is_some_and(|log| self.core.valid(log) == 0) {
+            self.scheme.emptied(&mut self.core, cx)?;
         }
+        self.give_up_lost(cx)
     }
 
     /// Nothing is buffered, and every table can be rebuilt from the spare areas: nothing to do.
@@ -123,7 +140,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 
     fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
         self.core.cause = Cause::Idle;
-        let worked = self.scheme.idle(&mut self.core, cx);
+        let worked = self.scheme.idle(&mut self.core, cx).and_then(|worked| self.give_up_lost(cx).map(|()| worked));
         self.core.cause = Cause::Merge;
         worked
     }

@@ -70,17 +70,26 @@ impl Groups {
 
     /// Reclaim the oldest log block of a group.
     fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: u32) -> Result<(), FtlError> {
-        let entry = self.of.get_mut(&group).expect("the group has a log block");
-        let log = entry.logs.remove(0);
-        if entry.logs.is_empty() {
-            self.of.remove(&group);
-        }
+        let log = self.of.get(&group).expect("the group has a log block").logs[0];
         let books = core.log(log);
         if books.in_place {
             let lbn = books.owner;
-            return core.merge_log(cx, log, lbn, None).map(drop);
+            core.merge_log(cx, log, lbn, None)?;
+        } else {
+            core.reclaim(cx, log, |core, cx, lbn| core.full_merge(cx, lbn, None))?;
         }
-        core.reclaim(cx, log, |core, cx, lbn| core.full_merge(cx, lbn, None))
+        let entry = self.of.get_mut(&group).expect("as before");
+        entry.logs.remove(0);
+        if entry.logs.is_empty() {
+            self.of.remove(&group);
+        }
+        Ok(())
+    }
+
+    /// The group that was written least recently gives up its oldest log block.
+    fn reclaim_least_recent(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let victim = self.oldest().ok_or_else(|| core.no_space())?;
+        self.reclaim_oldest(core, cx, victim)
     }
 
     /// The group that was written least recently.
@@ -104,8 +113,7 @@ impl LogScheme for Groups {
                     self.reclaim_oldest(core, cx, group)?;
                 }
                 while !core.has_slot() {
-                    let victim = self.oldest().ok_or_else(|| core.no_space())?;
-                    self.reclaim_oldest(core, cx, victim)?;
+                    self.reclaim_least_recent(core, cx)?;
                 }
                 let log = core.take_log_block(cx, ROLE_GROUP)?;
                 self.of.entry(group).or_default().logs.push(log);
@@ -117,12 +125,23 @@ impl LogScheme for Groups {
         Ok(())
     }
 
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.budget == 1 {
+            return Err(core.no_space());
+        }
+        while core.log_count >= self.budget {
+            self.reclaim_least_recent(core, cx)?;
+        }
+        self.budget -= 1;
+        core.give_up_slot();
+        Ok(())
+    }
+
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        if core.free_slots() >= self.idle_free {
+        if core.free_slots() >= self.idle_free || self.of.is_empty() {
             return Ok(false);
         }
-        let Some(group) = self.oldest() else { return Ok(false) };
-        self.reclaim_oldest(core, cx, group)?;
+        self.reclaim_least_recent(core, cx)?;
         Ok(true)
     }
 

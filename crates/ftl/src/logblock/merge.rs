@@ -9,7 +9,7 @@ use super::{Core, Found, HostPage};
 use crate::Cx;
 use crate::report::MergeClass;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Lpn, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn};
 use std::ops::Range;
 
 impl Core {
@@ -18,6 +18,9 @@ impl Core {
     pub fn full_merge(&mut self, cx: &mut Cx<'_>, lbn: u32, page: Option<&HostPage<'_>>) -> Result<(), FtlError> {
         let new = self.take_data_block(cx, lbn)?;
         self.fill_up(cx, lbn, new, 0..self.pages_of(lbn), page)?;
+        if self.cause == Cause::Recovery {
+            self.seal(cx, new)?;
+        }
         self.switch_to(cx, lbn, new)?;
         self.merges.merged(MergeClass::Full);
         Ok(())

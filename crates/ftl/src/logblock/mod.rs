@@ -50,3 +50,5 @@ pub(crate) const ROLE_HOT: OobRole = OobRole(3);
 pub(crate) const ROLE_COLD: OobRole = OobRole(4);
 /// Log block of a group of logical blocks (BAST, SAST).
 pub(crate) const ROLE_GROUP: OobRole = OobRole(5);
+/// Data block that a mount made; complete once its last page is programmed.
+pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);

@@ -1,19 +1,22 @@
 //! Building the tables of a log-block scheme from the spare areas.
 //!
 //! The newest version of a page is the one programmed last. Copies come after what they were copied from, so a merge that
-//! was cut leaves pages in two blocks and loses none. Then, in this order:
+//! was cut leaves pages in two blocks and loses none. In this order:
 //!
-//! 1. Blocks in which nothing is valid are erased.
-//! 2. A logical block without a data block has the oldest log block as one that was opened for it and holds its pages at
+//! 1. A data block that a mount was making when it was cut is erased. Such a block has a role of its own and is complete
+//!    once its last page is programmed ([`Core::seal`]); nothing that it is made of is erased before that. So mounts that are
+//!    cut again and again take no blocks away.
+//! 2. Blocks in which nothing is valid are erased.
+//! 3. A logical block without a data block has the oldest log block as one that was opened for it and holds its pages at
 //!    their offsets: a log block is opened only beside a data block, so it was switched since.
-//! 3. A logical block with two data blocks (a merge was cut) is merged into a new one.
-//! 4. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
+//! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
+//! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
 use super::core::Log;
-use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
+use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_MOUNT, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;
-use flashatlas_nand::{FrameState, OobRole};
+use flashatlas_nand::{FrameState, Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, OpId};
 use std::collections::BTreeMap;
 
@@ -44,6 +47,7 @@ impl Core {
         let layout = cx.flash.medium.layout().clone();
         let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
+        core.discard_cut_copies(cx)?;
         let (mut data, mut found) = core.scan(cx)?;
         for block in (0..layout.blocks()).map(BlockId) {
             if matches!(core.blocks.role(block), Role::Data | Role::Log) && core.blocks.valid(block) == 0 {
@@ -77,7 +81,8 @@ impl Core {
                 continue;
             }
             let role = medium.oob_role(block);
-            self.blocks.set_role(block, if role == ROLE_DATA { Role::Data } else { Role::Log });
+            let is_data = matches!(role, ROLE_DATA | ROLE_MOUNT);
+            self.blocks.set_role(block, if is_data { Role::Data } else { Role::Log });
             let (mut home, mut opened) = (None, u64::MAX);
             for index in 0..written {
                 let frame = self.layout.frame_in(block, index);
@@ -89,7 +94,7 @@ impl Core {
                     continue;
                 }
                 let lbn = self.lbn(lpn);
-                let believed = role != ROLE_DATA || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
+                let believed = !is_data || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
                 if !believed {
                     continue; // no page of a data block: a damaged medium
                 }
@@ -106,12 +111,38 @@ impl Core {
             }
             match home {
                 Some(lbn) => data.push((lbn, block)),
-                None if role != ROLE_DATA => found.push(Found { block, role, opened }),
+                None if !is_data => found.push(Found { block, role, opened }),
                 None => {}
             }
         }
         found.sort_unstable_by_key(|f| f.opened);
         Ok((data, found))
+    }
+
+    /// Erase data blocks that a mount was making when it was cut.
+    fn discard_cut_copies(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        for block in (0..self.layout.blocks()).map(BlockId) {
+            let medium = &*cx.flash.medium;
+            let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
+            if made_by_a_mount && !medium.is_bad(block) && !self.is_sealed(medium, block) {
+                cx.flash.erase(block, self.cause, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_sealed(&self, medium: &Medium, block: BlockId) -> bool {
+        medium.state(self.layout.frame_in(block, self.pages - 1)) == FrameState::Programmed
+    }
+
+    /// Mark a data block that a mount made as complete: its last page is programmed, with padding if there is nothing else
+    /// for it.
+    pub(super) fn seal(&self, cx: &mut Cx<'_>, block: BlockId) -> Result<(), FtlError> {
+        if !self.is_sealed(cx.flash.medium, block) {
+            let last = self.layout.frame_in(block, self.pages - 1);
+            cx.flash.program(last, std::iter::empty(), self.cause, &[])?;
+        }
+        Ok(())
     }
 
     /// The books of the log blocks.

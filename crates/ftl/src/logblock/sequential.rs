@@ -103,10 +103,11 @@ impl Sequential {
         lbn: u32,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
-        let Open { log, .. } = self.open.remove(&lbn).expect("its log block is open");
+        let log = self.of(lbn).expect("its log block is open");
         if core.merge_log(cx, log, lbn, page)? == MergeClass::Full {
             core.merges.sequential_full += 1;
         }
+        self.open.remove(&lbn);
         Ok(())
     }
 

@@ -34,7 +34,8 @@ const EAGER_DEAD: ParamDef = ParamDef {
     key: "ftl.eager_dead",
     kind: ParamKind::Bool,
     default: Some("false"),
-    doc: "erase a random log block as soon as nothing in it is valid; false: when its turn comes",
+    doc: "erase random log blocks in which nothing is valid when a trim emptied one, and before another is opened; false: when \
+          their turn comes",
 };
 
 struct Fast {
@@ -61,11 +62,16 @@ impl Fast {
         }
         while self.eager_dead && self.random.erase_empty(core, cx)? {}
         while !self.random.may_open(core) {
-            let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
-            core.reclaim(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))?;
-            self.random.remove(victim);
+            self.reclaim_oldest(core, cx)?;
         }
         self.random.open(core, cx)
+    }
+
+    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
+        core.reclaim(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))?;
+        self.random.remove(victim);
+        Ok(())
     }
 }
 
@@ -79,8 +85,19 @@ impl LogScheme for Fast {
         Ok(())
     }
 
-    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>, _: BlockId) -> Result<(), FtlError> {
+    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(core, cx)? {}
+        Ok(())
+    }
+
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.random.budget == 1 {
+            return Err(core.no_space());
+        }
+        while self.random.is_full() {
+            self.reclaim_oldest(core, cx)?;
+        }
+        self.random.give_up(core);
         Ok(())
     }
 

@@ -131,15 +131,26 @@ impl Circle {
         }
         // only after a mount, or when blocks have gone bad
         while !self.area.may_open(core) {
-            let oldest = self.area.blocks().next().ok_or_else(|| core.no_space())?;
-            core.reclaim(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-            self.area.remove(oldest);
+            self.reclaim_oldest(core, cx, sequential)?;
         }
         let head = self.area.open(core, cx)?;
         while self.area.len() == self.area.budget {
             self.give_way(core, cx, head, isolation, sequential)?;
         }
         Ok(head)
+    }
+
+    /// Merge what the oldest block holds.
+    fn reclaim_oldest(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
+        let oldest = self.area.blocks().next().ok_or_else(|| core.no_space())?;
+        core.reclaim(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+        self.area.remove(oldest);
+        Ok(())
     }
 
     /// The oldest block gives way, or gets a second chance as a whole.
@@ -154,8 +165,9 @@ impl Circle {
         let oldest = self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
         let valid = core.valid(oldest);
         if valid == 0 {
+            core.erase_empty(cx, oldest)?;
             self.area.remove(oldest);
-            return core.erase_empty(cx, oldest);
+            return Ok(());
         }
         if valid == core.pages {
             let pages = core.valid_pages(cx.flash.medium, oldest)?;
@@ -165,14 +177,15 @@ impl Circle {
                 return Ok(());
             }
         }
-        self.area.remove(oldest);
         core.move_out(cx, oldest, |core, cx, lpn| {
             if 2 * valid >= core.pages && self.on_second_chance(lpn) {
                 return isolation.room(core, cx, sequential);
             }
             self.set_second_chance(lpn, true);
             Ok(head)
-        })
+        })?;
+        self.area.remove(oldest);
+        Ok(())
     }
 }
 
@@ -245,10 +258,29 @@ impl LogScheme for Faster {
         }
         let log = self.circle.room(core, cx, &mut self.isolation, &mut self.sequential)?;
         core.append(cx, log, page)?;
-        self.entered += 1;
+        self.entered = (self.entered + 1).min(self.interval);
         if self.entered >= self.interval && self.isolation.is_short(core, cx.flash.medium, KEPT) {
             self.entered = 0;
             self.isolation.step(core, cx, &mut self.sequential)?;
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let (circle, isolation) = (&mut self.circle, &mut self.isolation);
+        let isolation_is_least = isolation.0.budget == KEPT + 1;
+        if circle.area.budget > 2 && (isolation_is_least || circle.area.budget > isolation.0.budget) {
+            while circle.area.is_full() {
+                circle.reclaim_oldest(core, cx, &mut self.sequential)?;
+            }
+            circle.area.give_up(core);
+        } else if !isolation_is_least {
+            while isolation.0.is_full() {
+                isolation.step(core, cx, &mut self.sequential)?;
+            }
+            isolation.0.give_up(core);
+        } else {
+            return Err(core.no_space());
         }
         Ok(())
     }

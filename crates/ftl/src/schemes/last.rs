@@ -206,16 +206,22 @@ impl Random {
             return Ok(log);
         }
         while !self.hot.may_open(core) {
-            if self.hot.erase_empty(core, cx)? {
-                self.adapt(core, 0);
-                continue;
-            }
-            let victim = self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
-            self.adapt(core, core.valid(victim));
-            self.hot.remove(victim);
-            core.move_out(cx, victim, |core, cx, _| self.room_in_cold(core, cx, sequential))?;
+            self.free_hot(core, cx, sequential)?;
         }
         self.hot.open(core, cx)
+    }
+
+    /// Make a hot block free.
+    fn free_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+        if self.hot.erase_empty(core, cx)? {
+            self.adapt(core, 0);
+            return Ok(());
+        }
+        let victim = self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
+        self.adapt(core, core.valid(victim));
+        core.move_out(cx, victim, |core, cx, _| self.room_in_cold(core, cx, sequential))?;
+        self.hot.remove(victim);
+        Ok(())
     }
 
     /// The cold block that takes the next page.
@@ -229,13 +235,20 @@ impl Random {
             return Ok(log);
         }
         while !self.cold.may_open(core) {
-            if !self.cold.erase_empty(core, cx)? {
-                let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-                core.reclaim(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-                self.cold.remove(victim);
-            }
+            self.free_cold(core, cx, sequential)?;
         }
         self.cold.open(core, cx)
+    }
+
+    /// Make a cold block free.
+    fn free_cold(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+        if self.cold.erase_empty(core, cx)? {
+            return Ok(());
+        }
+        let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        core.reclaim(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
+        self.cold.remove(victim);
+        Ok(())
     }
 
     /// The cold block of least merge cost.
@@ -283,6 +296,23 @@ impl LogScheme for Last {
         };
         core.append(cx, log, page)?;
         self.random.recent.push(page.lpn());
+        Ok(())
+    }
+
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.random.hot.budget >= self.random.cold.budget {
+            while self.random.hot.is_full() {
+                self.random.free_hot(core, cx, &mut self.sequential)?;
+            }
+            self.random.hot.give_up(core);
+        } else if self.random.cold.budget > 2 {
+            while self.random.cold.is_full() {
+                self.random.free_cold(core, cx, &mut self.sequential)?;
+            }
+            self.random.cold.give_up(core);
+        } else {
+            return Err(core.no_space());
+        }
         Ok(())
     }
 

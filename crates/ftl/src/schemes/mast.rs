@@ -146,10 +146,13 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
             ("ftl.sequential_blocks", sequential, 1),
             ("ftl.locality_blocks", locality, sizes::LEAST_LOCALITY.into()),
             ("ftl.hot_blocks", hot, sizes::LEAST_HOT.into()),
-            ("ftl.cold_blocks", cold, 2),
+            ("ftl.cold_blocks", cold, LEAST_COLD.into()),
         ],
     )
 }
+
+/// One block to fill, and one to reclaim.
+const LEAST_COLD: u32 = 2;
 
 /// Which block of the cold area is reclaimed.
 #[derive(Clone, Copy)]
@@ -226,21 +229,27 @@ impl Mast {
             return Ok(log);
         }
         while !self.locality.may_open(core) {
-            if self.locality.erase_empty(core, cx)? {
-                continue;
-            }
-            let victim = self.leaves_next(&self.locality, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-            if core.valid(victim) < self.migrate_valid {
-                self.locality.remove(victim);
-                core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
-            } else if self.cold.area.len() < self.cold.area.budget {
-                self.locality.remove(victim);
-                self.cold.area.migrate(core, victim);
-            } else {
-                self.cold.reclaim(core, cx, &mut self.sequential)?;
-            }
+            self.free_locality(core, cx)?;
         }
         self.locality.open(core, cx)
+    }
+
+    /// A step towards a free random log block of the locality area.
+    fn free_locality(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.locality.erase_empty(core, cx)? {
+            return Ok(());
+        }
+        let victim = self.leaves_next(&self.locality, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        if core.valid(victim) < self.migrate_valid {
+            core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+            self.locality.remove(victim);
+        } else if self.cold.area.len() < self.cold.area.budget {
+            self.locality.remove(victim);
+            self.cold.area.migrate(core, victim);
+        } else {
+            self.cold.reclaim(core, cx, &mut self.sequential)?;
+        }
+        Ok(())
     }
 
     /// The hot block that takes the next page.
@@ -249,14 +258,20 @@ impl Mast {
             return Ok(log);
         }
         while !self.hot.may_open(core) {
-            if self.hot.erase_empty(core, cx)? {
-                continue;
-            }
-            let victim = self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-            self.hot.remove(victim);
-            core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+            self.free_hot(core, cx)?;
         }
         self.hot.open(core, cx)
+    }
+
+    /// Make a hot block free.
+    fn free_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.hot.erase_empty(core, cx)? {
+            return Ok(());
+        }
+        let victim = self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+        self.hot.remove(victim);
+        Ok(())
     }
 }
 
@@ -321,6 +336,35 @@ impl LogScheme for Mast {
         }
         let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else { return Ok(()) };
         self.resize(core, cx, change)
+    }
+
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let spare = [
+            self.locality.budget - sizes::LEAST_LOCALITY,
+            self.hot.budget - sizes::LEAST_HOT,
+            self.cold.area.budget - LEAST_COLD,
+        ];
+        let most = spare.into_iter().max().expect("three areas");
+        if most == 0 {
+            return Err(core.no_space());
+        }
+        if spare[2] == most {
+            while self.cold.area.is_full() {
+                self.cold.reclaim(core, cx, &mut self.sequential)?;
+            }
+            self.cold.area.give_up(core);
+        } else if spare[1] == most {
+            while self.hot.is_full() {
+                self.free_hot(core, cx)?;
+            }
+            self.hot.give_up(core);
+        } else {
+            while self.locality.is_full() {
+                self.free_locality(core, cx)?;
+            }
+            self.locality.give_up(core);
+        }
+        Ok(())
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {

@@ -7,8 +7,8 @@
 //! - A page is hot if its newest version stands in a block that was opened for updates; hot and other pages are written to
 //!   different blocks. When the pool is used up, they go where their superblock has room.
 //! - A superblock that needs a block and gets none is collected itself: the block with the fewest valid pages, the oldest of
-//!   several, gives them up to the superblock's block for pages that are not hot, and is erased. One block of the pool is
-//!   kept for that.
+//!   several, gives them up to the superblock's block for pages that are not hot, and is erased. If that one is full, a block
+//!   of the reserve takes its place until the erase has freed another.
 //! - If it has no block with an invalid page, the superblock with the most blocks of the pool is collected instead, of several
 //!   the one that was written least recently, until it has one fewer.
 //!
@@ -29,11 +29,11 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "page mapping inside groups of logical blocks, which share a pool of blocks for updates",
     paper: "Kang et al., EMSOFT (2006)",
     params: |_| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
-    fits: |params, layout| fits_budget(params, layout, 2).map(drop),
+    fits: |params, layout| fits_budget(params, layout, 1).map(drop),
     mount: |params, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Superblocks::new(params, settings, core))?))
     },
-    on_flash: &[],
+    on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
     steady: None,
 };
 
@@ -53,6 +53,14 @@ struct Superblocks {
     /// Blocks of the pool.
     pool: u32,
     idle_free: u32,
+}
+
+/// What a block is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    Hot,
+    Other,
+    Collected,
 }
 
 #[derive(Clone, Default)]
@@ -106,17 +114,23 @@ impl Superblocks {
         (core.lbn(lpn) / self.size) as usize
     }
 
-    fn take_block(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize, hot: bool) -> Result<BlockId, FtlError> {
+    fn take_block(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        group: usize,
+        pages: Pages,
+    ) -> Result<BlockId, FtlError> {
         let superblock = &mut self.all[group];
         let update = superblock.blocks.len() as u32 >= superblock.size;
-        let role = match (hot, update) {
-            (true, _) => ROLE_HOT,
-            (false, true) => ROLE_RANDOM,
-            (false, false) => ROLE_COLD,
+        let block = match pages {
+            Pages::Hot => core.take_log_block(cx, ROLE_HOT)?,
+            Pages::Other if update => core.take_log_block(cx, ROLE_RANDOM)?,
+            Pages::Other => core.take_log_block(cx, ROLE_COLD)?,
+            Pages::Collected => core.take_spare_block(cx, ROLE_COLD)?,
         };
-        let block = core.take_log_block(cx, role)?;
         superblock.blocks.push(block);
-        *(if hot { &mut superblock.hot } else { &mut superblock.other }) = Some(block);
+        *(if pages == Pages::Hot { &mut superblock.hot } else { &mut superblock.other }) = Some(block);
         self.used += u32::from(update);
         Ok(block)
     }
@@ -132,14 +146,14 @@ impl Superblocks {
 
     /// The block that takes the next page of a superblock.
     fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize, hot: bool) -> Result<BlockId, FtlError> {
-        if let Some(block) = self.all[group].frontier(core, cx.flash.medium, hot) {
-            return Ok(block);
-        }
         loop {
             let own = &self.all[group];
-            let free = (own.blocks.len() as u32) < own.size || self.used + 1 < self.pool;
+            if let Some(block) = own.frontier(core, cx.flash.medium, hot) {
+                return Ok(block);
+            }
+            let free = (own.blocks.len() as u32) < own.size || self.used < self.pool;
             if free && core.has_slot() {
-                return self.take_block(core, cx, group, hot);
+                return self.take_block(core, cx, group, if hot { Pages::Hot } else { Pages::Other });
             }
             if let Some(block) = own.frontier(core, cx.flash.medium, !hot) {
                 return Ok(block);
@@ -165,6 +179,17 @@ impl Superblocks {
         superblock.extra() > 0 && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
     }
 
+    /// Collect until so many blocks of the pool are in use: after a cut, what was being collected, which fits into its open
+    /// block; otherwise the superblock with the most of the pool.
+    fn collect_down_to(&mut self, core: &mut Core, cx: &mut Cx<'_>, most: u32) -> Result<(), FtlError> {
+        while self.used > most {
+            let cut = (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g));
+            let from = cut.or_else(|| self.richest()).ok_or_else(|| core.no_space())?;
+            self.collect(core, cx, from)?;
+        }
+        Ok(())
+    }
+
     /// Collect one block of a superblock.
     fn collect(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize) -> Result<(), FtlError> {
         let superblock = &mut self.all[group];
@@ -176,7 +201,7 @@ impl Superblocks {
         let victim = victim.ok_or_else(|| core.no_space())?;
         core.move_out(cx, victim, |core, cx, _| match self.all[group].frontier(core, cx.flash.medium, false) {
             Some(block) => Ok(block),
-            None => self.take_block(core, cx, group, false),
+            None => self.take_block(core, cx, group, Pages::Collected),
         })?;
         self.give_back(group, victim);
         Ok(())
@@ -195,8 +220,18 @@ impl LogScheme for Superblocks {
         Ok(())
     }
 
+    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        if self.pool == 1 {
+            return Err(core.no_space());
+        }
+        self.collect_down_to(core, cx, self.pool - 1)?;
+        self.pool -= 1;
+        core.give_up_slot();
+        Ok(())
+    }
+
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        if self.pool - self.used > self.idle_free || self.idle_free == 0 {
+        if self.pool.saturating_sub(self.used) >= self.idle_free {
             return Ok(false);
         }
         let Some(group) = self.richest() else { return Ok(false) };
@@ -222,24 +257,20 @@ impl LogScheme for Superblocks {
         for stray in strays {
             core.move_out(cx, stray, |core, cx, lpn| self.room(core, cx, self.of(core, lpn), false))?;
         }
-        // the block kept for collection is in use where one was cut: what is left to move fits into it
-        while self.used >= self.pool {
-            let Some(cut) = (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g)) else {
-                break;
-            };
-            self.collect(core, cx, cut)?;
-        }
-        Ok(())
+        self.collect_down_to(core, cx, self.pool)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
         let mut data = AreaUse { name: "data", budget: core.lbns() as u32, blocks: 0, pages: 0, valid: 0 };
         let mut update = AreaUse { name: "update", budget: self.pool, ..data };
-        for block in self.all.iter().flat_map(|s| &s.blocks) {
-            let area = if core.log(*block).role == ROLE_COLD { &mut data } else { &mut update };
-            area.blocks += 1;
-            area.pages += u64::from(core.pages);
-            area.valid += u64::from(core.valid(*block));
+        for superblock in &self.all {
+            for (i, &block) in superblock.blocks.iter().enumerate() {
+                // what it has above its logical blocks is of the pool
+                let area = if (i as u32) < superblock.size { &mut data } else { &mut update };
+                area.blocks += 1;
+                area.pages += u64::from(core.pages);
+                area.valid += u64::from(core.valid(block));
+            }
         }
         vec![data, update]
     }

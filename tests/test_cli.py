@@ -301,3 +301,38 @@ def test_a_drive_file_of_ones_own_is_shown(cli, tmp_path):
     (tmp_path / "mine.toml").write_text('[drive]\nbase = "tiny"\nplanes = 2\n')
     shape = dict(line.rsplit(None, 1) for line in cli("drives", "mine.toml").stdout.strip().splitlines()[1:])
     assert shape["blocks"] == "256", "2 channels, 2 ways, 2 planes, 32 blocks each"
+
+
+def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
+    common = ("--drive", "mast-4gb", "--set", "drive.logical_pages=6400", "--set", "drive.blocks=160", *WORKLOAD)
+    done = cli("compare", "--schemes", "fast,mast,page", "--set", "ftl.log_blocks=20", *common, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    runs = {run["label"]: run["config"]["params"] for run in json.loads(done.stdout)["runs"]}
+    assert list(runs) == ["fast", "mast", "page"]
+    assert all(runs[name]["ftl.scheme"] == name for name in runs)
+    assert (runs["fast"]["ftl.log_blocks"], runs["mast"]["ftl.log_blocks"]) == (20, 20)
+    assert "ftl.log_blocks" not in runs["page"]
+    assert "ftl.log_blocks is for fast, mast only: page without it" in done.stderr
+    window = ("--schemes", "page,fast", "--set", "ftl.victim=windowed", "--set", "ftl.window=3")
+    assert cli("compare", *window, *common).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--schemes", "fast,lost"], "--schemes: `lost` is no scheme; did you mean `last`?"),
+        (["--schemes", "fast,fast"], "--schemes: `fast` is named twice"),
+        (["--schemes", ""], "--schemes: `` is no scheme"),
+        (
+            ["--schemes", "fast", "--set", "ftl.scheme=page"],
+            "--set ftl.scheme=page: the schemes are those of --schemes",
+        ),
+        (["--schemes", "fast", "--vary", "ftl.scheme=page,block"], "the schemes are those of --schemes"),
+        (["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"], "page of --schemes does not know ftl.log_blocks"),
+        (["--schemes", "fast", "--case", "a:"], "--case cannot be mixed with --vary and --schemes"),
+    ],
+)
+def test_schemes_that_cannot_be_compared_are_named(cli, arguments, message):
+    done = cli("compare", *arguments, *WORKLOAD)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

@@ -8,7 +8,7 @@ import pytest
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.experiment import flash_seconds, load
-from flashatlas.reproduce.mast import MERGED, Row, plan
+from flashatlas.reproduce.mast import MERGED, Order, Row, plan
 from flashatlas.reproduce.mast_page import page
 
 
@@ -70,10 +70,16 @@ def test_shares_leave_moved_log_blocks_out(mast):
 
 
 def test_orders_are_by_share(mast):
-    for name, kind, published, ours in mast.orders():
-        shares = [mast.row(name, scheme).shares.get(kind, 0) for scheme in ours]
-        assert sorted(ours) == sorted(published)
-        assert shares == sorted(shares, reverse=True)
+    names = ["MAST", "LAST", "FAST"]
+    assert Order("a", "dead", names, {"MAST": 0.3, "LAST": 0.2, "FAST": 0.1}).same
+    other = Order("a", "dead", names, {"MAST": 0.1, "LAST": 0.2, "FAST": 0.1})
+    assert (other.ours, other.same) == ("LAST > MAST = FAST", False)
+    equal = Order("a", "dead", names, dict.fromkeys(names, 0.0))
+    assert (equal.ours, equal.same) == ("MAST = LAST = FAST", False)
+    nothing = Order("a", "dead", names, {"MAST": None, "LAST": 0.2, "FAST": 0.1})
+    assert (nothing.ours, nothing.same) == ("", False)
+    for order in mast.orders():
+        assert order.shares == {name: mast.row(order.application, name).shares.get(order.kind) for name in order.names}
 
 
 def test_the_page_shows_every_scheme_variant_and_claim(mast):

@@ -145,7 +145,10 @@ fn a_second_mount_finds_what_the_first_left() {
         };
         let blank = config.build(Seed(1)).unwrap();
         for drive in [written(&config), updated(blank, 2000)] {
-            let first = mount(drive.into_medium().into_image());
+            let image = drive.into_medium().into_image();
+            let programs = image.sequence;
+            let first = mount(image);
+            assert_eq!(first.medium().sequence(), programs, "{settings:?}: nothing was cut, so nothing is rewritten");
             let expected = state(&first);
             let second = mount(first.into_medium().into_image());
             let (found, expected) = (state(&second), expected);

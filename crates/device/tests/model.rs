@@ -337,6 +337,29 @@ fn worn_out_blocks_leave_the_rest() {
     }
 }
 
+/// A drive that has lost blocks is switched on again, also where its log was made for more.
+#[test]
+fn a_worn_drive_is_switched_on_again() {
+    for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
+        let scheme = format!("ftl.scheme={scheme}");
+        let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=30", "drive.channels=1"];
+        settings.extend(["drive.ways=1", "drive.blocks=48", "drive.logical_pages=240", "ftl.log_blocks=16"]);
+        let mut model = Model::new(&settings, 1);
+        let mut rng = flashatlas_types::Rng::stream(Seed(5), "steps");
+        while model.drive.ftl_report().retired_blocks < 3 {
+            model.run(Step::Write { lba: rng.below(SECTORS / 4 - 1) * 4, sectors: 4, fua: false });
+            model.finish();
+        }
+        let Model { config, drive, stamps, .. } = model;
+        let again = config.build_on(drive.into_medium(), Seed(1)).unwrap_or_else(|e| panic!("{scheme}: {e}"));
+        again.check().unwrap_or_else(|v| panic!("{scheme}: {v}"));
+        for (lpn, &stamp) in stamps.iter().enumerate() {
+            let unit = again.peek(Lpn(lpn as u32)).unwrap();
+            assert_eq!(unit.map_or(Stamp::ZERO, |u| u.stamp), stamp, "{scheme}: page {lpn}");
+        }
+    }
+}
+
 /// What was not flushed is old or new after a power cut, never anything else; and a cache that was lost is really lost.
 #[test]
 fn a_lost_cache_leaves_old_or_new() {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from flashatlas import InputError, tables
 from flashatlas.cli.console import command_line, err, finish, notes, out, say
@@ -113,7 +114,7 @@ def _show(mast: Mast) -> None:
     from flashatlas.reproduce.mast_page import NUMBERS, VARIANTS, numbers_of, variant_rows  # noqa: PLC0415
 
     for application in mast.applications:
-        say(f"\n[bold]{application.name}[/]  {application.source}")
+        say(f"\n[bold]{application.name}[/]  {escape(application.source)}")
         rows = [(row.scheme, *numbers_of(mast, row)) for row in mast.of(application.name)]
         out.print(tables.listing(["", *NUMBERS], rows))
     say("\n[bold]MAST's gain in efficiency[/]")
@@ -122,7 +123,7 @@ def _show(mast: Mast) -> None:
     ]
     out.print(tables.listing(["", "over", "published", "ours", "deviation, points"], claims))
     say("\n[bold]Schemes by share of merges, the largest first[/]")
-    orders = [(name, kind, " > ".join(published), " > ".join(ours)) for name, kind, published, ours in mast.orders()]
+    orders = [(o.application, o.kind, o.published, o.ours or "nothing merged") for o in mast.orders()]
     out.print(tables.listing(["", "share of", "published", "ours"], orders))
     if any(row.variant for row in mast.rows):
         say(f"\n[bold]What the paper leaves open[/]  {VARIANTS}")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flashatlas import InputError, api, tables
-from flashatlas.cli.console import command_line, finish, notes, out, say
+from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Playing, Quiet, Set, Workload, shared, write_json
 from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
@@ -74,27 +74,39 @@ def _workload(common: Workload) -> str:
     return common.workload or (common.job or common.trace or Path("nothing")).name
 
 
-def _scheme_axis(names: str, settings: list[str]) -> tuple[list[str], list[list[str]]]:
+def _scheme_axis(names: str, settings: list[str], vary: list[str]) -> tuple[list[str], list[list[str]]]:
     """The mapping schemes to compare, and for each the common settings that apply to it.
 
     A setting that belongs to some schemes only is given to those of the list.
     """
-    keys = {s["name"]: {p["key"] for p in s["params"]} for s in api.registries()["schemes"]}
+    known = api.registries()
+    keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
+    for parts in ("maps", "victims", "classifiers"):  # parts of page mapping have parameters of their own
+        keys["page"] |= {p["key"] for part in known[parts] for p in part["params"]}
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in keys:
             near = difflib.get_close_matches(name, keys, 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise InputError(f"--schemes: `{name}` is no scheme{hint} (allowed: {', '.join(keys)})")
+        if wanted.count(name) > 1:
+            raise InputError(f"--schemes: `{name}` is named twice")
     applied: dict[str, list[str]] = {name: [] for name in wanted}
-    for setting in settings:
+    for option, setting in [("--vary", text) for text in vary] + [("--set", text) for text in settings]:
         key = setting.partition("=")[0].strip()
         owners = [name for name in wanted if key in keys[name]]
-        for name in owners or wanted:
-            applied[name].append(setting)
         others = [name for name in wanted if owners and name not in owners]
-        if others:
-            say(f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it")
+        if key == "ftl.scheme":
+            raise InputError(f"{option} {setting}: the schemes are those of --schemes")
+        if option == "--vary" and others:
+            raise InputError(
+                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: compare them apart"
+            )
+        if option == "--set":
+            for name in owners or wanted:
+                applied[name].append(setting)
+            if others:
+                err.print(f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it", highlight=False)
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
 
 
@@ -102,7 +114,7 @@ def _cases(
     drives: list[str], vary: list[str], case: list[str], schemes: str | None, settings: list[str]
 ) -> list[dict[str, Any]]:
     """The runs of a comparison: explicit cases, or every combination of the drives, schemes and varied keys."""
-    if case and (vary or schemes):
+    if case and (vary or schemes is not None):
         raise InputError("--case cannot be mixed with --vary and --schemes: a case says all that differs")
     if case:
         cases = []
@@ -117,7 +129,7 @@ def _cases(
         for one in combined if len(drives) > 1 else []:
             one["label"] = f"{one['drive']} {one['label']}"
         return combined
-    named, choices = _scheme_axis(schemes, settings) if schemes else ([""], [settings])
+    named, choices = _scheme_axis(schemes, settings, vary) if schemes is not None else ([""], [settings])
     axes = []
     for text in vary:
         key, equals, values = text.partition("=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -83,6 +84,38 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Order:
+    """Schemes by their share of a class of merges."""
+
+    application: str
+    kind: str
+    names: list[str]
+    """As published, the largest first."""
+    shares: dict[str, float | None]
+    """Ours; ``None`` for a scheme that merged nothing."""
+
+    @property
+    def published(self) -> str:
+        """In words."""
+        return " > ".join(self.names)
+
+    @property
+    def ours(self) -> str:
+        """In words: the largest first, equal ones joined by ``=``; empty if a scheme merged nothing."""
+        known = {name: share for name, share in self.shares.items() if share is not None}
+        if len(known) < len(self.shares):
+            return ""
+        ranked = sorted(known, key=lambda name: -known[name])
+        signs = [" > " if known[a] > known[b] else " = " for a, b in itertools.pairwise(ranked)]
+        return "".join(itertools.chain.from_iterable(zip(ranked, [*signs, ""], strict=True)))
+
+    @property
+    def same(self) -> bool:
+        """Whether ours is the published order."""
+        return self.ours == self.published
+
+
+@dataclass(frozen=True)
 class Mast:
     """The experiment, carried out."""
 
@@ -116,14 +149,14 @@ class Mast:
             made.append(Claim("mean", over, published["mean_over"][over], sum(gains) / len(gains)))
         return made
 
-    def orders(self) -> list[tuple[str, str, list[str], list[str]]]:
+    def orders(self) -> list[Order]:
         """For each application and class the schemes by share, the largest first: as published, and ours."""
         return [
-            (
+            Order(
                 application.name,
                 kind,
                 published,
-                sorted(published, key=lambda name: -self.row(application.name, name).shares.get(kind, 0.0)),
+                {name: self.row(application.name, name).shares.get(kind) for name in published},
             )
             for application in self.applications
             for kind, published in self.experiment["published"]["order"].items()
@@ -152,8 +185,8 @@ class Mast:
             ],
             "claims": [{**vars(claim), "deviation": claim.deviation} for claim in self.claims()],
             "orders": [
-                {"application": name, "class": kind, "published": published, "ours": ours}
-                for name, kind, published, ours in self.orders()
+                {"application": o.application, "class": o.kind, "published": o.published, "ours": o.ours}
+                for o in self.orders()
             ],
         }
 

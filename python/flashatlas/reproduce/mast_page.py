@@ -78,8 +78,8 @@ def _claims(mast: Mast) -> str:
     ]
     head = ["Application", "MAST over", "Published", "Ours", "Deviation, points", f"Gain above {margin} %"]
     orders = [
-        (name, kind, " > ".join(published), " > ".join(ours), "yes" if published == ours else "no")
-        for name, kind, published, ours in mast.orders()
+        (o.application, o.kind, o.published, o.ours or "nothing merged", "yes" if o.same else "no")
+        for o in mast.orders()
     ]
     return _section(
         "claims",

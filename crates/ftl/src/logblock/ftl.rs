@@ -53,6 +53,13 @@ pub(crate) trait LogScheme: Send {
     /// The first rule that does not hold.
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
 
+    /// Bytes that the log map needs for a page of the log: a logical and a physical page, 4 bytes each, unless the log block
+    /// says most of it.
+    fn log_entry_bytes(&self, core: &Core) -> u64 {
+        let _ = core;
+        8
+    }
+
     /// Tables beside the block map and the log map.
     fn memory(&self, core: &Core) -> Vec<MemoryUse>;
 
@@ -167,7 +174,8 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     }
 
     fn report(&self) -> FtlReport {
-        let mut memory = if S::HAS_DATA_BLOCKS { self.core.memory() } else { Vec::new() };
+        let mut memory =
+            if S::HAS_DATA_BLOCKS { self.core.memory(self.scheme.log_entry_bytes(&self.core)) } else { Vec::new() };
         memory.extend(self.scheme.memory(&self.core));
         FtlReport {
             map: self.core.lookups,
@@ -195,12 +203,12 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 }
 
 impl Core {
-    /// The block map and the log map. An entry of the log map is a logical and a physical page, 4 bytes each.
-    fn memory(&self) -> Vec<MemoryUse> {
+    /// The block map and the log map, with so many bytes for each page of the log.
+    fn memory(&self, log_entry: u64) -> Vec<MemoryUse> {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         vec![
             table("block map", self.data.len() as u64 * 4),
-            table("log map", u64::from(self.budget) * u64::from(self.pages) * 8),
+            table("log map", u64::from(self.budget) * u64::from(self.pages) * log_entry),
         ]
     }
 

@@ -185,6 +185,12 @@ impl LogScheme for Groups {
         Ok(())
     }
 
+    /// Which page of its group stands there.
+    fn log_entry_bytes(&self, core: &Core) -> u64 {
+        let pages = u64::from(self.size) * u64::from(core.pages);
+        u64::from(u64::BITS - (pages - 1).leading_zeros()).div_ceil(8).max(1)
+    }
+
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
         // group, K block numbers and a link of the list by recency for each of at most as many groups as log blocks
         let groups = u64::from(self.budget).min(core.lbns().div_ceil(u64::from(self.size)));

@@ -5,11 +5,16 @@ from __future__ import annotations
 from flashatlas.report.html import text
 
 TERMS = {
+    "area": "A part of the log that takes pages of one kind, such as hot ones; it has a budget of log blocks.",
+    "associated data blocks": "The logical blocks that have a valid page in a log block. All of them must be merged before it "
+    "can be erased.",
     "block": "What is erased at once. The translation layer's block covers all dies and planes of its lane.",
     "channel": "The bus that some dies share; one transfers at a time.",
     "closed block": "Every frame of it is programmed. It can be collected.",
     "collection": "Copying what is still valid out of a block and erasing it (garbage collection). In the foreground "
     "it happens because a write needs room; in idle time because nothing else is to do.",
+    "data block": "Holds a logical block, each page at its offset.",
+    "dead": "A log block in which nothing is valid any more: it is erased without a merge.",
     "die": "The part of a chip that senses, programs or erases on its own.",
     "dirty": "In the write cache, and not yet on flash.",
     "FLUSH": "The host's command to bring everything written before to flash.",
@@ -20,9 +25,13 @@ TERMS = {
     "in flight": "Submitted to the drive and not completed.",
     "lane": "The dies and planes that one frame covers. Lanes work in parallel, each with its own free blocks.",
     "leaving block": "Collected, but its last copies wait to be programmed; then it is erased.",
+    "log block": "Takes updates of pages whose place in their data block is used, until they are merged.",
     "mapping unit": "What one entry of the map stands for, mostly 4 KiB.",
-    "merge": "A rewrite of a data block by a scheme that maps whole blocks.",
+    "merge": "Bringing a data block up to date. Switch: a log block holds all of it in order and takes its place. "
+    "Partial: it holds some pages at their offsets, and the others are copied in. Full: everything is copied to a new "
+    "block.",
     "miss": "A lookup for which the entry of the map was not in memory.",
+    "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
     "open block": "It is being filled.",
     "oracle": "The check of every read: what comes back is compared with what was last written there.",
     "over-provisioning": "(physical − logical) / logical capacity.",

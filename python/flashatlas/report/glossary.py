@@ -6,8 +6,8 @@ from flashatlas.report.html import text
 
 TERMS = {
     "area": "A part of the log that takes pages of one kind, such as hot ones; it has a budget of log blocks.",
-    "associated data blocks": "The logical blocks that have a valid page in a log block. All of them must be merged before it "
-    "can be erased.",
+    "associated data blocks": "The logical blocks that have a valid page in a log block. All of them must be merged "
+    "before it can be erased.",
     "block": "What is erased at once. The translation layer's block covers all dies and planes of its lane.",
     "channel": "The bus that some dies share; one transfers at a time.",
     "closed block": "Every frame of it is programmed. It can be collected.",

@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 from flashatlas import Result
 
+PAGE_MAPPED, LOG_BLOCKS = ("closed", "closed", "open"), ("data", "data", "log")
+"""Roles that written blocks have; most have the first."""
+
 NOTES = ["changes of the map take no time", "the drive was filled in address order"]
 
 
@@ -26,9 +29,10 @@ def fake(
     notes: list[str] | None = None,
     params: dict[str, Any] | None = None,
     violations: int = 0,
+    areas: tuple[str, ...] = (),
     **more: Any,
 ) -> Result:
-    """One result, different for each seed."""
+    """One result, different for each seed; with ``areas``, of a scheme that has a log of these areas."""
     rng = random.Random(seed)
     parts = {"cache_evict": 1.0, "gc": 0.5 + seed / 10, "idle": 0.05} if waf_parts is None else waf_parts
     record: dict[str, Any] = {
@@ -61,6 +65,8 @@ def fake(
         },
         **more,
     }
+    if areas:
+        record["merges"] = merges(seed)
     if timed:
         record |= {
             "simulated_ns": 2_000_000_000,
@@ -77,7 +83,12 @@ def fake(
         }
     made = {}
     if tables:
-        made = {"series": series(rng, rows, timed), "wear": wear(rng), "blocks": blocks(rng, frames, cells, timed)}
+        roles = LOG_BLOCKS if areas else PAGE_MAPPED
+        made = {
+            "series": series(rng, rows, timed, areas),
+            "wear": wear(rng),
+            "blocks": blocks(rng, frames, cells, timed, roles),
+        }
         if timed:
             made |= {"latency": latency(rng), "resources": resources(rng, dies)}
     return Result(record, label, made)
@@ -89,7 +100,22 @@ def _percentiles(rng: random.Random) -> dict[str, float]:
     return {"count": 50_000, "mean": base * 1.4} | {name: base * factor for name, factor in steps.items()}
 
 
-def series(rng: random.Random, rows: int, timed: bool) -> pa.Table:
+def merges(seed: int) -> dict[str, Any]:
+    """As a log-block scheme counts them: a class that never came up, and log blocks that merged nothing."""
+    return {
+        "data_blocks": {"switch": 0, "partial": 40 * seed, "full": 300},
+        "log_blocks": {"switch": 0, "partial": 40 * seed, "full": 100, "dead": 7, "moved": 20},
+        "sequential_full": 3,
+        "moved_pages": 900,
+        "migrated_blocks": 5,
+        "association": {"mean": 3.0, "max": 8},
+        "in_place": 0,
+        "order_detours": 0,
+        "copies": 19_000,
+    }
+
+
+def series(rng: random.Random, rows: int, timed: bool, areas: tuple[str, ...]) -> pa.Table:
     """Intervals with bursts of collection, and stretches in which nothing was read."""
     width = 2_000_000_000 // rows
     columns: dict[str, list[Any]] = {"requests_from": [1 + 100_000 * k // rows for k in range(rows)]}
@@ -116,6 +142,11 @@ def series(rng: random.Random, rows: int, timed: bool) -> pa.Table:
         "map_hits": [900] * rows,
         "map_misses": [int(100 * b) for b in busy],
     }
+    for area in areas:
+        # an area without blocks has no share of valid pages
+        columns[f"area_{area}_utilisation"] = [None if k < 3 else b for k, b in enumerate(busy)]
+        columns[f"area_{area}_blocks"] = [0 if k < 3 else 4 + k % 5 for k in range(rows)]
+        columns[f"area_{area}_budget"] = [8] * rows
     return pa.table(columns)
 
 
@@ -148,9 +179,9 @@ def resources(rng: random.Random, dies: int) -> pa.Table:
     )
 
 
-def blocks(rng: random.Random, frames: int, cells: int, timed: bool) -> pa.Table:
+def blocks(rng: random.Random, frames: int, cells: int, timed: bool, roles: tuple[str, ...] = PAGE_MAPPED) -> pa.Table:
     """Blocks of which in each frame some are written and some are erased."""
-    valid, erases, role = [1.0] * cells, [3.0] * cells, ["closed"] * cells
+    valid, erases, role = [1.0] * cells, [3.0] * cells, [roles[0]] * cells
     rows: dict[str, list[Any]] = {name: [] for name in ("frame", "at", "cell", "blocks", "valid", "erases", "role")}
     for f in range(frames):
         for _ in range(cells // 4):
@@ -158,7 +189,7 @@ def blocks(rng: random.Random, frames: int, cells: int, timed: bool) -> pa.Table
             if rng.random() < 0.3:
                 valid[c], erases[c], role[c] = 0.0, erases[c] + 0.5, "free"
             else:
-                valid[c], role[c] = max(valid[c] - rng.random() / 3, 0.1), rng.choice(("closed", "closed", "open"))
+                valid[c], role[c] = max(valid[c] - rng.random() / 3, 0.1), rng.choice(roles)
         rows["frame"] += [f] * cells
         rows["at"] += [(f + 1) * 31_250_000] * cells
         rows["cell"] += range(cells)

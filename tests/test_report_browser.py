@@ -37,7 +37,7 @@ HOSTILE = "</script><img src=x onerror=window.hacked=1>"
 def several() -> list:
     return [
         fake("greedy", seed=1),
-        fake(HOSTILE, seed=2, params={"ftl.victim": "fifo"}, notes=["only here"], merges={"data": {"full": 3}}),
+        fake(HOSTILE, seed=2, params={"ftl.victim": "fifo"}, notes=["only here"], areas=("hot", "cold")),
         fake("cost-benefit", seed=3, waf_parts={"cache_evict": 1.0, "gc": 2.0888}),
         fake("untimed", seed=4, timed=False),
         fake("old", seed=5, tables=False),
@@ -56,7 +56,7 @@ def browser():
 def files(tmp_path_factory) -> dict[str, Path]:
     """A report of one run, and one of several."""
     folder = tmp_path_factory.mktemp("reports")
-    sets = {"one": [fake("only", rows=512, merges={"data": {"full": 3}})], "several": several()}
+    sets = {"one": [fake("only", rows=512, areas=("hot", "cold"))], "several": several()}
     return {
         name: write_report(folder / f"{name}.html", f"Report of {name}", results, COMMAND)
         for name, results in sets.items()
@@ -104,7 +104,8 @@ def test_every_chart_has_marks_and_no_message_appears(view, name):
         """() => Object.fromEntries([...document.querySelectorAll(".plot")].map((plot) => [plot.dataset.chart,
             plot.querySelectorAll("svg .role-mark > path, svg .role-mark > text").length]))"""
     )
-    assert len(marks) >= 13
+    assert len(marks) >= 15
+    assert {"log-blocks", "data-blocks", "areas"} <= set(marks)
     assert {chart: count for chart, count in marks.items() if count < 1} == {}
     lines = page.eval_on_selector_all(
         ".plot svg .mark-line path", "paths => paths.map(p => p.getAttribute('d').length)"
@@ -169,8 +170,8 @@ def test_the_slider_moves_the_map_and_the_words(view):
     page = view("one")
     picture = "e => e.toDataURL()"
     first, words = page.eval_on_selector("#ex-map", picture), page.inner_text("#ex-live")
-    assert re.search(r"of 798 blocks [\d,]+ free, [\d,]+ open, [\d,]+ closed; [\d.]+ % of the slots are valid", words)
-    counts = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) (?:free|open|closed)", words)]
+    assert re.search(r"of 798 blocks [\d,]+ free, [\d,]+ data, [\d,]+ log; [\d.]+ % of the slots are valid", words)
+    counts = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) (?:free|data|log)", words)]
     assert sum(counts) == 798
     page.focus("#ex-frame")
     for _ in range(4):

@@ -183,7 +183,7 @@ def test_the_slider_moves_the_map_and_the_words(view):
     by_valid = page.eval_on_selector("#ex-map", picture)
     page.select_option("#ex-by", "role")
     assert page.eval_on_selector("#ex-map", picture) != by_valid
-    assert re.findall(r"\w+", page.inner_text("#ex-legend")) == ["free", "open", "closed"]
+    assert re.findall(r"\w+", page.inner_text("#ex-legend")) == ["free", "data", "log"]
 
 
 def test_the_map_is_walked_by_keyboard_and_pointer(view):

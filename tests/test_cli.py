@@ -253,13 +253,18 @@ def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is
 
 
 def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
-    command = [sys.executable, "-c", "from flashatlas.cli import main; main()", "run", "--out", "results"]
+    # what a shell starts in the background ignores the signal: undone here
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heed}; from flashatlas.cli import main; main()", "run", "--out", "results"]
     command += ["--workload", "uniform:requests=500000000,size=2KiB", "--precondition", "fill"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
-    assert process.poll() is None, process.communicate()
-    os.kill(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=20)
+    try:
+        time.sleep(2)
+        assert process.poll() is None, process.communicate()
+        os.kill(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert process.returncode == 130 and "interrupted" in errors and "Traceback" not in errors
     assert output == "" and not (tmp_path / "results").exists()
 

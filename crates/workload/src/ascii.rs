@@ -1,7 +1,7 @@
 //! `time device sector sectors op`: the text that DiskSim, SSDsim and MQSim share, but for the unit of time.
 
 use crate::devices::Devices;
-use crate::formats::Sniff;
+use crate::format::Sniff;
 use crate::lines::{LineFormat, head_lines, mostly};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};

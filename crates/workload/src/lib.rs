@@ -14,9 +14,11 @@ mod ascii;
 pub mod atlas;
 mod binary;
 pub mod compress;
+mod create;
 mod devices;
 pub mod error;
 pub mod fio;
+pub mod format;
 pub mod formats;
 mod gate;
 pub mod generators;
@@ -31,8 +33,10 @@ pub mod summary;
 mod text;
 pub mod write;
 
+pub use create::create;
 pub use error::{OpenError, Place, TraceError};
-pub use formats::{FORMATS, FormatDef, Open, Reader, Says, Sniff, Start, WriterDef, format_by_name};
+pub use format::{FormatDef, Open, Reader, Says, Sniff, Start, WriterDef};
+pub use formats::{FORMATS, format_by_name};
 pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name};
 pub use open::{Opened, SNIFF_BYTES, open};
 pub use slice::{Bounds, Slice};
@@ -40,4 +44,4 @@ pub use source::{
     Account, DeviceMap, JUMP, Jump, MAX_DEVICES, MAX_TRANSFER_SECTORS, ReadOptions, Record, RecordSource,
 };
 pub use summary::TraceSummary;
-pub use write::{Create, Origin, RecordSink, WriteError, WriteOptions, Written, create};
+pub use write::{Create, Origin, RecordSink, WriteError, WriteOptions, Written};

@@ -2,7 +2,7 @@
 
 use crate::devices::Devices;
 use crate::error::{Place, TraceError};
-use crate::formats::Sniff;
+use crate::format::Sniff;
 use crate::gate::Gate;
 use crate::raw::{Fault, Raw};
 use crate::source::{Account, ReadOptions, Record, RecordSource};

@@ -2,7 +2,8 @@
 
 use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
-use crate::formats::{FORMATS, FormatDef, Reader, Sniff, Start, format_by_name};
+use crate::format::{FormatDef, Reader, Sniff, Start};
+use crate::formats::{FORMATS, format_by_name};
 use crate::lines::first_line;
 use crate::settings;
 use crate::source::{Account, ReadOptions, Record, RecordSource};

@@ -1,8 +1,6 @@
-//! Writing traces: a sink for each format that can be written, and what to do about what a format cannot hold.
+//! Writing traces: sinks of records, and what to do about what a format cannot hold.
 
-use crate::compress::{Finish, encoder};
-use crate::formats::{FORMATS, format_by_name};
-use crate::settings;
+use crate::compress::Finish;
 use crate::source::{END_OF_SECTORS, MAX_DEVICES, MAX_TRANSFER_SECTORS, Record};
 use flashatlas_types::{ConfigError, Dur, HostOp, Lba, Params, Ps};
 use std::fmt;
@@ -106,28 +104,6 @@ pub struct Create {
     /// The parameters of the format.
     pub(crate) params: Params,
     pub(crate) options: WriteOptions,
-}
-
-/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as `compression` says
-/// (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
-///
-/// # Errors
-/// A format or compression that does not exist or is only read; parameters that do not exist or are out of range.
-pub fn create(
-    format: &str,
-    output: Box<dyn Write + Send>,
-    compression: &str,
-    options: &WriteOptions,
-) -> Result<Box<dyn RecordSink>, ConfigError> {
-    let (name, parameters) = settings::split_name(format);
-    let def = format_by_name(name)?;
-    let Some(writer) = def.writer else {
-        let allowed = FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
-        let why = format!("{name} is only read, not written");
-        return Err(ConfigError { allowed, ..ConfigError::new("trace.format", why) });
-    };
-    let params = settings::parse(parameters, name, writer.params)?;
-    (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })
 }
 
 /// What a format can hold. Every format holds reads and writes of whole sectors.

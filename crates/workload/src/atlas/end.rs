@@ -1,7 +1,6 @@
 //! The end record: the index by time, what the trace comes from, and the way there from the end of the file.
 
-use super::reader::check_header;
-use super::{END, HEADER_BYTES, TRAILER_MAGIC, u32_at, u64_at};
+use super::{END, HEADER_BYTES, TRAILER_MAGIC, header, u32_at, u64_at};
 use crate::error::{Place, TraceError};
 use crate::source::MAX_DEVICES;
 use crate::write::Origin;
@@ -160,9 +159,9 @@ pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceE
     let at = |offset: u64| move |error: io::Error| TraceError::new(Place::Byte(offset), error.to_string(), "");
     let length = input.seek(SeekFrom::End(0)).map_err(at(0))?;
     input.seek(SeekFrom::Start(0)).map_err(at(0))?;
-    let mut header = Vec::new();
-    input.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(at(0))?;
-    check_header(&header)?;
+    let mut head = Vec::new();
+    input.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(at(0))?;
+    header::check(&head)?;
     let (offset, end) = read_end(input, length)?;
     let block = end.blocks.iter().find(|block| block.latest >= from);
     let (to, records_before) = block.map_or((offset, end.records), |b| (b.offset, b.records_before));

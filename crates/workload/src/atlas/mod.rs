@@ -6,6 +6,7 @@
 
 mod block;
 mod end;
+mod header;
 mod reader;
 mod varint;
 mod writer;
@@ -45,14 +46,4 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(bytes, at))
-}
-
-/// The header of every file.
-fn header() -> [u8; HEADER_BYTES] {
-    let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(&MAGIC);
-    header[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    let crc = crc32c::crc32c(&header[..12]);
-    header[12..].copy_from_slice(&crc.to_le_bytes());
-    header
 }

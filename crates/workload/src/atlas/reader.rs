@@ -2,47 +2,17 @@
 
 use super::block::{BLOCK_HEADER_BYTES, BlockHeader, Codec, decode};
 use super::end::{END_HEADER_BYTES, End, Position, TRAILER_BYTES, trailer};
-use super::{BLOCK, END, HEADER_BYTES, MAGIC, VERSION, array, header};
+use super::{BLOCK, END, HEADER_BYTES, header};
 use crate::error::{Place, TraceError, excerpt};
 use crate::gate::Gate;
 use crate::raw::{Extent, Raw};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, Read};
 
-/// Whether `head`, the start of a file, is the header of one that can be read.
-///
-/// # Errors
-/// Another format, another version, or a damaged header.
-pub(crate) fn check_header(head: &[u8]) -> Result<(), TraceError> {
-    let shown = &head[..head.len().min(MAGIC.len())];
-    let fault = |at: usize, why: &'static str, expected: &'static str, shown: &[u8]| TraceError {
-        excerpt: excerpt(shown),
-        ..TraceError::new(Place::Byte(at as u64), why, expected)
-    };
-    if !head.starts_with(&MAGIC) {
-        return Err(fault(0, "no atlas trace but", "a file that begins with \\x89FATR\\r\\n\\x1a", shown));
-    }
-    let Some(head) = head.first_chunk::<HEADER_BYTES>() else {
-        return Err(fault(head.len(), "the trace is truncated in its header", "16 bytes", &[]));
-    };
-    if super::u32_at(head, 12) != crc32c::crc32c(&head[..12]) {
-        return Err(fault(8, "a damaged header", "the CRC that it carries", &[]));
-    }
-    let version = u16::from_le_bytes(array(head, 8));
-    if version != VERSION {
-        let why = format!("version {version} of the atlas format");
-        return Err(TraceError::new(Place::Byte(8), why, "version 1, which this reader knows"));
-    }
-    if *head != header() {
-        return Err(fault(10, "a header with unknown flags", "zero", &[]));
-    }
-    Ok(())
-}
-
 /// The records of a whole file from its start.
 ///
 /// # Errors
-/// A header that [`check_header`] refuses.
+/// A header that [`header::check`] refuses.
 pub(crate) fn stream(
     mut input: Box<dyn Read + Send>,
     options: &ReadOptions,
@@ -50,7 +20,7 @@ pub(crate) fn stream(
     let mut head = Vec::new();
     let read = input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head);
     read.map_err(|e| TraceError::new(Place::Byte(0), e.to_string(), ""))?;
-    check_header(&head)?;
+    header::check(&head)?;
     Ok(Box::new(Atlas::new(input, HEADER_BYTES as u64, 0, options)))
 }
 

@@ -43,7 +43,7 @@ impl Writer {
     /// Write the records gathered so far.
     fn write_block(&mut self) -> io::Result<()> {
         if self.offset == 0 {
-            self.write(&header())?;
+            self.write(&header::encode())?;
             assert!(self.offset == HEADER_BYTES as u64, "the header is whole");
         }
         if self.records.is_empty() {

@@ -1,7 +1,7 @@
 //! The options that are modelled: each with its names and what it sets.
 
 use super::distribution::{Distribution, parse_split};
-use super::options::{FileService, Generator, Options, Pattern, Sequencer};
+use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
 use super::value::{Amount, Arg};
 use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
@@ -9,36 +9,6 @@ use flashatlas_types::error::nearest;
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
 const MAX_COUNT: u64 = 65_536;
 const SECOND_US: u64 = 1_000_000;
-
-/// How an engine submits: what it can have in flight, and what makes the job wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Engine {
-    /// One request after the other.
-    Sync,
-    /// Queues reads and writes; fsyncs and trims are system calls that the job waits for.
-    Libaio,
-    /// Queues all but trims.
-    IoUring,
-    /// Queues everything.
-    Null,
-}
-
-impl Engine {
-    /// Whether more than one request can be in flight.
-    pub fn queues(self) -> bool {
-        self != Engine::Sync
-    }
-
-    /// Whether the job waits for an fsync before it goes on.
-    pub fn waits_for_sync(self) -> bool {
-        matches!(self, Engine::Sync | Engine::Libaio)
-    }
-
-    /// Whether the job waits for a trim before it goes on.
-    pub fn waits_for_trim(self) -> bool {
-        self != Engine::Null
-    }
-}
 
 /// Engines that do block I/O on files or drives, and how.
 const ENGINES: &[(&str, Engine)] = &[
@@ -54,25 +24,6 @@ const ENGINES: &[(&str, Engine)] = &[
     ("io_uring_cmd", Engine::IoUring),
     ("posixaio", Engine::IoUring),
     ("null", Engine::Null),
-];
-
-const fn pattern(name: &'static str, [read, write, trim]: [bool; 3], random: bool) -> Pattern {
-    Pattern { name, read, write, trim, random }
-}
-
-/// Values of `rw`; the first is the default.
-pub(super) const PATTERNS: &[Pattern] = &[
-    pattern("read", [true, false, false], false),
-    pattern("write", [false, true, false], false),
-    pattern("trim", [false, false, true], false),
-    pattern("randread", [true, false, false], true),
-    pattern("randwrite", [false, true, false], true),
-    pattern("randtrim", [false, false, true], true),
-    pattern("rw", [true, true, false], false),
-    pattern("readwrite", [true, true, false], false),
-    pattern("randrw", [true, true, false], true),
-    pattern("trimwrite", [false, true, true], false),
-    pattern("randtrimwrite", [false, true, true], true),
 ];
 
 /// One option that is modelled.

@@ -19,11 +19,10 @@ mod options;
 mod stream;
 mod value;
 
-pub use definitions::Engine;
 pub use distribution::{Distribution, Share, Zone};
 pub use error::{JobError, Position, Warning};
 pub use job::{JobFile, MAX_JOBS, Section, parse};
 pub use layout::{Job, JobSpan, Layout};
-pub use options::{FileService, Generator, Options, Pattern, Sequencer};
+pub use options::{Engine, FileService, Generator, Options, Pattern, Sequencer};
 pub use stream::{Direction, JobRequest, JobStream, Step, Wish};
 pub use value::Amount;

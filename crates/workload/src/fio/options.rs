@@ -1,6 +1,5 @@
 //! What a job may say. Names, aliases, units and defaults are those of fio 3.33 (`fio --cmdhelp=all`).
 
-use super::definitions::Engine;
 use super::distribution::{Distribution, Share};
 use super::error::Position;
 use super::value::{Amount, ByDir};
@@ -31,6 +30,55 @@ impl Pattern {
     /// Trims each range, then writes it.
     pub fn trim_then_write(&self) -> bool {
         self.trim && self.write
+    }
+}
+
+const fn pattern(name: &'static str, [read, write, trim]: [bool; 3], random: bool) -> Pattern {
+    Pattern { name, read, write, trim, random }
+}
+
+/// Values of `rw`; the first is the default.
+pub(super) const PATTERNS: &[Pattern] = &[
+    pattern("read", [true, false, false], false),
+    pattern("write", [false, true, false], false),
+    pattern("trim", [false, false, true], false),
+    pattern("randread", [true, false, false], true),
+    pattern("randwrite", [false, true, false], true),
+    pattern("randtrim", [false, false, true], true),
+    pattern("rw", [true, true, false], false),
+    pattern("readwrite", [true, true, false], false),
+    pattern("randrw", [true, true, false], true),
+    pattern("trimwrite", [false, true, true], false),
+    pattern("randtrimwrite", [false, true, true], true),
+];
+
+/// How an engine submits: what it can have in flight, and what makes the job wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// One request after the other.
+    Sync,
+    /// Queues reads and writes; fsyncs and trims are system calls that the job waits for.
+    Libaio,
+    /// Queues all but trims.
+    IoUring,
+    /// Queues everything.
+    Null,
+}
+
+impl Engine {
+    /// Whether more than one request can be in flight.
+    pub fn queues(self) -> bool {
+        self != Engine::Sync
+    }
+
+    /// Whether the job waits for an fsync before it goes on.
+    pub fn waits_for_sync(self) -> bool {
+        matches!(self, Engine::Sync | Engine::Libaio)
+    }
+
+    /// Whether the job waits for a trim before it goes on.
+    pub fn waits_for_trim(self) -> bool {
+        self != Engine::Null
     }
 }
 
@@ -184,7 +232,7 @@ impl Default for Options {
             name: None,
             description: String::new(),
             kb_base: 1024,
-            pattern: super::definitions::PATTERNS[0],
+            pattern: PATTERNS[0],
             random_every: 1,
             hole: 0,
             sequencer: Sequencer::Sequential,

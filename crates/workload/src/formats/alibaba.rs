@@ -1,7 +1,7 @@
 //! Alibaba block traces: `device,R|W,offset,length,microseconds`, one line a request.
 
-use super::{FormatDef, Reader, Says};
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{byte_extent, split};

@@ -1,7 +1,7 @@
 //! ARC: `first count ignored number`, one line a request, without operations and times.
 
-use super::{FormatDef, Reader, Says, Start};
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Start};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};

@@ -1,7 +1,7 @@
 //! FlashAtlas binary: blocks of columns with checksums and an index by time.
 
-use super::{FormatDef, Reader, Says, Sniff, WriterDef};
 use crate::atlas::{self, Writer};
+use crate::format::{FormatDef, Reader, Says, Sniff, WriterDef};
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub(super) const FORMAT: FormatDef = FormatDef {

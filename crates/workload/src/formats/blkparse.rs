@@ -1,8 +1,8 @@
 //! Text of blkparse in its default form: `device cpu sequence time pid action flags sector + sectors [process]`.
 
-use super::{FormatDef, Reader, Says, Start};
 use crate::devices::Devices;
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::rwbs::{self, ACTION, Action};

@@ -1,7 +1,7 @@
 //! blkreplay: a text preamble, a line of column names, then `start ; sector ; length ; op ; …`, one line a request.
 
-use super::{FormatDef, Reader, Says, WriterDef};
 use crate::Record;
+use crate::format::{FormatDef, Reader, Says, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};

@@ -16,10 +16,10 @@
 //!
 //! All in the byte order of the machine that recorded it, which the magic number tells.
 
-use super::{FormatDef, Reader, Says, Sniff, Start};
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::devices::Devices;
 use crate::error::{OpenError, Place};
+use crate::format::{FormatDef, Reader, Says, Sniff, Start};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::rwbs::{ACTION, Action};
 use crate::text::Field;

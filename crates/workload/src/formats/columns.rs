@@ -1,8 +1,8 @@
 //! Delimited text by specification: `columns:time=0:us,op=1,offset=2:bytes,size=3:sectors`.
 
-use super::{FormatDef, Reader, Says, Sniff, Start};
 use crate::devices::Devices;
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Sniff, Start};
 use crate::lines::{LineFormat, TextSource, head_lines};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::text::{Field, extent_fault};

@@ -1,7 +1,7 @@
 //! FlashAtlas CSV: everything that a record holds, as text that other tools read.
 
-use super::{FormatDef, Reader, Says, Sniff, WriterDef};
 use crate::Record;
+use crate::format::{FormatDef, Reader, Says, Sniff, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line};
 use crate::raw::{Extent, Fault, Raw};
 use crate::source::MAX_DEVICES;

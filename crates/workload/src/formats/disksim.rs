@@ -1,8 +1,8 @@
 //! DiskSim ASCII: `time device sector size op`, times in milliseconds.
 
-use super::{FormatDef, Reader, Says, Sniff, Start};
 use crate::ascii::{Ascii, Look, look};
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Sniff, Start};
 use crate::lines::TextSource;
 use flashatlas_types::{ParamDef, ParamKind, SECTOR_BYTES};
 use std::io::BufRead;

@@ -1,7 +1,7 @@
 //! WiscSee events: `pid action op offset length time gap sync`, one line an event.
 
-use super::{FormatDef, Reader, Says, Start};
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
 use crate::raw::{Fault, Raw};
 use crate::rwbs::{ACTION, Action};

@@ -1,7 +1,7 @@
 //! FIU: `ns pid process lba sectors R|W major minor md5`, one line a request.
 
-use super::{FormatDef, Reader, Says};
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{Field, extent_fault, split_blanks};

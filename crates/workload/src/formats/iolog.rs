@@ -1,9 +1,9 @@
 //! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3 after a timestamp.
 
-use super::{FormatDef, Reader, Says, Sniff, Start, WriterDef};
 use crate::Record;
 use crate::devices::Devices;
 use crate::error::OpenError;
+use crate::format::{FormatDef, Reader, Says, Sniff, Start, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line, head_lines};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{Field, byte_extent, split_blanks};

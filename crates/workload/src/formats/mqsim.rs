@@ -1,7 +1,7 @@
 //! MQSim: `time device sector sectors op`, times in nanoseconds.
 
-use super::{FormatDef, Reader, Says, WriterDef};
 use crate::ascii::{Ascii, sniff_nanoseconds};
+use crate::format::{FormatDef, Reader, Says, WriterDef};
 use crate::lines::TextSource;
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp};

@@ -1,8 +1,8 @@
 //! MSR Cambridge: `timestamp,host,disk,Read|Write,offset,size,response`, one line a request.
 
-use super::{FormatDef, Reader, Says, WriterDef};
 use crate::Record;
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{Field, byte_extent, split};

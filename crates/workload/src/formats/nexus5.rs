@@ -1,6 +1,6 @@
 //! Nexus 5: tab-separated `sector sectors bytes flags generate start submit finish`, one line a request.
 
-use super::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};

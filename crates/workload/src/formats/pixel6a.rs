@@ -1,7 +1,7 @@
 //! Pixel 6a: `proces,device,rw_flag,sector,size,timestamp`, one line a request.
 
-use super::{FormatDef, Reader, Says};
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::rwbs;

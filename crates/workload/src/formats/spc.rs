@@ -1,8 +1,8 @@
 //! Storage Performance Council: `ASU,LBA,size,opcode,timestamp`, one line a request (UMass Financial and WebSearch).
 
-use super::{FormatDef, Reader, Says, WriterDef};
 use crate::Record;
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};

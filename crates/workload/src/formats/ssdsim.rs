@@ -1,7 +1,7 @@
 //! SSDsim: `time device sector sectors op`, times in nanoseconds.
 
-use super::{FormatDef, Reader, Says};
 use crate::ascii::{Ascii, sniff_nanoseconds};
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::TextSource;
 
 pub(super) const FORMAT: FormatDef = FormatDef {

@@ -1,7 +1,7 @@
 //! Systor '17: `Timestamp,Response,IOType,LUN,Offset,Size`, one line a request.
 
-use super::{FormatDef, Reader, Says};
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{byte_extent, split};

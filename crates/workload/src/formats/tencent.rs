@@ -1,7 +1,7 @@
 //! Tencent cloud block storage: `seconds,offset,size,0|1,volume`, one line a request.
 
-use super::{FormatDef, Reader, Says};
 use crate::devices::Devices;
+use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};

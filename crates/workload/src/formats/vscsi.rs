@@ -11,9 +11,9 @@
 //! | time in microseconds | `u64` at 24 | `u64` at 24 |
 //! | response time | – | `u64` at 32 |
 
-use super::{FormatDef, Reader, Says, Sniff, Start};
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::error::{OpenError, Place};
+use crate::format::{FormatDef, Reader, Says, Sniff, Start};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use flashatlas_types::HostOp;
 use std::io::BufRead;

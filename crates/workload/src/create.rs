@@ -1,0 +1,30 @@
+//! From the name of a format to a sink that writes it.
+
+use crate::compress::encoder;
+use crate::formats::{FORMATS, format_by_name};
+use crate::settings;
+use crate::write::{Create, RecordSink, WriteOptions};
+use flashatlas_types::ConfigError;
+use std::io::Write;
+
+/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as `compression` says
+/// (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+///
+/// # Errors
+/// A format or compression that does not exist or is only read; parameters that do not exist or are out of range.
+pub fn create(
+    format: &str,
+    output: Box<dyn Write + Send>,
+    compression: &str,
+    options: &WriteOptions,
+) -> Result<Box<dyn RecordSink>, ConfigError> {
+    let (name, parameters) = settings::split_name(format);
+    let def = format_by_name(name)?;
+    let Some(writer) = def.writer else {
+        let allowed = FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
+        let why = format!("{name} is only read, not written");
+        return Err(ConfigError { allowed, ..ConfigError::new("trace.format", why) });
+    };
+    let params = settings::parse(parameters, name, writer.params)?;
+    (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })
+}

@@ -55,8 +55,48 @@ impl Area {
     }
 
     /// Whether it may open one more block.
-    pub fn may_open(&self, core: &Core) -> bool {
+    fn may_open(&self, core: &Core) -> bool {
         self.len() < self.budget && core.has_slot()
+    }
+
+    /// The block of an area of `scheme` that takes the next page. `free` makes a step towards a block less in it, until
+    /// another may be opened.
+    ///
+    /// # Errors
+    /// Those of `free`; when the log has no block left.
+    pub fn room<S>(
+        scheme: &mut S,
+        area: impl Fn(&mut S) -> &mut Area,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut free: impl FnMut(&mut S, &mut Core, &mut Cx<'_>) -> Result<(), FtlError>,
+    ) -> Result<BlockId, FtlError> {
+        if let Some(log) = area(scheme).frontier(core, cx.flash.medium) {
+            return Ok(log);
+        }
+        while !area(scheme).may_open(core) {
+            free(scheme, core, cx)?;
+        }
+        area(scheme).open(core, cx)
+    }
+
+    /// An area of `scheme` gives up a log block of its budget. `free` as for [`Area::room`].
+    ///
+    /// # Errors
+    /// Those of `free`.
+    pub fn shrink<S>(
+        scheme: &mut S,
+        area: impl Fn(&mut S) -> &mut Area,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut free: impl FnMut(&mut S, &mut Core, &mut Cx<'_>) -> Result<(), FtlError>,
+    ) -> Result<(), FtlError> {
+        while area(scheme).len() >= area(scheme).budget {
+            free(scheme, core, cx)?;
+        }
+        area(scheme).budget -= 1;
+        core.give_up_slot();
+        Ok(())
     }
 
     /// Open a block.
@@ -87,18 +127,6 @@ impl Area {
     pub fn remove(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);
         self.frontier = self.frontier.filter(|&b| b != block);
-    }
-
-    /// One log block less in the budget, which is not used up.
-    pub fn give_up(&mut self, core: &mut Core) {
-        assert!(self.len() < self.budget, "{}: a block is given up that is in use", self.name);
-        self.budget -= 1;
-        core.give_up_slot();
-    }
-
-    /// Whether it has as many blocks as it may.
-    pub fn is_full(&self) -> bool {
-        self.len() >= self.budget
     }
 
     /// Take over what a mount found of this area's role. What is above the budget is reclaimed, oldest first; the newest

@@ -2,7 +2,7 @@
 //! follows it): the first page of a logical block opens one, the next page in order is appended, anything else closes it.
 
 use super::area::area_use;
-use super::{Core, Found, HostPage, ROLE_SEQUENTIAL};
+use super::{Area, Core, Found, HostPage, ROLE_SEQUENTIAL};
 use crate::Cx;
 use crate::report::{AreaUse, MergeClass};
 use flashatlas_nand::Medium;
@@ -121,6 +121,33 @@ impl Sequential {
             }
         }
         core.full_merge(cx, lbn, None)
+    }
+
+    /// Reclaim a log block of `area`: each associated logical block is merged as by [`Sequential::merge`].
+    pub fn reclaim(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+        victim: BlockId,
+    ) -> Result<(), FtlError> {
+        while !self.reclaim_step(core, cx, area, victim)? {}
+        Ok(())
+    }
+
+    /// One step of [`Sequential::reclaim`]: a merge, or the erase at the end; whether it was that.
+    pub fn reclaim_step(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+        victim: BlockId,
+    ) -> Result<bool, FtlError> {
+        let erased = core.reclaim_step(cx, victim, |core, cx, lbn| self.merge(core, cx, lbn))?;
+        if erased {
+            area.remove(victim);
+        }
+        Ok(erased)
     }
 
     /// Take over what a mount found. Log blocks that cannot be continued are merged: those with gaps unless `gaps` are

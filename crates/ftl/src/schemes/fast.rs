@@ -57,21 +57,21 @@ impl Fast {
 
     /// The random log block that takes the next page.
     fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.random.frontier(core, cx.flash.medium) {
-            return Ok(log);
+        if self.random.frontier(core, cx.flash.medium).is_none() {
+            self.erase_dead(core, cx)?;
         }
+        Area::room(self, |fast| &mut fast.random, core, cx, Fast::reclaim_oldest)
+    }
+
+    /// Erase the random log blocks in which nothing is valid, if that is not left to their turn.
+    fn erase_dead(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(core, cx)? {}
-        while !self.random.may_open(core) {
-            self.reclaim_oldest(core, cx)?;
-        }
-        self.random.open(core, cx)
+        Ok(())
     }
 
     fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
-        core.reclaim(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))?;
-        self.random.remove(victim);
-        Ok(())
+        self.sequential.reclaim(core, cx, &mut self.random, victim)
     }
 }
 
@@ -86,19 +86,14 @@ impl LogScheme for Fast {
     }
 
     fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        while self.eager_dead && self.random.erase_empty(core, cx)? {}
-        Ok(())
+        self.erase_dead(core, cx)
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         if self.random.budget == 1 {
             return Err(core.no_space());
         }
-        while self.random.is_full() {
-            self.reclaim_oldest(core, cx)?;
-        }
-        self.random.give_up(core);
-        Ok(())
+        Area::shrink(self, |fast| &mut fast.random, core, cx, Fast::reclaim_oldest)
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
@@ -106,9 +101,7 @@ impl LogScheme for Fast {
             return Ok(false);
         }
         let Some(victim) = self.random.closed(core, cx.flash.medium).next() else { return Ok(false) };
-        if core.reclaim_step(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))? {
-            self.random.remove(victim);
-        }
+        self.sequential.reclaim_step(core, cx, &mut self.random, victim)?;
         Ok(true)
     }
 

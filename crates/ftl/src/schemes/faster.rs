@@ -129,11 +129,10 @@ impl Circle {
         if let Some(log) = self.area.frontier(core, cx.flash.medium) {
             return Ok(log);
         }
-        // only after a mount, or when blocks have gone bad
-        while !self.area.may_open(core) {
-            self.reclaim_oldest(core, cx, sequential)?;
-        }
-        let head = self.area.open(core, cx)?;
+        // there is a block to open but after a mount, or when blocks have gone bad
+        let reclaim =
+            |circle: &mut Circle, core: &mut Core, cx: &mut Cx<'_>| circle.reclaim_oldest(core, cx, sequential);
+        let head = Area::room(self, |circle| &mut circle.area, core, cx, reclaim)?;
         while self.area.len() == self.area.budget {
             self.give_way(core, cx, head, isolation, sequential)?;
         }
@@ -148,9 +147,7 @@ impl Circle {
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         let oldest = self.area.blocks().next().ok_or_else(|| core.no_space())?;
-        core.reclaim(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-        self.area.remove(oldest);
-        Ok(())
+        sequential.reclaim(core, cx, &mut self.area, oldest)
     }
 
     /// The oldest block gives way, or gets a second chance as a whole.
@@ -191,23 +188,24 @@ impl Circle {
 
 impl Isolation {
     fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.0.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.0.may_open(core) {
-            while !self.step(core, cx, sequential)? {}
-        }
-        self.0.open(core, cx)
+        Area::room(self, |s| &mut s.0, core, cx, |s, core, cx| s.reclaim_oldest(core, cx, sequential))
+    }
+
+    /// Merge what the oldest block holds.
+    fn reclaim_oldest(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
+        while !self.step(core, cx, sequential)? {}
+        Ok(())
     }
 
     /// One merge of a logical block in the oldest block, or its erase; whether a block was erased.
     fn step(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<bool, FtlError> {
         let oldest = self.0.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
-        let erased = core.reclaim_step(cx, oldest, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-        if erased {
-            self.0.remove(oldest);
-        }
-        Ok(erased)
+        sequential.reclaim_step(core, cx, &mut self.0, oldest)
     }
 
     /// Fewer than two blocks are left, and one could be drained.
@@ -267,22 +265,15 @@ impl LogScheme for Faster {
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let (circle, isolation) = (&mut self.circle, &mut self.isolation);
+        let (circle, isolation, sequential) = (&mut self.circle, &mut self.isolation, &mut self.sequential);
         let isolation_is_least = isolation.0.budget == KEPT + 1;
         if circle.area.budget > 2 && (isolation_is_least || circle.area.budget > isolation.0.budget) {
-            while circle.area.is_full() {
-                circle.reclaim_oldest(core, cx, &mut self.sequential)?;
-            }
-            circle.area.give_up(core);
+            Area::shrink(circle, |c| &mut c.area, core, cx, |c, core, cx| c.reclaim_oldest(core, cx, sequential))
         } else if !isolation_is_least {
-            while isolation.0.is_full() {
-                isolation.step(core, cx, &mut self.sequential)?;
-            }
-            isolation.0.give_up(core);
+            Area::shrink(isolation, |i| &mut i.0, core, cx, |i, core, cx| i.reclaim_oldest(core, cx, sequential))
         } else {
-            return Err(core.no_space());
+            Err(core.no_space())
         }
-        Ok(())
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {

@@ -202,13 +202,7 @@ impl Random {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.hot.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.hot.may_open(core) {
-            self.free_hot(core, cx, sequential)?;
-        }
-        self.hot.open(core, cx)
+        Area::room(self, |random| &mut random.hot, core, cx, |random, core, cx| random.free_hot(core, cx, sequential))
     }
 
     /// Make a hot block free.
@@ -231,13 +225,7 @@ impl Random {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.cold.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.cold.may_open(core) {
-            self.free_cold(core, cx, sequential)?;
-        }
-        self.cold.open(core, cx)
+        Area::room(self, |random| &mut random.cold, core, cx, |random, core, cx| random.free_cold(core, cx, sequential))
     }
 
     /// Make a cold block free.
@@ -246,9 +234,7 @@ impl Random {
             return Ok(());
         }
         let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-        core.reclaim(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-        self.cold.remove(victim);
-        Ok(())
+        sequential.reclaim(core, cx, &mut self.cold, victim)
     }
 
     /// The cold block of least merge cost.
@@ -300,20 +286,14 @@ impl LogScheme for Last {
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        if self.random.hot.budget >= self.random.cold.budget {
-            while self.random.hot.is_full() {
-                self.random.free_hot(core, cx, &mut self.sequential)?;
-            }
-            self.random.hot.give_up(core);
-        } else if self.random.cold.budget > 2 {
-            while self.random.cold.is_full() {
-                self.random.free_cold(core, cx, &mut self.sequential)?;
-            }
-            self.random.cold.give_up(core);
+        let (random, sequential) = (&mut self.random, &mut self.sequential);
+        if random.hot.budget >= random.cold.budget {
+            Area::shrink(random, |r| &mut r.hot, core, cx, |r, core, cx| r.free_hot(core, cx, sequential))
+        } else if random.cold.budget > 2 {
+            Area::shrink(random, |r| &mut r.cold, core, cx, |r, core, cx| r.free_cold(core, cx, sequential))
         } else {
-            return Err(core.no_space());
+            Err(core.no_space())
         }
-        Ok(())
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
@@ -326,9 +306,7 @@ impl LogScheme for Last {
         }
         let begun = cold.closed(core, cx.flash.medium).find(|&log| core.log(log).leaving);
         let Some(victim) = begun.or_else(|| self.random.cheapest(core, cx.flash.medium)) else { return Ok(false) };
-        if core.reclaim_step(cx, victim, |core, cx, lbn| self.sequential.merge(core, cx, lbn))? {
-            self.random.cold.remove(victim);
-        }
+        self.sequential.reclaim_step(core, cx, &mut self.random.cold, victim)?;
         Ok(true)
     }
 

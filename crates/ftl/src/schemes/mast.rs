@@ -225,13 +225,7 @@ impl Mast {
 
     /// The random log block of the locality area that takes the next page.
     fn room_in_locality(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.locality.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.locality.may_open(core) {
-            self.free_locality(core, cx)?;
-        }
-        self.locality.open(core, cx)
+        Area::room(self, |mast| &mut mast.locality, core, cx, Mast::free_locality)
     }
 
     /// A step towards a free random log block of the locality area.
@@ -254,13 +248,7 @@ impl Mast {
 
     /// The hot block that takes the next page.
     fn room_in_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.hot.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.hot.may_open(core) {
-            self.free_hot(core, cx)?;
-        }
-        self.hot.open(core, cx)
+        Area::room(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
     }
 
     /// Make a hot block free.
@@ -278,13 +266,7 @@ impl Mast {
 impl Cold {
     /// The cold block that takes the next page.
     fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.area.frontier(core, cx.flash.medium) {
-            return Ok(log);
-        }
-        while !self.area.may_open(core) {
-            self.reclaim(core, cx, sequential)?;
-        }
-        self.area.open(core, cx)
+        Area::room(self, |cold| &mut cold.area, core, cx, |cold, core, cx| cold.reclaim(core, cx, sequential))
     }
 
     /// Make one block free.
@@ -305,11 +287,7 @@ impl Cold {
             return Ok(true);
         }
         let victim = begun.or_else(|| self.victim(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
-        let erased = core.reclaim_step(cx, victim, |core, cx, lbn| sequential.merge(core, cx, lbn))?;
-        if erased {
-            self.area.remove(victim);
-        }
-        Ok(erased)
+        sequential.reclaim_step(core, cx, &mut self.area, victim)
     }
 
     /// The block to reclaim (papers/1, section 2.2).
@@ -349,22 +327,13 @@ impl LogScheme for Mast {
             return Err(core.no_space());
         }
         if spare[2] == most {
-            while self.cold.area.is_full() {
-                self.cold.reclaim(core, cx, &mut self.sequential)?;
-            }
-            self.cold.area.give_up(core);
+            let (cold, sequential) = (&mut self.cold, &mut self.sequential);
+            Area::shrink(cold, |c| &mut c.area, core, cx, |c, core, cx| c.reclaim(core, cx, sequential))
         } else if spare[1] == most {
-            while self.hot.is_full() {
-                self.free_hot(core, cx)?;
-            }
-            self.hot.give_up(core);
+            Area::shrink(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
         } else {
-            while self.locality.is_full() {
-                self.free_locality(core, cx)?;
-            }
-            self.locality.give_up(core);
+            Area::shrink(self, |mast| &mut mast.locality, core, cx, Mast::free_locality)
         }
-        Ok(())
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {

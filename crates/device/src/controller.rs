@@ -4,10 +4,11 @@
 use crate::cache::WriteCache;
 use crate::pieces::pieces;
 use crate::{Cmd, Device, Done, Reply, SubmitError};
+use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics};
-use flashatlas_types::{BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ppn, Ps, Tag, Violation};
+use flashatlas_types::{BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Tag, Violation};
 use std::sync::Arc;
 
 /// What the controller itself counts.
@@ -149,22 +150,13 @@ impl Ssd {
         match self.ftl.peek(lpn) {
             Place::Nowhere => Ok(None),
             Place::Buffer(unit) => Ok(Some(unit)),
-            Place::Flash(ppn) => self.flash_unit(ppn, lpn).map(Some),
+            Place::Flash(ppn) => unit_at(&self.medium, ppn, lpn).map(Some),
         }
     }
 
     /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write cache is not asked.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.ftl.peek(lpn)
-    }
-
-    /// What a slot holds, which must be this page.
-    pub(crate) fn flash_unit(&self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
-        let unit = self.medium.unit(ppn)?;
-        if unit.lpn != lpn {
-            return Err(FtlError::WrongPage { at: ppn, expected: lpn, found: unit.lpn });
-        }
-        Ok(unit)
     }
 
     /// Run `work` of the FTL against the medium and the plan.

@@ -4,6 +4,7 @@ use crate::Reply;
 use crate::controller::Ssd;
 use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
+use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::{Part, Unit};
 use flashatlas_types::{Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag};
 
@@ -110,7 +111,7 @@ impl Ssd {
             Place::Buffer(unit) => Some(unit),
             Place::Flash(ppn) => {
                 self.join_group(groups, ppn, piece, [command, located.ready]);
-                let unit = self.flash_unit(ppn, piece.lpn)?;
+                let unit = unit_at(&self.medium, ppn, piece.lpn)?;
                 let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
                 return Ok(Found::Flash(unit));
             }

@@ -6,7 +6,7 @@ use crate::{DriveConfig, SubmitError};
 use flashatlas_ftl::{Cx, Ftl, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
-use flashatlas_types::{BlockId, Cause, ConfigError, FtlError, Layout, Lpn, OpId, Plan, Ps, Seed, Stamp};
+use flashatlas_types::{Cause, ConfigError, FtlError, Layout, Lpn, OpId, Plan, Ps, Seed, Stamp};
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
@@ -36,7 +36,7 @@ fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
 
 /// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the lanes.
 fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> Result<(), ConfigError> {
-    let good = (0..layout.blocks()).filter(|&b| !medium.is_bad(BlockId(b))).count() as u32;
+    let good = medium.good_blocks();
     if good == layout.blocks() {
         return Ok(());
     }

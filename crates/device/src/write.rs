@@ -4,6 +4,7 @@ use crate::cache::{Entry, WriteCache};
 use crate::controller::Ssd;
 use crate::pieces::{Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of};
 use flashatlas_ftl::Place;
+use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
@@ -177,7 +178,7 @@ impl Ssd {
                 let op = self.with_ftl(now, |_, cx| {
                     Ok(cx.flash.read(frame, 1 << slot, part, Cause::Rmw, &[located.ready])?)
                 })?;
-                (self.flash_unit(ppn, lpn)?, op)
+                (unit_at(&self.medium, ppn, lpn)?, op)
             }
         };
         Ok(Some(unit))

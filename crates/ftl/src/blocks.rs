@@ -1,9 +1,55 @@
 //! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks are free.
 
-use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Divisor, LaneId, Layout, Ppn, Violation};
+use flashatlas_nand::{Medium, Unit};
+use flashatlas_types::{
+    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef, ParamKind, Ppn, Violation,
+};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+/// The parameter behind [`FreeBlocks::new`].
+pub const WEAR_DYNAMIC: ParamDef = ParamDef {
+    key: "ftl.wear_dynamic",
+    kind: ParamKind::Bool,
+    default: Some("true"),
+    doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+};
+
+/// Whether the mapping unit is a whole frame, as schemes need that map blocks; `who` ends in "keep" or "keeps".
+///
+/// # Errors
+/// Any other unit.
+pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> {
+    if layout.slots_per_frame == 1 {
+        return Ok(());
+    }
+    let (frame, unit) = (layout.frame_bytes(), layout.unit_bytes);
+    let why = format!("{who} a page at its offset: the unit must be the whole frame ({frame} bytes), not {unit}");
+    Err(ConfigError::new("map.unit", why))
+}
+
+/// What slot `at` holds, which must be page `expected`.
+///
+/// # Errors
+/// [`FtlError::WrongPage`], and what the medium says.
+pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
+    let unit = medium.unit(at)?;
+    if unit.lpn != expected {
+        return Err(FtlError::WrongPage { at, expected, found: unit.lpn });
+    }
+    Ok(unit)
+}
+
+/// The spare area of slot `ppn` names the page that is mapped to it.
+///
+/// # Errors
+/// It names another, or none.
+pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
+    let found = medium.lpn(ppn);
+    Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
+        format!("page {lpn}, slot {ppn}: {found:?}")
+    })
+}
 
 /// What a block is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +116,11 @@ impl Blocks {
         self.role[block.0 as usize] = role;
     }
 
+    /// Blocks in a role.
+    pub fn count(&self, role: Role) -> usize {
+        self.role.iter().filter(|&&r| r == role).count()
+    }
+
     /// Valid slots of a block.
     #[inline]
     pub fn valid(&self, block: BlockId) -> u32 {
@@ -120,6 +171,28 @@ impl Blocks {
         *valid -= 1;
         self.total -= 1;
         (BlockId(block), *valid)
+    }
+
+    /// While a mount reads the spare areas: `slot` was programmed with number `sequence` and holds a page whose newest version
+    /// so far is `known`. The later one is valid, of one frame the later slot. Whether that is `slot`.
+    ///
+    /// # Errors
+    /// When `known` cannot be read.
+    pub fn supersede(
+        &mut self,
+        medium: &Medium,
+        known: Option<Ppn>,
+        slot: Ppn,
+        sequence: u64,
+    ) -> Result<bool, MediumError> {
+        if let Some(known) = known {
+            if medium.frame_sequence(medium.layout().frame_of(known))? > sequence {
+                return Ok(false);
+            }
+            self.invalidate(known);
+        }
+        self.set_valid(slot);
+        Ok(true)
     }
 
     /// Bit `i` is set when slot `first + i` is valid, for `count` (at most 64) slots.

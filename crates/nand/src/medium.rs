@@ -171,6 +171,11 @@ impl Medium {
         self.blocks[block.0 as usize].bad
     }
 
+    /// Blocks that are not bad.
+    pub fn good_blocks(&self) -> u32 {
+        self.blocks.iter().filter(|b| !b.bad).count() as u32
+    }
+
     /// Erases of a block so far.
     #[inline]
     pub fn erases(&self, block: BlockId) -> u32 {

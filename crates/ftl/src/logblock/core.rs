@@ -2,7 +2,7 @@
 
 use super::free::FreePool;
 use super::{ROLE_DATA, ROLE_MOUNT, Settings};
-use crate::blocks::{Blocks, Role};
+use crate::blocks::{Blocks, Role, unit_at};
 use crate::{Cx, MapCounters, MergeCounters, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
@@ -51,6 +51,25 @@ impl Log {
     pub fn empty(role: OobRole, touched: u64) -> Log {
         let (lbns, owner) = (FxHashMap::default(), u32::MAX);
         Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
+    }
+
+    /// One more page, of `lbn`; whether it stands at its offset.
+    pub fn program(&mut self, lbn: u32, at_its_offset: bool) {
+        if self.programmed == 0 {
+            self.owner = lbn;
+        }
+        self.in_place &= self.owner == lbn && at_its_offset;
+        self.programmed += 1;
+    }
+
+    /// The group of `size` neighbouring logical blocks that the first page is of.
+    pub fn group(&self, size: u32) -> u32 {
+        self.owner / size
+    }
+
+    /// Whether all associated logical blocks are of one group of `size` neighbours.
+    pub fn holds_only(&self, group: u32, size: u32) -> bool {
+        self.lbns.keys().all(|lbn| lbn / size == group)
     }
 }
 
@@ -123,7 +142,7 @@ impl Core {
             clock: 0,
             retired: 0,
             lookups: MapCounters::default(),
-            merges: MergeCounters { log_blocks: Some([0; 5]), ..MergeCounters::default() },
+            merges: MergeCounters::default(),
             layout: layout.clone(),
         }
     }
@@ -244,11 +263,10 @@ impl Core {
     }
 
     pub fn no_space(&self) -> FtlError {
-        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
         FtlError::NoSpace {
             free_blocks: self.free.len(),
             valid_units: self.blocks.total(),
-            physical_units: good * u64::from(self.pages),
+            physical_units: u64::from(self.good_blocks()) * u64::from(self.pages),
         }
     }
 
@@ -275,10 +293,13 @@ impl Core {
 
     /// How many log blocks there are too many for the blocks that are good.
     pub(super) fn count_overdrawn(&mut self) {
-        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u32;
         let lbns = self.data.len() as u32;
         let log = self.budget - if self.has_data_blocks { 0 } else { lbns };
-        self.overdrawn = log.saturating_sub(good.saturating_sub(lbns + RESERVE));
+        self.overdrawn = log.saturating_sub(self.good_blocks().saturating_sub(lbns + RESERVE));
+    }
+
+    fn good_blocks(&self) -> u32 {
+        self.layout.blocks() - self.blocks.count(Role::Bad) as u32
     }
 
     /// An area gave up a log block that is not there any more.
@@ -394,10 +415,7 @@ impl Core {
         index: u32,
     ) -> Result<(), FtlError> {
         let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, self.cause, &[])?;
-        let unit = cx.flash.medium.unit(from)?;
-        if unit.lpn != lpn {
-            return Err(FtlError::WrongPage { at: from, expected: lpn, found: unit.lpn });
-        }
+        let unit = unit_at(cx.flash.medium, from, lpn)?;
         self.program(cx, block, index, &unit, self.cause, sensed).map(drop)
     }
 
@@ -426,11 +444,7 @@ impl Core {
         }
         self.blocks.set_valid(ppn);
         if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
-            if log.programmed == 0 {
-                log.owner = lbn;
-            }
-            log.in_place &= log.owner == lbn && index == offset;
-            log.programmed += 1;
+            log.program(lbn, index == offset);
             *log.lbns.entry(lbn).or_default() += 1;
         }
         Ok(op)

@@ -1,7 +1,7 @@
 //! The translation layer around a log-block scheme: what does not differ between them.
 
 use super::{Core, Found, HostPage, Settings};
-use crate::blocks::Role;
+use crate::blocks::{Role, check_names};
 use crate::report::AreaUse;
 use crate::{Cx, Ftl, FtlReport, Located, MapCounters, MemoryUse, MergeCounters, Place};
 use flashatlas_nand::{Medium, Unit};
@@ -83,7 +83,7 @@ impl<S: LogScheme> Hybrid<S> {
         scheme: impl FnOnce(&Settings, &Core) -> S,
     ) -> Result<Hybrid<S>, FtlError> {
         let layout = cx.flash.medium.layout();
-        let good = (0..layout.blocks()).filter(|&b| !cx.flash.medium.is_bad(BlockId(b))).count() as u32;
+        let good = cx.flash.medium.good_blocks();
         let settings = Settings::new(params, layout, good);
         let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
@@ -225,10 +225,7 @@ impl Core {
             Violation::unless(self.blocks.is_valid(ppn), "the newest version of a page is valid", || {
                 format!("page {lpn}, slot {ppn}")
             })?;
-            let found = medium.lpn(ppn);
-            Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
-                format!("page {lpn}, slot {ppn}: {found:?}")
-            })?;
+            check_names(medium, ppn, lpn)?;
             if self.logs[block.0 as usize].is_some() {
                 *associated.entry((block, lbn)).or_insert(0) += 1;
                 continue;
@@ -263,7 +260,7 @@ impl Core {
     }
 
     fn check_roles(&self) -> Result<(), Violation> {
-        let count = |role| (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == role).count();
+        let count = |role| self.blocks.count(role);
         let homes = self.data.iter().flatten().count();
         let own = self.data.iter().flatten().all(|&b| self.blocks.role(b) == Role::Data);
         Violation::unless(own && count(Role::Data) == homes, "every data block is some logical block's", || {

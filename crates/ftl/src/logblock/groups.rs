@@ -147,8 +147,8 @@ impl LogScheme for Groups {
 
     fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
         for log in found {
-            let group = core.log(log.block).owner / self.size;
-            let own = log.role == ROLE_GROUP && core.log(log.block).lbns.keys().all(|lbn| lbn / self.size == group);
+            let group = core.log(log.block).group(self.size);
+            let own = log.role == ROLE_GROUP && core.log(log.block).holds_only(group, self.size);
             if !own {
                 core.reclaim_all(cx, &[log])?;
                 continue;
@@ -168,7 +168,7 @@ impl LogScheme for Groups {
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
-        self.of.get(&(core.log(log).owner / self.size)).is_some_and(|g| g.logs.contains(&log))
+        self.of.get(&core.log(log).group(self.size)).is_some_and(|g| g.logs.contains(&log))
     }
 
     fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
@@ -177,7 +177,7 @@ impl LogScheme for Groups {
             Violation::unless(within, "a group has one to K log blocks", || {
                 format!("group {group}: {} of {}", entry.logs.len(), self.most)
             })?;
-            let own = |log: &BlockId| core.log(*log).lbns.keys().all(|lbn| lbn / self.size == group);
+            let own = |&log: &BlockId| core.log(log).holds_only(group, self.size);
             Violation::unless(entry.logs.iter().all(own), "a group's log blocks hold its pages only", || {
                 format!("group {group}: {:?}", entry.logs)
             })?;

@@ -98,16 +98,11 @@ impl Core {
                 if !believed {
                     continue; // no page of a data block: a damaged medium
                 }
-                if let Some(other) = self.newest[lpn.0 as usize].mapped() {
-                    if medium.frame_sequence(self.layout.frame_of(other))? > sequence {
-                        continue;
-                    }
-                    self.blocks.invalidate(other);
-                } else {
-                    self.live[lbn as usize] += 1;
+                let newest = &mut self.newest[lpn.0 as usize];
+                self.live[lbn as usize] += u32::from(newest.mapped().is_none());
+                if self.blocks.supersede(medium, newest.mapped(), ppn, sequence)? {
+                    *newest = ppn;
                 }
-                self.newest[lpn.0 as usize] = ppn;
-                self.blocks.set_valid(ppn);
             }
             match home {
                 Some(lbn) => data.push((lbn, block)),
@@ -161,11 +156,7 @@ impl Core {
                     continue;
                 };
                 let lbn = self.lbn(lpn);
-                if books.programmed == 0 {
-                    books.owner = lbn;
-                }
-                books.in_place &= books.owner == lbn && self.offset(lpn) == index;
-                books.programmed += 1;
+                books.program(lbn, self.offset(lpn) == index);
                 if self.newest[lpn.0 as usize] == ppn {
                     *books.lbns.entry(lbn).or_default() += 1;
                 }

@@ -1,6 +1,7 @@
 //! Parameters that all log-block schemes share, and whether a layout leaves them room.
 
 use super::RESERVE;
+use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 /// Log blocks where nothing was said: those of papers/1, section 4.
@@ -13,12 +14,7 @@ pub(crate) const PARAMS: &[ParamDef] = &[
         default: Some("0"),
         doc: "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block where there are fewer",
     },
-    ParamDef {
-        key: "ftl.wear_dynamic",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
-    },
+    WEAR_DYNAMIC,
 ];
 
 /// Idle reclamation, for schemes whose papers have none.
@@ -58,16 +54,7 @@ impl Settings {
 /// # Errors
 /// A unit that is not the whole frame, and a budget below `least` or above the spare blocks.
 pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Result<u64, ConfigError> {
-    if layout.slots_per_frame != 1 {
-        return Err(ConfigError::new(
-            "map.unit",
-            format!(
-                "log-block schemes keep a page at its offset: the unit must be the whole frame ({} bytes), not {}",
-                layout.frame_bytes(),
-                layout.unit_bytes
-            ),
-        ));
-    }
+    fits_whole_frames(layout, "log-block schemes keep")?;
     let (blocks, spare) = (layout.blocks(), spare(layout, layout.blocks()));
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     if spare < least {

@@ -5,11 +5,11 @@
 //! the next spare page of the same block; only when none is left the block is rewritten.
 
 use super::SchemeDef;
-use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::blocks::{Blocks, FreeBlocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
 use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
 use flashatlas_nand::{Medium, Part, ProgramOrder, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, ConfigError, FtlError, LaneId, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
+    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
     ParamKind, Params, Ppn, Violation,
 };
 
@@ -37,12 +37,7 @@ const PARAMS: &[ParamDef] = &[
         default: Some("true"),
         doc: "pages of one request that fall into one block share one rewrite",
     },
-    ParamDef {
-        key: "ftl.wear_dynamic",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
-    },
+    WEAR_DYNAMIC,
 ];
 
 /// Blocks of a lane that rewrites need: the new block is filled before the old one is erased.
@@ -54,16 +49,7 @@ fn main_pages(params: &Params, layout: &Layout) -> u32 {
 }
 
 fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
-    if layout.slots_per_frame != 1 {
-        return Err(ConfigError::new(
-            "map.unit",
-            format!(
-                "block mapping keeps a page at its offset: the unit must be the whole frame ({} bytes), not {}",
-                layout.frame_bytes(),
-                layout.unit_bytes
-            ),
-        ));
-    }
+    fits_whole_frames(layout, "block mapping keeps")?;
     let main = main_pages(params, layout);
     if main == 0 {
         return Err(ConfigError::new(
@@ -134,15 +120,11 @@ impl BlockMapped {
                 if lpn.0 >= ftl.layout.logical_units {
                     continue;
                 }
-                if let Some(other) = ftl.newest[lpn.0 as usize].mapped() {
-                    if medium.frame_sequence(ftl.layout.frame_of(other))? > sequence {
-                        continue;
-                    }
-                    ftl.blocks.invalidate(other);
+                let newest = &mut ftl.newest[lpn.0 as usize];
+                if ftl.blocks.supersede(medium, newest.mapped(), ppn, sequence)? {
+                    *newest = ppn;
+                    ftl.map[(lpn.0 / main) as usize] = Some(block);
                 }
-                ftl.newest[lpn.0 as usize] = ppn;
-                ftl.blocks.set_valid(ppn);
-                ftl.map[(lpn.0 / main) as usize] = Some(block);
             }
         }
         ftl.reclaim_leftovers(cx)?;
@@ -254,10 +236,7 @@ impl BlockMapped {
                 done.push(op);
             } else if let Some(from) = self.newest[lpn as usize].mapped() {
                 let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, Cause::Merge, &[])?;
-                let unit = cx.flash.medium.unit(from)?;
-                if unit.lpn.0 != lpn {
-                    return Err(FtlError::WrongPage { at: from, expected: Lpn(lpn), found: unit.lpn });
-                }
+                let unit = unit_at(cx.flash.medium, from, Lpn(lpn))?;
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed])?);
                 self.merges.copies += 1;
@@ -359,23 +338,17 @@ impl Ftl for BlockMapped {
             Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
                 format!("page {lpn} at offset {offset}")
             })?;
-            let found = medium.lpn(ppn);
-            Violation::unless(found == Ok(Lpn(lpn as u32)), "the spare area of a mapped slot names its page", || {
-                format!("page {lpn}, slot {ppn}: {found:?}")
-            })?;
+            check_names(medium, ppn, Lpn(lpn as u32))?;
         }
         let valid = self.blocks.total();
         Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
-        let open = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == Role::Open).count();
+        let open = self.blocks.count(Role::Open);
         let homes = self.map.iter().flatten().count();
         Violation::unless(open == homes, "every block in use is some logical block's", || {
             format!("{open} in use, {homes} mapped")
         })?;
         let listed: u32 = self.free.iter().map(FreeBlocks::len).sum();
-        let free = (0..self.layout.lanes)
-            .flat_map(|l| self.layout.lane_blocks(LaneId(l)))
-            .filter(|&b| self.blocks.role(b) == Role::Free)
-            .count();
+        let free = self.blocks.count(Role::Free);
         Violation::unless(free == listed as usize, "every free block is listed", || {
             format!("{free} free, {listed} listed")
         })

@@ -242,12 +242,12 @@ impl LogScheme for Superblocks {
     fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
         let mut strays = Vec::new();
         for log in found {
-            let group = (core.log(log.block).owner / self.size) as usize;
-            if !core.log(log.block).lbns.keys().all(|lbn| (lbn / self.size) as usize == group) {
+            let group = core.log(log.block).group(self.size);
+            if !core.log(log.block).holds_only(group, self.size) {
                 strays.push(log.block);
                 continue;
             }
-            let superblock = &mut self.all[group];
+            let superblock = &mut self.all[group as usize];
             self.used -= superblock.extra();
             superblock.blocks.push(log.block);
             self.used += superblock.extra();
@@ -276,13 +276,12 @@ impl LogScheme for Superblocks {
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
-        let group = (core.log(log).owner / self.size) as usize;
-        self.all.get(group).is_some_and(|s| s.blocks.contains(&log))
+        self.all.get(core.log(log).group(self.size) as usize).is_some_and(|s| s.blocks.contains(&log))
     }
 
     fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
         for (group, superblock) in self.all.iter().enumerate() {
-            let own = |b: &BlockId| core.log(*b).lbns.keys().all(|lbn| (lbn / self.size) as usize == group);
+            let own = |&b: &BlockId| core.log(b).holds_only(group as u32, self.size);
             Violation::unless(superblock.blocks.iter().all(own), "a superblock's blocks hold its pages only", || {
                 format!("superblock {group}: {:?}", superblock.blocks)
             })?;

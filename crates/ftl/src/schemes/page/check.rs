@@ -1,9 +1,9 @@
 //! The O(n) rules of the page-mapped FTL.
 
 use super::PageMapped;
-use crate::blocks::Role;
+use crate::blocks::{Role, check_names};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Lpn, Ppn, Violation};
+use flashatlas_types::{Lpn, Ppn, Violation};
 
 impl PageMapped {
     pub(super) fn check_tables(&self, medium: &Medium) -> Result<(), Violation> {
@@ -16,10 +16,7 @@ impl PageMapped {
             Violation::unless(self.blocks.is_valid(ppn), "a mapped slot is valid", || {
                 format!("page {lpn}, slot {ppn}")
             })?;
-            let found = medium.lpn(ppn);
-            Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
-                format!("page {lpn}, slot {ppn}: {found:?}")
-            })?;
+            check_names(medium, ppn, lpn)?;
         }
         let valid = self.blocks.total();
         Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
@@ -42,13 +39,13 @@ impl PageMapped {
                 Violation::unless(open, "a frontier's block is open", || format!("{:?}", frontier.block))?;
             }
         }
-        let roles = |role| (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) == role).count();
-        Violation::unless(roles(Role::Free) == free, "every free block is listed", || {
-            format!("{} free, {free} listed", roles(Role::Free))
+        let count = |role| self.blocks.count(role);
+        Violation::unless(count(Role::Free) == free, "every free block is listed", || {
+            format!("{} free, {free} listed", count(Role::Free))
         })?;
         let leaving: usize = self.lanes.iter().map(|l| l.leaving.len()).sum();
-        Violation::unless(roles(Role::Leaving) == leaving, "every leaving block is listed", || {
-            format!("{} leaving, {leaving} listed", roles(Role::Leaving))
+        Violation::unless(count(Role::Leaving) == leaving, "every leaving block is listed", || {
+            format!("{} leaving, {leaving} listed", count(Role::Leaving))
         })
     }
 

@@ -72,16 +72,10 @@ impl PageMapped {
                     if lpn.0 >= self.layout.logical_units {
                         continue;
                     }
-                    if let Some(other) = self.map.peek(lpn).mapped() {
-                        let theirs = cx.flash.medium.frame_sequence(self.layout.frame_of(other))?;
-                        // within one frame the later slot is the newer version
-                        if theirs > sequence {
-                            continue;
-                        }
-                        self.blocks.invalidate(other);
+                    let known = self.map.peek(lpn).mapped();
+                    if self.blocks.supersede(cx.flash.medium, known, Ppn(slot), sequence)? {
+                        self.map.set(cx, lpn, Ppn(slot))?;
                     }
-                    self.map.set(cx, lpn, Ppn(slot))?;
-                    self.blocks.set_valid(Ppn(slot));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and whether a layout leaves it room.
 
+use crate::blocks::WEAR_DYNAMIC;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 pub(super) const PARAMS: &[ParamDef] = &[
@@ -34,12 +35,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
         default: Some("0.5"),
         doc: "idle collection leaves victims alone that have a larger share of valid pages",
     },
-    ParamDef {
-        key: "ftl.wear_dynamic",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
-    },
+    WEAR_DYNAMIC,
     ParamDef {
         key: "ftl.wear_static",
         kind: ParamKind::Bool,

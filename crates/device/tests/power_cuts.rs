@@ -48,11 +48,14 @@ fn workload(seed: u64) -> Vec<Write> {
 }
 
 fn config(settings: &[&str]) -> DriveConfig {
-    let common =
-        ["drive.channels=1", "drive.ways=1", "drive.blocks=32", "drive.logical_pages=45", "cache.mode=write-through"];
     // as few blocks as it can do with: data, log, and the reserve of two
     let log: u32 = settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
-    let blocks = format!("drive.blocks={}", PAGES.div_ceil(8) + log + 2);
+    with_blocks(settings, PAGES.div_ceil(8) + log + 2)
+}
+
+fn with_blocks(settings: &[&str], blocks: u32) -> DriveConfig {
+    let common = ["drive.channels=1", "drive.ways=1", "drive.logical_pages=45", "cache.mode=write-through"];
+    let blocks = format!("drive.blocks={blocks}");
     let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).chain([blocks]).collect();
     DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
 }
@@ -177,4 +180,42 @@ fn mounts_that_are_cut_take_nothing_away() {
         }
     });
     assert!(mounts.into_inner() > 5_000, "mounts have something to do");
+}
+
+/// A mount was cut, and the block that it was making can not be erased any more: the next mount does without it.
+#[test]
+fn a_mount_goes_on_when_what_it_discards_has_worn_out() {
+    let mut worn_out = 0;
+    for settings in DRIVES {
+        let config = with_blocks(settings, 24);
+        let worn = with_blocks(&[settings, &["nand.endurance=1"][..]].concat(), 24);
+        let work = workload(0);
+        for cut_after in (40..).step_by(3) {
+            let Some(state) = cut(&config, &work, cut_after) else { break };
+            for operations in 0.. {
+                let mut medium = state.medium.clone();
+                medium.cut_power_after(operations);
+                drop(config.mount(&mut medium, Seed(1)));
+                if !medium.has_lost_power() {
+                    break;
+                }
+                medium.restore_power();
+                let medium = worn.medium_from(medium.into_image()).unwrap();
+                let good = medium.good_blocks();
+                let drive = match worn.build_on(medium, Seed(1)) {
+                    Ok(drive) => drive,
+                    Err(e) if e.to_string().contains("no space") => continue,
+                    Err(e) => panic!("{settings:?}, cut after {cut_after}, its mount after {operations}: {e}"),
+                };
+                worn_out += u32::from(drive.medium().good_blocks() < good);
+                drive.check().unwrap_or_else(|v| panic!("{settings:?}: {v}"));
+                let torn: Vec<usize> = stamps(state.torn.0, state.torn.1).map(|(page, _)| page).collect();
+                for page in (0..PAGES as usize).filter(|page| !torn.contains(page)) {
+                    let held = drive.peek(Lpn(page as u32)).unwrap().map(|u| u.stamp);
+                    assert_eq!(held, Some(state.expected[page]), "{settings:?}: page {page}");
+                }
+            }
+        }
+    }
+    assert!(worn_out > 50, "{worn_out} mounts found a worn block");
 }

@@ -282,13 +282,18 @@ impl Core {
                 Ok(op)
             }
             Err(MediumError::EraseFailed(_)) => {
-                self.blocks.set_role(block, Role::Bad);
-                self.retired += 1;
-                self.count_overdrawn();
+                self.retire(block);
                 Ok(cx.flash.plan.join(self.cause.class(false), &after))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// A block could not be erased.
+    pub(super) fn retire(&mut self, block: BlockId) {
+        self.blocks.set_role(block, Role::Bad);
+        self.retired += 1;
+        self.count_overdrawn();
     }
 
     /// How many log blocks there are too many for the blocks that are good.

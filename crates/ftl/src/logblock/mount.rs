@@ -17,7 +17,7 @@ use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_MOUNT, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;
 use flashatlas_nand::{FrameState, Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, OpId};
+use flashatlas_types::{BlockId, Cause, FtlError, MediumError, OpId};
 use std::collections::BTreeMap;
 
 /// A data block that a mount found, and its logical block.
@@ -120,7 +120,10 @@ impl Core {
             let medium = &*cx.flash.medium;
             let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
             if made_by_a_mount && !medium.is_bad(block) && !self.is_sealed(medium, block) {
-                cx.flash.erase(block, self.cause, &[])?;
+                match cx.flash.erase(block, self.cause, &[]) {
+                    Err(MediumError::EraseFailed(_)) => self.retire(block),
+                    erased => drop(erased?),
+                }
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,12 @@ class Result:
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def save_all(results: Iterable[Result], folder: Path) -> None:
+    """Save results in folders ``01``, ``02`` and so on inside a folder."""
+    for number, result in enumerate(results, 1):
+        result.save(folder / f"{number:02d}")
 
 
 def result_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +96,13 @@ def _host_part(record: dict[str, Any]) -> float | None:
 
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
 """What reclaiming a log block took."""
+
+def log_areas(columns: Iterable[str]) -> list[str]:
+    """The areas of the log that a series has columns of."""
+    suffix = "_utilisation"
+    shares = [name for name in columns if name.startswith("area_") and name.endswith(suffix)]
+    return [name.removeprefix("area_").removesuffix(suffix) for name in shares]
+
 
 GROUPS = (
     (

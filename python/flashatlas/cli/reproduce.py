@@ -14,6 +14,7 @@ from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
+from flashatlas.result import save_all
 from flashatlas.theory import MODELS
 
 if TYPE_CHECKING:
@@ -96,8 +97,7 @@ def reproduce_mast(
         mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
     text = json.dumps(mast.to_json(), indent=2)
     if out_:
-        for number, row in enumerate(mast.rows, 1):
-            row.result.save(out_ / f"{number:02d}")
+        save_all([row.result for row in mast.rows], out_)
         write_whole(out_ / "report.html", mast_page.page(mast, command_line()))
         write_whole(out_ / "mast.json", text + "\n")
     write_json(json_, text)

@@ -19,7 +19,7 @@ from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import Result
+from flashatlas.result import Result, save_all
 
 Drive = Annotated[str, typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file.")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
@@ -186,8 +186,7 @@ def compare(
         {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
     )
     if out_:
-        for number, result in enumerate(results, 1):
-            result.save(out_ / f"{number:02d}")
+        save_all(results, out_)
         write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, command_line())
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)

@@ -26,7 +26,7 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import text
 from flashatlas.report.latency import OPS, decades
 from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
-from flashatlas.tables import duration
+from flashatlas.tables import duration, log_areas
 
 STRETCHES = 128
 """Stretches of time that the strip of collection has, at most."""
@@ -427,9 +427,7 @@ def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
 
 def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
     """Valid share and size of each area of the log; nothing where no run has a log."""
-    suffix = "_utilisation"
-    columns = dict.fromkeys(name for t in tracks for name in t.table.column_names if name.endswith(suffix))
-    areas = [name.removeprefix("area_").removesuffix(suffix) for name in columns if name.startswith("area_")]
+    areas = dict.fromkeys(area for t in tracks for area in log_areas(t.table.column_names))
     panels = [
         panel
         for area in areas

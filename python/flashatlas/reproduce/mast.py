@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from flashatlas.api import compare
 from flashatlas.reproduce.experiment import Application, applications, flash_seconds, load, traces_folder
 from flashatlas.result import Result
-from flashatlas.tables import RECLAIMED
+from flashatlas.tables import RECLAIMED, log_areas
 
 MERGED = tuple(name for name in RECLAIMED if name != "moved")
 """Classes of figure 3: a log block whose pages moved to another was not merged."""
@@ -61,10 +61,7 @@ class Row:
     def utilisation(self) -> dict[str, float]:
         """Share of valid pages of each area of the log, the mean over the run (figure 2)."""
         series = self.result.tables["series"]
-        areas = [
-            name[5:-12] for name in series.column_names if name.startswith("area_") and name.endswith("_utilisation")
-        ]
-        means = {area: pc.mean(series[f"area_{area}_utilisation"]).as_py() for area in areas}
+        means = {area: pc.mean(series[f"area_{area}_utilisation"]).as_py() for area in log_areas(series.column_names)}
         return {area: mean for area, mean in means.items() if mean is not None}
 
 

@@ -314,14 +314,18 @@ def registries() -> dict[str, Any]:
     return json.loads(_core.registries())
 
 
+def hint(name: str, names: Iterable[str]) -> str:
+    """Which of the names that there are may have been meant; empty if none is near."""
+    near = difflib.get_close_matches(name, list(names), 1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
 def _known(options: Mapping[str, Any]) -> None:
     """Refuse an option that does not exist, and name the nearest."""
     names = list(RunOptions.__annotations__)
     for name in options:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise TypeError(f"`{name}` is no option of a run{hint} (options: {', '.join(names)})")
+            raise TypeError(f"`{name}` is no option of a run{hint(name, names)} (options: {', '.join(names)})")
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:

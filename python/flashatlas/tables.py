@@ -97,6 +97,7 @@ def _host_part(record: dict[str, Any]) -> float | None:
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
 """What reclaiming a log block took."""
 
+
 def log_areas(columns: Iterable[str]) -> list[str]:
     """The areas of the log that a series has columns of."""
     suffix = "_utilisation"

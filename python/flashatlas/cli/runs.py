@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import shlex
@@ -86,9 +85,7 @@ def _scheme_axis(names: str, settings: list[str], vary: list[str]) -> tuple[list
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in keys:
-            near = difflib.get_close_matches(name, keys, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f"--schemes: `{name}` is no scheme{hint} (allowed: {', '.join(keys)})")
+            raise InputError(f"--schemes: `{name}` is no scheme{api.hint(name, keys)} (allowed: {', '.join(keys)})")
         if wanted.count(name) > 1:
             raise InputError(f"--schemes: `{name}` is named twice")
     applied: dict[str, list[str]] = {name: [] for name in wanted}

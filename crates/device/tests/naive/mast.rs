@@ -1,7 +1,7 @@
 //! MAST.
 
 use super::store::{Area, BlockId, Shape, Store};
-use super::{AreaSize, Counts, Reference};
+use super::{AreaSize, Reference};
 
 /// What MAST can be set to; shares in millionths.
 #[derive(Clone, Copy, Debug)]
@@ -251,20 +251,12 @@ impl Reference for Mast {
         }
     }
 
-    fn trim(&mut self, page: u32) {
-        self.store.trim(page);
+    fn store(&self) -> &Store {
+        &self.store
     }
 
-    fn place(&self, page: u32) -> Option<(BlockId, u32)> {
-        self.store.place(page)
-    }
-
-    fn counts(&self) -> Counts {
-        self.store.counts
-    }
-
-    fn reset_counts(&mut self) {
-        self.store.counts = Counts::default();
+    fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
     }
 
     fn areas(&self) -> Vec<AreaSize> {

@@ -7,6 +7,7 @@ mod store;
 
 pub use last::{Last, LastRules};
 pub use mast::{ColdVictim, Mast, MastRules};
+use store::Store;
 pub use store::{BlockId, Shape};
 
 /// What a reference counts.
@@ -59,10 +60,24 @@ pub type AreaSize = (&'static str, usize, usize);
 pub trait Reference {
     /// One request: `pages` pages from `first` on.
     fn write(&mut self, first: u32, pages: u32);
-    fn trim(&mut self, page: u32);
-    /// The block of the valid version of a page, and its index in it.
-    fn place(&self, page: u32) -> Option<(BlockId, u32)>;
-    fn counts(&self) -> Counts;
-    fn reset_counts(&mut self);
     fn areas(&self) -> Vec<AreaSize>;
+    fn store(&self) -> &Store;
+    fn store_mut(&mut self) -> &mut Store;
+
+    fn trim(&mut self, page: u32) {
+        self.store_mut().trim(page);
+    }
+
+    /// The block of the valid version of a page, and its index in it.
+    fn place(&self, page: u32) -> Option<(BlockId, u32)> {
+        self.store().place(page)
+    }
+
+    fn counts(&self) -> Counts {
+        self.store().counts
+    }
+
+    fn reset_counts(&mut self) {
+        self.store_mut().counts = Counts::default();
+    }
 }

@@ -49,6 +49,16 @@ impl Area {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
 
+    /// Of its blocks that take no more pages the one whose reclamation has begun.
+    pub fn begun(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
+        self.closed(core, medium).find(|&b| core.log(b).leaving)
+    }
+
+    /// Whether it may open fewer than `ready` blocks, and has one that could be reclaimed.
+    pub fn is_short(&self, core: &Core, medium: &Medium, ready: u32) -> bool {
+        self.budget - self.len() < ready && self.closed(core, medium).next().is_some()
+    }
+
     /// The block that takes the next page.
     pub fn frontier(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.frontier.filter(|&b| medium.write_pointer(b) < core.pages)

@@ -9,7 +9,7 @@
 //! any other a full merge of each associated logical block.
 
 use super::area::area_use;
-use super::{Core, Found, HostPage, LogScheme, ROLE_GROUP, fits_budget};
+use super::{Core, Found, HostPage, LogScheme, ROLE_GROUP, Settings, fits_budget};
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
 use flashatlas_nand::Medium;
@@ -51,7 +51,6 @@ pub(crate) struct Groups {
     /// K.
     most: usize,
     idle_free: u32,
-    budget: u32,
     of: FxHashMap<u32, Group>,
 }
 
@@ -64,8 +63,8 @@ struct Group {
 }
 
 impl Groups {
-    pub fn new(size: u32, most: u32, idle_free: u32, budget: u32) -> Groups {
-        Groups { size, most: most as usize, idle_free, budget, of: FxHashMap::default() }
+    pub fn new(size: u32, most: u32, settings: &Settings) -> Groups {
+        Groups { size, most: most as usize, idle_free: settings.idle_log_blocks, of: FxHashMap::default() }
     }
 
     /// Reclaim the oldest log block of a group.
@@ -126,13 +125,12 @@ impl LogScheme for Groups {
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        if self.budget == 1 {
+        if core.budget() == 1 {
             return Err(core.no_space());
         }
-        while core.log_count >= self.budget {
+        while core.log_count >= core.budget() {
             self.reclaim_least_recent(core, cx)?;
         }
-        self.budget -= 1;
         core.give_up_slot();
         Ok(())
     }
@@ -164,7 +162,7 @@ impl LogScheme for Groups {
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
-        vec![area_use("log", self.budget, self.of.values().flat_map(|g| g.logs.iter().copied()), core)]
+        vec![area_use("log", core.budget(), self.of.values().flat_map(|g| g.logs.iter().copied()), core)]
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
@@ -193,7 +191,7 @@ impl LogScheme for Groups {
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
         // group, K block numbers and a link of the list by recency for each of at most as many groups as log blocks
-        let groups = u64::from(self.budget).min(core.lbns().div_ceil(u64::from(self.size)));
+        let groups = u64::from(core.budget()).min(core.lbns().div_ceil(u64::from(self.size)));
         let bytes = groups * (4 + 4 * self.most as u64 + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]
     }

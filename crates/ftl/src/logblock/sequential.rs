@@ -150,6 +150,34 @@ impl Sequential {
         Ok(erased)
     }
 
+    /// The block that takes the next page of an area whose log blocks are used in turn: the oldest gives way.
+    ///
+    /// # Errors
+    /// When the log has no block left.
+    pub fn room_in(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<BlockId, FtlError> {
+        Area::room(area, |area| area, core, cx, |area, core, cx| self.reclaim_oldest(core, cx, area))
+    }
+
+    /// An area whose log blocks are used in turn gives up a log block of its budget.
+    ///
+    /// # Errors
+    /// As for [`Sequential::room_in`].
+    pub fn shrink(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<(), FtlError> {
+        Area::shrink(area, |area| area, core, cx, |area, core, cx| self.reclaim_oldest(core, cx, area))
+    }
+
+    /// [`Sequential::reclaim`] the oldest log block of `area`.
+    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<(), FtlError> {
+        let oldest = area.blocks().next().ok_or_else(|| core.no_space())?;
+        self.reclaim(core, cx, area, oldest)
+    }
+
+    /// A [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more pages.
+    pub fn reclaim_oldest_step(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<bool, FtlError> {
+        let oldest = area.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
+        self.reclaim_step(core, cx, area, oldest)
+    }
+
     /// Take over what a mount found. Log blocks that cannot be continued are merged: those with gaps unless `gaps` are
     /// allowed, and all but the newest of a logical block.
     pub fn adopt(

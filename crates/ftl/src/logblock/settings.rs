@@ -29,6 +29,8 @@ pub(crate) const IDLE: ParamDef = ParamDef {
 pub(crate) struct Settings {
     /// Log blocks of all kinds together.
     pub log_blocks: u32,
+    /// Log blocks that idle time keeps ready.
+    pub idle_log_blocks: u32,
     pub wear_dynamic: bool,
 }
 
@@ -45,7 +47,11 @@ impl Settings {
             0 => LOG_BLOCKS.min(spare(layout, good)),
             given => given,
         };
-        Settings { log_blocks: log_blocks as u32, wear_dynamic: params.flag("ftl.wear_dynamic") }
+        Settings {
+            log_blocks: log_blocks as u32,
+            idle_log_blocks: params.u32("ftl.idle_log_blocks"),
+            wear_dynamic: params.flag("ftl.wear_dynamic"),
+        }
     }
 }
 
@@ -67,7 +73,8 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
             ),
         ));
     }
-    let budget = u64::from(Settings::new(params, layout, blocks).log_blocks);
+    let settings = Settings::new(params, layout, blocks);
+    let budget = u64::from(settings.log_blocks);
     if budget < least || budget > spare {
         return Err(ConfigError {
             allowed: vec![format!("{least} to {spare}")],
@@ -80,8 +87,8 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
             )
         });
     }
-    if params.int("ftl.idle_log_blocks") > budget {
-        let why = format!("{} log blocks to keep ready, of {budget} in all", params.int("ftl.idle_log_blocks"));
+    if settings.idle_log_blocks > settings.log_blocks {
+        let why = format!("{} log blocks to keep ready, of {budget} in all", settings.idle_log_blocks);
         let allowed = vec![format!("0 to {budget}")];
         return Err(ConfigError { allowed, ..ConfigError::new("ftl.idle_log_blocks", why) });
     }

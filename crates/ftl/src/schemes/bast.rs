@@ -14,10 +14,7 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Kim et al., IEEE TCE 48:2 (2002)",
     params: |_| Ok(PARAMS.iter().chain([&IDLE]).collect()),
     fits: |params, layout| fits_groups(params, layout, 1),
-    mount: |params, cx, _| {
-        let idle = params.u32("ftl.idle_log_blocks");
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, idle, settings.log_blocks))?))
-    },
+    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?)),
     on_flash: &[],
     steady: None,
 };

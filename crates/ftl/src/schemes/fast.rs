@@ -10,7 +10,7 @@
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential, fits_budget,
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential, Settings, fits_budget,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
@@ -23,9 +23,7 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Lee et al., ACM TECS 6:3 (2007)",
     params: |_| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
     fits: |params, layout| fits_budget(params, layout, 2).map(drop),
-    mount: |params, cx, _| {
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings.log_blocks))?))
-    },
+    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?)),
     on_flash: &[],
     steady: None,
 };
@@ -46,12 +44,12 @@ struct Fast {
 }
 
 impl Fast {
-    fn new(params: &Params, log_blocks: u32) -> Fast {
+    fn new(params: &Params, settings: &Settings) -> Fast {
         Fast {
             sequential: Sequential::new(1),
-            random: Area::new("random", ROLE_RANDOM, log_blocks - 1),
+            random: Area::new("random", ROLE_RANDOM, settings.log_blocks - 1),
             eager_dead: params.flag("ftl.eager_dead"),
-            idle_free: params.u32("ftl.idle_log_blocks"),
+            idle_free: settings.idle_log_blocks,
         }
     }
 
@@ -60,18 +58,13 @@ impl Fast {
         if self.random.frontier(core, cx.flash.medium).is_none() {
             self.erase_dead(core, cx)?;
         }
-        Area::room(self, |fast| &mut fast.random, core, cx, Fast::reclaim_oldest)
+        self.sequential.room_in(core, cx, &mut self.random)
     }
 
     /// Erase the random log blocks in which nothing is valid, if that is not left to their turn.
     fn erase_dead(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(core, cx)? {}
         Ok(())
-    }
-
-    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let victim = self.random.blocks().next().ok_or_else(|| core.no_space())?;
-        self.sequential.reclaim(core, cx, &mut self.random, victim)
     }
 }
 
@@ -93,15 +86,14 @@ impl LogScheme for Fast {
         if self.random.budget == 1 {
             return Err(core.no_space());
         }
-        Area::shrink(self, |fast| &mut fast.random, core, cx, Fast::reclaim_oldest)
+        self.sequential.shrink(core, cx, &mut self.random)
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        if self.random.budget - self.random.len() >= self.idle_free {
+        if !self.random.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        let Some(victim) = self.random.closed(core, cx.flash.medium).next() else { return Ok(false) };
-        self.sequential.reclaim_step(core, cx, &mut self.random, victim)?;
+        self.sequential.reclaim_oldest_step(core, cx, &mut self.random)?;
         Ok(true)
     }
 

@@ -18,8 +18,8 @@
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget,
-    fits_parts, share,
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM, Sequential, Settings,
+    fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
@@ -35,7 +35,7 @@ pub const DEF: SchemeDef = SchemeDef {
     params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
     fits,
     mount: |params, cx, _| {
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings.log_blocks, core))?))
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings, core))?))
     },
     on_flash: &[],
     steady: None,
@@ -87,7 +87,7 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
 struct Faster {
     sequential: Sequential,
     circle: Circle,
-    isolation: Isolation,
+    isolation: Area,
     sequential_pages: u32,
     /// The last page that was written, and how many consecutive ones ended with it.
     last: Option<Lpn>,
@@ -105,9 +105,6 @@ struct Circle {
     second: Vec<u64>,
 }
 
-/// The isolation area.
-struct Isolation(Area);
-
 impl Circle {
     fn on_second_chance(&self, lpn: Lpn) -> bool {
         self.second[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
@@ -123,31 +120,18 @@ impl Circle {
         &mut self,
         core: &mut Core,
         cx: &mut Cx<'_>,
-        isolation: &mut Isolation,
+        isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
         if let Some(log) = self.area.frontier(core, cx.flash.medium) {
             return Ok(log);
         }
         // there is a block to open but after a mount, or when blocks have gone bad
-        let reclaim =
-            |circle: &mut Circle, core: &mut Core, cx: &mut Cx<'_>| circle.reclaim_oldest(core, cx, sequential);
-        let head = Area::room(self, |circle| &mut circle.area, core, cx, reclaim)?;
+        let head = sequential.room_in(core, cx, &mut self.area)?;
         while self.area.len() == self.area.budget {
             self.give_way(core, cx, head, isolation, sequential)?;
         }
         Ok(head)
-    }
-
-    /// Merge what the oldest block holds.
-    fn reclaim_oldest(
-        &mut self,
-        core: &mut Core,
-        cx: &mut Cx<'_>,
-        sequential: &mut Sequential,
-    ) -> Result<(), FtlError> {
-        let oldest = self.area.blocks().next().ok_or_else(|| core.no_space())?;
-        sequential.reclaim(core, cx, &mut self.area, oldest)
     }
 
     /// The oldest block gives way, or gets a second chance as a whole.
@@ -156,7 +140,7 @@ impl Circle {
         core: &mut Core,
         cx: &mut Cx<'_>,
         head: BlockId,
-        isolation: &mut Isolation,
+        isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         let oldest = self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
@@ -176,7 +160,7 @@ impl Circle {
         }
         core.move_out(cx, oldest, |core, cx, lpn| {
             if 2 * valid >= core.pages && self.on_second_chance(lpn) {
-                return isolation.room(core, cx, sequential);
+                return sequential.room_in(core, cx, isolation);
             }
             self.set_second_chance(lpn, true);
             Ok(head)
@@ -186,50 +170,22 @@ impl Circle {
     }
 }
 
-impl Isolation {
-    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
-        Area::room(self, |s| &mut s.0, core, cx, |s, core, cx| s.reclaim_oldest(core, cx, sequential))
-    }
-
-    /// Merge what the oldest block holds.
-    fn reclaim_oldest(
-        &mut self,
-        core: &mut Core,
-        cx: &mut Cx<'_>,
-        sequential: &mut Sequential,
-    ) -> Result<(), FtlError> {
-        while !self.step(core, cx, sequential)? {}
-        Ok(())
-    }
-
-    /// One merge of a logical block in the oldest block, or its erase; whether a block was erased.
-    fn step(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<bool, FtlError> {
-        let oldest = self.0.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
-        sequential.reclaim_step(core, cx, &mut self.0, oldest)
-    }
-
-    /// Fewer than two blocks are left, and one could be drained.
-    fn is_short(&self, core: &Core, medium: &Medium, kept: u32) -> bool {
-        self.0.budget - self.0.len() < kept && self.0.closed(core, medium).next().is_some()
-    }
-}
-
 impl Faster {
-    fn new(params: &Params, log_blocks: u32, core: &Core) -> Faster {
-        let [isolation, circle] = parts(params, log_blocks.into()).map(|n| n as u32);
+    fn new(params: &Params, settings: &Settings, core: &Core) -> Faster {
+        let [isolation, circle] = parts(params, settings.log_blocks.into()).map(|n| n as u32);
         Faster {
             sequential: Sequential::new(1),
             circle: Circle {
                 area: Area::new("random", ROLE_RANDOM, circle),
                 second: vec![0; core.layout.logical_units.div_ceil(64) as usize],
             },
-            isolation: Isolation(Area::new("isolation", ROLE_COLD, isolation)),
+            isolation: Area::new("isolation", ROLE_COLD, isolation),
             sequential_pages: params.u32("ftl.sequential_pages"),
             last: None,
             run: 0,
             entered: 0,
             interval: params.u32("ftl.isolation_interval"),
-            idle_free: params.u32("ftl.idle_log_blocks"),
+            idle_free: settings.idle_log_blocks,
         }
     }
 
@@ -259,18 +215,18 @@ impl LogScheme for Faster {
         self.entered = (self.entered + 1).min(self.interval);
         if self.entered >= self.interval && self.isolation.is_short(core, cx.flash.medium, KEPT) {
             self.entered = 0;
-            self.isolation.step(core, cx, &mut self.sequential)?;
+            self.sequential.reclaim_oldest_step(core, cx, &mut self.isolation)?;
         }
         Ok(())
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let (circle, isolation, sequential) = (&mut self.circle, &mut self.isolation, &mut self.sequential);
-        let isolation_is_least = isolation.0.budget == KEPT + 1;
-        if circle.area.budget > 2 && (isolation_is_least || circle.area.budget > isolation.0.budget) {
-            Area::shrink(circle, |c| &mut c.area, core, cx, |c, core, cx| c.reclaim_oldest(core, cx, sequential))
+        let (circle, isolation) = (&mut self.circle.area, &mut self.isolation);
+        let isolation_is_least = isolation.budget == KEPT + 1;
+        if circle.budget > 2 && (isolation_is_least || circle.budget > isolation.budget) {
+            self.sequential.shrink(core, cx, circle)
         } else if !isolation_is_least {
-            Area::shrink(isolation, |i| &mut i.0, core, cx, |i, core, cx| i.reclaim_oldest(core, cx, sequential))
+            self.sequential.shrink(core, cx, isolation)
         } else {
             Err(core.no_space())
         }
@@ -280,31 +236,31 @@ impl LogScheme for Faster {
         if !self.isolation.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        self.isolation.step(core, cx, &mut self.sequential)?;
+        self.sequential.reclaim_oldest_step(core, cx, &mut self.isolation)?;
         Ok(true)
     }
 
     fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, true)?;
         self.circle.area.take_over(core, cx, &mut found)?;
-        self.isolation.0.take_over(core, cx, &mut found)?;
+        self.isolation.take_over(core, cx, &mut found)?;
         core.reclaim_all(cx, &found)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
-        vec![self.sequential.usage(core), self.circle.area.usage(core), self.isolation.0.usage(core)]
+        vec![self.sequential.usage(core), self.circle.area.usage(core), self.isolation.usage(core)]
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
         self.sequential.contains(core, log)
             || self.circle.area.contains(core, log)
-            || self.isolation.0.contains(core, log)
+            || self.isolation.contains(core, log)
     }
 
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
         self.sequential.check(core, medium)?;
         self.circle.area.check(core)?;
-        self.isolation.0.check(core)
+        self.isolation.check(core)
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {

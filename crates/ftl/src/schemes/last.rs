@@ -173,7 +173,7 @@ impl Last {
             sequential_pages: params.u32("ftl.sequential_pages"),
             sequential_end: None,
             is_sequential: false,
-            idle_free: params.u32("ftl.idle_log_blocks"),
+            idle_free: settings.idle_log_blocks,
         }
     }
 
@@ -298,14 +298,14 @@ impl LogScheme for Last {
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
         let cold = &mut self.random.cold;
-        if cold.budget - cold.len() >= self.idle_free {
+        if !cold.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
         if cold.erase_empty(core, cx)? {
             return Ok(true);
         }
-        let begun = cold.closed(core, cx.flash.medium).find(|&log| core.log(log).leaving);
-        let Some(victim) = begun.or_else(|| self.random.cheapest(core, cx.flash.medium)) else { return Ok(false) };
+        let begun = cold.begun(core, cx.flash.medium);
+        let victim = begun.or_else(|| self.random.cheapest(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
         self.sequential.reclaim_step(core, cx, &mut self.random.cold, victim)?;
         Ok(true)
     }

@@ -203,7 +203,7 @@ impl Mast {
             lru: params.text("ftl.recency") == "lru",
             cold_update_is_hot: params.text("ftl.cold_update") == "hot",
             sequential_hit_is_hot: params.text("ftl.sequential_hit") == "hot",
-            idle_free: params.u32("ftl.idle_log_blocks"),
+            idle_free: settings.idle_log_blocks,
         }
     }
 
@@ -282,7 +282,7 @@ impl Cold {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<bool, FtlError> {
-        let begun = self.area.closed(core, cx.flash.medium).find(|&b| core.log(b).leaving);
+        let begun = self.area.begun(core, cx.flash.medium);
         if begun.is_none() && self.area.erase_empty(core, cx)? {
             return Ok(true);
         }
@@ -337,9 +337,7 @@ impl LogScheme for Mast {
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        let ready = self.cold.area.budget - self.cold.area.len();
-        let nothing = self.cold.area.closed(core, cx.flash.medium).next().is_none();
-        if ready >= self.idle_free || nothing {
+        if !self.cold.area.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
         self.cold.reclaim_step(core, cx, &mut self.sequential)?;

@@ -14,9 +14,8 @@ pub const DEF: SchemeDef = SchemeDef {
     params: |_| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
     fits: |params, layout| fits_groups(params, layout, params.int("ftl.group_log_blocks")),
     mount: |params, cx, _| {
-        let [n, k, idle] =
-            ["ftl.group_blocks", "ftl.group_log_blocks", "ftl.idle_log_blocks"].map(|key| params.u32(key));
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, idle, settings.log_blocks))?))
+        let [n, k] = ["ftl.group_blocks", "ftl.group_log_blocks"].map(|key| params.u32(key));
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },
     on_flash: &[],
     steady: None,

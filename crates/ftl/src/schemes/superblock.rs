@@ -106,7 +106,7 @@ impl Superblocks {
             size,
             used: 0,
             pool: settings.log_blocks,
-            idle_free: params.u32("ftl.idle_log_blocks"),
+            idle_free: settings.idle_log_blocks,
         }
     }
 

@@ -27,7 +27,7 @@ MODES = ("asap", "closed", "open", "untimed")
 FITS = ("error", "wrap", "compact")
 PRECONDITIONS = ("none", "fill", "steady", "trace:FILE", "checkpoint:FILE")
 
-PLAYING = ("set", "mode", "depth", "speed", "interval", "warmup")
+PLAYING = ("set", "filesystem", "mode", "depth", "speed", "interval", "warmup")
 """Parts of a specification that play no part in preconditioning."""
 
 BETWEEN = ("timing.", "host.")
@@ -40,6 +40,7 @@ class RunOptions(TypedDict, total=False):
     trace: str | os.PathLike[str] | Trace | None
     workload: str | None
     job: str | os.PathLike[str] | Job | None
+    filesystem: str | None
     set: Settings
     format: str | None
     device_map: str | None
@@ -90,6 +91,7 @@ def specification(
     trace: str | os.PathLike[str] | Trace | None = None,
     workload: str | None = None,
     job: str | os.PathLike[str] | Job | None = None,
+    filesystem: str | None = None,
     set: Settings = (),
     format: str | None = None,
     device_map: str | None = None,
@@ -115,6 +117,7 @@ def specification(
         trace: Path of a trace file, plain or compressed, or a :class:`Trace` with how to read it.
         workload: A generator instead of a trace: ``"uniform:requests=100000,size=4KiB"``.
         job: Path of a fio job file instead, or a :class:`Job`.
+        filesystem: A file system between the jobs and the drive: ``"ext4"``, or ``"ext4:fua=true,hz=1000"``.
         set: Parameters that differ from the drive's.
         format: Trace format, when its content does not tell.
         device_map: Address spaces of the trace: ``separate``, ``collapse`` or ``select:N``.
@@ -156,6 +159,7 @@ def specification(
         "trace": None if trace is None else os.fspath(trace),
         "workload": workload,
         "job": None if job is None else os.fspath(job),
+        "filesystem": filesystem,
         "reading": reading,
         "mode": _one_of("mode", mode or ("closed" if depth is not None else "asap"), MODES),
         "depth": depth,

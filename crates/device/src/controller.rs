@@ -5,7 +5,7 @@ use crate::cache::WriteCache;
 use crate::pieces::pieces;
 use crate::{Cmd, Device, Done, Reply, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
-use flashatlas_ftl::{Cx, Ftl, FtlReport, Place, Programmed, Role};
+use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics};
 use flashatlas_types::{BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Tag, Violation};
@@ -49,6 +49,8 @@ pub struct Ssd {
     pub(crate) programmed: Vec<Programmed>,
     /// The first operation of the current command.
     pub(crate) command: OpId,
+    /// Mapping units of it that follow the one at hand.
+    pub(crate) ahead: u32,
     /// Units on their way from the cache to the FTL, and what brings them; empty between calls.
     pub(crate) run: Vec<Unit>,
     pub(crate) ready: Vec<OpId>,
@@ -59,6 +61,8 @@ pub struct Ssd {
     pub(crate) instant: bool,
     /// Commands in flight.
     pub(crate) outstanding: usize,
+    /// How long the mount took, by an estimate.
+    pub(crate) mount_time: Option<Dur>,
 }
 
 impl Ssd {
@@ -75,6 +79,12 @@ impl Ssd {
     /// What the FTL counted, and its tables.
     pub fn ftl_report(&self) -> FtlReport {
         self.ftl.report()
+    }
+
+    /// How long the mount with which the drive began takes, by an estimate (see [`FtlReport::mount`] for its operations);
+    /// `None` for schemes that do not say what it costs.
+    pub fn mount_time(&self) -> Option<Dur> {
+        self.mount_time
     }
 
     /// Show every block: what the FTL uses it for, and how many of its slots are valid.
@@ -134,6 +144,7 @@ impl Ssd {
     /// Set every counter and busy time to zero; what the drive holds stays.
     pub fn reset_counters(&mut self) {
         self.medium.counters = Default::default();
+        self.medium.nvm.counters = Default::default();
         self.counters = DeviceCounters::default();
         self.ftl.reset_counters();
         self.engine.reset_statistics();
@@ -172,6 +183,7 @@ impl Ssd {
             now,
             command: self.command,
             oldest_unfinished,
+            ahead: self.ahead,
             programmed: &mut self.programmed,
         };
         work(self.ftl.as_mut(), &mut cx)
@@ -200,8 +212,9 @@ impl Ssd {
         let command = self.begin();
         self.flush_all(now)?;
         self.settle();
+        let map = self.with_ftl(now, |ftl, cx| ftl.persist(cx, false))?;
         let mut after = self.pending_programs();
-        after.push(command);
+        after.extend([command, map]);
         self.complete(tag, Class::HostWrite, &after);
         Ok(())
     }
@@ -272,8 +285,8 @@ impl Device for Ssd {
             return Ok(());
         }
         let mut at = now.after(self.settings.idle_after);
-        // each round frees at least one slot somewhere, so there are at most as many as slots
-        for _ in 0..self.layout.slots() {
+        // each round frees a slot or moves a part of the map, or waits before one that does
+        for _ in 0..2 * self.layout.slots() {
             while let Some(event) = self.engine.next_event().filter(|&e| e <= until) {
                 self.engine.advance(event, &mut self.finished);
             }
@@ -283,11 +296,14 @@ impl Device for Ssd {
             }
             self.plan.clear();
             self.command = OpId::NONE;
-            if !self.with_ftl(at, |ftl, cx| ftl.idle(cx))? {
-                break;
+            match self.with_ftl(at, |ftl, cx| ftl.idle(cx))? {
+                Idle::Nothing => break,
+                Idle::Wait(due) => at = at.max(due),
+                Idle::Worked => {
+                    self.settle();
+                    self.engine.issue(at, &self.plan);
+                }
             }
-            self.settle();
-            self.engine.issue(at, &self.plan);
         }
         Ok(())
     }

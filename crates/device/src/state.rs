@@ -3,10 +3,10 @@
 use crate::cache::WriteCache;
 use crate::controller::{DeviceCounters, Settings, Ssd};
 use crate::{DriveConfig, SubmitError};
-use flashatlas_ftl::{Cx, Ftl, Programmed, scheme_by_name};
+use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
-use flashatlas_types::{Cause, ConfigError, FtlError, Layout, Lpn, OpId, Plan, Ps, Seed, Stamp};
+use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp};
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
@@ -20,7 +20,7 @@ pub(crate) fn mount(
     let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
     let flash = Flash { medium, plan };
     let oldest_unfinished = OpId(u64::MAX);
-    let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, programmed };
+    let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, ahead: 0, programmed };
     (scheme.mount)(&config.params, &mut cx, seed)
 }
 
@@ -48,6 +48,21 @@ fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> R
     })
 }
 
+/// How long a mount takes, as an estimate: lanes work side by side, each reads its spare areas one after the other, and map
+/// pages are spread evenly over them, each a whole frame on the channel.
+fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
+    let busiest = mount.spare_reads.iter().copied().max().unwrap_or(0);
+    let lanes = u64::from(layout.lanes);
+    let page = times.command + Dur::transfer(layout.frame_bytes(), times.channel_rate);
+    let each = |count: u64, time: Dur| count * time.0;
+    let flash = each(busiest, times.read[0] + times.command)
+        + each(mount.map_page_reads.div_ceil(lanes), times.read[0] + page)
+        + each(mount.map_page_writes.div_ceil(lanes), times.program[0] + page);
+    let bytes = u32::try_from(mount.nvm_bytes).unwrap_or(u32::MAX);
+    let nvm = times.memory_time(MemoryKind::Nvm, u32::from(bytes > 0), bytes, false);
+    Dur(flash) + nvm
+}
+
 impl Ssd {
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
         let layout = Arc::new(config.layout()?);
@@ -63,14 +78,17 @@ impl Ssd {
         if medium.sequence() == 0 {
             fits_good_blocks(config, &layout, &medium)?;
         }
-        let engine = Engine::new(&layout, Times::from_params(p)?);
+        let times = Times::from_params(p)?;
+        let engine = Engine::new(&layout, times.clone());
         let mut plan = Plan::default();
         plan.set_recording(false);
         let mut programmed = Vec::new();
         let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
             .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
+        let mount_time = ftl.report().mount.map(|mount| mount_time(&times, &layout, &mount));
         Ok(Ssd {
+            mount_time,
             medium,
             ftl,
             engine,
@@ -84,6 +102,7 @@ impl Ssd {
             counters: DeviceCounters::default(),
             programmed,
             command: OpId::NONE,
+            ahead: 0,
             run: Vec::new(),
             ready: Vec::new(),
             unflushed: Vec::new(),
@@ -106,6 +125,7 @@ impl Ssd {
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
+        self.medium.switch_off();
         self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();
@@ -120,7 +140,8 @@ impl Ssd {
     }
 
     /// Power off for good: what is left is the medium.
-    pub fn into_medium(self) -> Medium {
+    pub fn into_medium(mut self) -> Medium {
+        self.medium.switch_off();
         self.medium
     }
 
@@ -165,7 +186,7 @@ impl Ssd {
                 return Ok(false);
             }
         }
-        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx))?;
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx).and_then(|()| ftl.persist(cx, false)))?;
         self.programmed.clear();
         self.set_instant(false);
         Ok(true)
@@ -200,6 +221,7 @@ impl Ssd {
             now: Ps::ZERO,
             command: OpId::NONE,
             oldest_unfinished: OpId(u64::MAX),
+            ahead: 0,
             programmed: &mut self.programmed,
         };
         let made = make(&config.params, &mut cx, seed, stamp, go_on);
@@ -219,12 +241,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// Bring the write cache and the page buffers to flash in no time.
+    /// Bring the write cache, the page buffers and the map to where they survive, as a FLUSH does, in no time.
     ///
     /// # Errors
     /// When there is no space.
     pub fn drain(&mut self) -> Result<(), SubmitError> {
         self.flush_all(Ps::ZERO)?;
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.persist(cx, false))?;
         self.settle();
         self.unflushed.clear();
         Ok(())

@@ -24,7 +24,12 @@ impl Ssd {
         let unit_sectors = self.layout.unit_sectors();
         let pieces: SmallVec<[Piece; 4]> = pieces(range.0, range.1, unit_sectors).collect();
         if self.cache.is_none() {
-            return self.write_through(now, tag, &pieces, content, data, command);
+            let mut after = self.write_through(now, &pieces, content, data, command)?;
+            if fua {
+                after.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
+            }
+            self.complete(tag, Class::HostWrite, &after);
+            return Ok(());
         }
         let mut arrived: SmallVec<[OpId; 4]> = SmallVec::new();
         let mut rest = &pieces[..];
@@ -44,6 +49,7 @@ impl Ssd {
             }
             self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
             self.settle();
+            arrived.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
             arrived.extend(self.pending_programs());
         }
         self.complete(tag, Class::HostWrite, &arrived);
@@ -125,16 +131,15 @@ impl Ssd {
         Ok(arrived)
     }
 
-    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame.
+    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame. Returns what the write waits for.
     fn write_through(
         &mut self,
         now: Ps,
-        tag: Tag,
         pieces: &[Piece],
         content: u64,
         data: Option<&[u8]>,
         command: OpId,
-    ) -> Result<(), FtlError> {
+    ) -> Result<Vec<OpId>, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
         let mut after = vec![self.plan.push(link, Class::HostWrite, &[command])];
@@ -160,8 +165,7 @@ impl Ssd {
         after.truncate(1);
         after.extend(self.programmed.iter().map(|p| p.op));
         self.settle();
-        self.complete(tag, Class::HostWrite, &after);
-        Ok(())
+        Ok(after)
     }
 
     /// Read the sectors of a page that are not in `present`, and hand back the whole unit. `None` when nobody wrote it.

@@ -68,15 +68,18 @@ pub enum Role {
     Data,
     /// Takes updates until they are merged.
     Log,
+    /// Holds pages of the map.
+    Map,
 }
 
 impl Role {
     /// Every role, in the order of their numbers (`role as usize`).
-    pub const ALL: [Role; 7] = [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad, Role::Data, Role::Log];
+    pub const ALL: [Role; 8] =
+        [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad, Role::Data, Role::Log, Role::Map];
 
     /// The name, as tables and reports show it.
     pub const fn name(self) -> &'static str {
-        ["free", "open", "closed", "leaving", "bad", "data", "log"][self as usize]
+        ["free", "open", "closed", "leaving", "bad", "data", "log", "map"][self as usize]
     }
 }
 

@@ -6,15 +6,18 @@
 
 pub mod blocks;
 pub mod classifiers;
+mod list;
 mod logblock;
+pub mod map_pages;
 pub mod maps;
+pub mod pool;
 pub mod report;
 pub mod schemes;
 pub mod steady;
 pub mod victims;
 
 pub use blocks::Role;
-pub use report::{AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters};
+pub use report::{AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountReport};
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 
 use flashatlas_nand::{Flash, Medium, Unit};
@@ -52,6 +55,8 @@ pub struct Cx<'a> {
     pub command: OpId,
     /// Every operation with a smaller number is complete.
     pub oldest_unfinished: OpId,
+    /// Pages of the same request that follow the one that is looked up.
+    pub ahead: u32,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
 }
@@ -63,6 +68,17 @@ pub struct Programmed {
     pub op: OpId,
     /// Mapping units of host data in it.
     pub units: u32,
+}
+
+/// Answer to [`Ftl::idle`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// There is nothing worth doing.
+    Nothing,
+    /// One piece of work was done.
+    Worked,
+    /// There will be something to do, from then on.
+    Wait(Ps),
 }
 
 /// Where the newest version of a logical page is.
@@ -116,11 +132,21 @@ pub trait Ftl: Send {
     /// As [`Ftl::write`].
     fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError>;
 
-    /// Do one small piece of background work, if there is any worth doing; whether it did.
+    /// Make the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it, once [`Ftl::flush`] has brought the data to
+    /// flash. Returns the operation that the command waits for beside that data.
     ///
     /// # Errors
     /// As [`Ftl::write`].
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
+    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+        let _ = (cx, fua);
+        Ok(OpId::NONE)
+    }
+
+    /// Do one small piece of background work, if there is any worth doing.
+    ///
+    /// # Errors
+    /// As [`Ftl::write`].
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError>;
 
     /// Show every block: what it is used for, and how many of its slots are valid.
     fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32));

@@ -1,5 +1,6 @@
 //! What a scheme counted, and what its tables occupy.
 
+use crate::map_pages::PageCounters;
 use flashatlas_types::MemoryKind;
 
 /// Size of one table.
@@ -24,6 +25,34 @@ pub struct MapCounters {
     pub hits: u64,
     /// Lookups that needed a map page from flash.
     pub misses: u64,
+    /// Changes for the host whose entry was in memory.
+    pub update_hits: u64,
+    /// Changes for the host whose entry was not.
+    pub update_misses: u64,
+}
+
+/// What schemes and stores say whose map changes are not charged.
+pub const FREE_CHANGES: &str = "changes of the map in memory take no time; lookups for the host are charged";
+
+/// What a mount did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MountReport {
+    /// Spare areas read, by lane.
+    pub spare_reads: Vec<u64>,
+    /// Map pages read whole.
+    pub map_page_reads: u64,
+    /// Map pages written.
+    pub map_page_writes: u64,
+    /// Bytes loaded from NVM.
+    pub nvm_bytes: u64,
+    /// Entries that were newer in spare areas than in the map that survived.
+    pub rolled_forward: u64,
+    /// Entries of the map that survived whose page is gone, and that no spare area names elsewhere.
+    pub lost: u64,
+    /// Map pages on flash that do not match their checksum.
+    pub damaged_map_pages: u64,
+    /// Slots of NVM that do not match their checksums: damaged, or being written when the power failed.
+    pub damaged_nvm_slots: u64,
 }
 
 /// How a merge brings a data block up to date, or what became of a log block that was reclaimed.
@@ -111,6 +140,12 @@ pub struct AreaUse {
 pub struct FtlReport {
     /// Map accesses.
     pub map: MapCounters,
+    /// Map pages on flash, read and written.
+    pub map_pages: PageCounters,
+    /// Further counters of the map store, by name.
+    pub map_details: Vec<(&'static str, u64)>,
+    /// The last mount; `None` for schemes that do not say what it costs.
+    pub mount: Option<MountReport>,
     /// Merges; `None` for schemes that have none.
     pub merges: Option<MergeCounters>,
     /// Areas of the log, for schemes that have one.

@@ -2,8 +2,8 @@
 
 use crate::medium::{Block, FrameState};
 use crate::power::Power;
-use crate::{Counters, Medium, OobRole, Rules};
-use flashatlas_types::{Layout, Lpn};
+use crate::{Counters, Medium, Nvm, OobRole, Rules};
+use flashatlas_types::{Layout, Lpn, Ppn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,6 +31,14 @@ pub struct Image {
     pub stamps: Vec<u32>,
     /// The last program's number.
     pub sequence: u64,
+    /// First slot of each map page that is kept, ascending.
+    pub map_slots: Vec<u32>,
+    /// Their bytes, all pages of one length.
+    pub map_bytes: Vec<u8>,
+    /// What the byte-addressable memory holds.
+    pub nvm: Vec<u8>,
+    /// Stores to each of its lines.
+    pub nvm_wear: Vec<u32>,
 }
 
 impl Medium {
@@ -40,6 +48,10 @@ impl Medium {
     /// When it keeps bytes: an image holds stamps.
     pub fn into_image(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
+        let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
+        map_slots.sort_unstable();
+        let map_bytes = map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
+        let (nvm, nvm_wear) = self.nvm.into_parts();
         Image {
             erases: self.blocks.iter().map(|b| b.erases).collect(),
             next: self.blocks.iter().map(|b| b.next).collect(),
@@ -51,6 +63,10 @@ impl Medium {
             lpns: self.lpns,
             stamps: self.stamps,
             sequence: self.sequence,
+            map_slots,
+            map_bytes,
+            nvm,
+            nvm_wear,
         }
     }
 
@@ -91,6 +107,23 @@ impl Medium {
         if image.sequence >> 40 != 0 || (0..frames).any(|i| sequence(i) > image.sequence) {
             return Err("a program is numbered after the last one".into());
         }
+        let (pages, bytes) = (image.map_slots.len(), image.map_bytes.len());
+        if bytes % pages.max(1) != 0 || (pages == 0 && bytes > 0) || !image.map_slots.is_sorted_by(|a, b| a < b) {
+            return Err(format!("{bytes} bytes for {pages} map pages in ascending slots"));
+        }
+        if let Some(&slot) = image
+            .map_slots
+            .iter()
+            .find(|&&s| s as usize >= slots || OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]) != OobRole::MAP)
+        {
+            return Err(format!("a map page in slot {slot}, whose block holds none"));
+        }
+        let nvm_lines = rules.nvm_bytes.div_ceil(crate::nvm::LINE_BYTES) as usize;
+        if image.nvm.len() as u64 != rules.nvm_bytes || image.nvm_wear.len() != nvm_lines {
+            return Err(format!("it has {} bytes of NVM, the drive {}", image.nvm.len(), rules.nvm_bytes));
+        }
+        let page_bytes = bytes / pages.max(1);
+        let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let state = image.erases.iter().zip(&image.next).zip(image.bad.iter().zip(&image.roles));
         let medium = Medium {
             rules,
@@ -102,10 +135,11 @@ impl Medium {
             sequence_high: image.sequence_high,
             lpns: image.lpns,
             stamps: image.stamps,
-            bytes: HashMap::new(),
+            bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: HashMap::new(),
             sequence: image.sequence,
             power: Power::ON,
+            nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,
         };

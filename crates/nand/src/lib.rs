@@ -7,6 +7,7 @@ pub mod counters;
 pub mod flash;
 pub mod image;
 pub mod medium;
+pub mod nvm;
 pub mod oob;
 mod power;
 
@@ -14,6 +15,7 @@ pub use counters::Counters;
 pub use flash::{Flash, Part};
 pub use image::Image;
 pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};
+pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 
 use flashatlas_types::{ParamDef, ParamKind};
@@ -43,5 +45,11 @@ pub const PARAMS: &[ParamDef] = &[
         kind: ParamKind::Choice(&["none", "ram"]),
         default: Some("none"),
         doc: "`none`: a 32-bit content stamp stands for the bytes of a mapping unit; `ram`: the bytes and the encoded spare area are kept",
+    },
+    ParamDef {
+        key: "nvm.bytes",
+        kind: ParamKind::Bytes(0, 1 << 32),
+        default: Some("0"),
+        doc: "byte-addressable non-volatile memory beside the flash; 0: none",
     },
 ];

@@ -2,7 +2,7 @@
 //! release builds too; what real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
 use crate::power::{Draw, Power};
-use crate::{Counters, Oob, OobRole};
+use crate::{Counters, Nvm, Oob, OobRole};
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp, Violation,
 };
@@ -38,6 +38,8 @@ pub struct Rules {
     pub endurance: u32,
     /// Whether bytes are kept.
     pub keep_bytes: bool,
+    /// Bytes of byte-addressable memory.
+    pub nvm_bytes: u64,
 }
 
 /// State of the pages under one frame.
@@ -74,18 +76,21 @@ pub struct Medium {
     pub(crate) sequence_high: Vec<u8>,
     pub(crate) lpns: Vec<u32>,
     pub(crate) stamps: Vec<u32>,
-    /// Bytes of slots and encoded spare areas of frames; empty unless `keep_bytes`.
+    /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of frames if `keep_bytes`.
     pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
+    /// The byte-addressable memory; empty where the drive has none.
+    pub nvm: Nvm,
     /// Counts since the last reset.
     pub counters: Counters,
 }
 
 impl Rules {
     /// Strict order, no wear-out, stamps only.
-    pub const PLAIN: Rules = Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false };
+    pub const PLAIN: Rules =
+        Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false, nvm_bytes: 0 };
 
     /// The rules that `params` describe.
     pub fn from_params(params: &Params) -> Rules {
@@ -93,6 +98,7 @@ impl Rules {
             order: if params.text("nand.program_order") == "any" { ProgramOrder::Any } else { ProgramOrder::Strict },
             endurance: params.u32("nand.endurance"),
             keep_bytes: params.text("nand.data") == "ram",
+            nvm_bytes: params.int("nvm.bytes"),
         }
     }
 }
@@ -134,6 +140,7 @@ impl Medium {
             spare: HashMap::new(),
             sequence: 0,
             power: Power::ON,
+            nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
         })
@@ -213,6 +220,12 @@ impl Medium {
         self.sequence
     }
 
+    /// Take a number for something that is ordered with programs and is none.
+    pub fn take_number(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
     /// When a frame was programmed.
     ///
     /// # Errors
@@ -254,6 +267,53 @@ impl Medium {
         Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes })
     }
 
+    /// The bytes of the map page that begins in a slot, without an operation; nothing of it is believed unless its checksum,
+    /// which is its stamp, matches.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed; [`MediumError::Damaged`].
+    pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
+        self.lpn(ppn)?;
+        let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;
+        if crc32c::crc32c(bytes) != self.stamps[ppn.0 as usize] {
+            return Err(MediumError::Damaged(ppn));
+        }
+        Ok(bytes)
+    }
+
+    /// Fault: a bit of the bytes that stand in a slot has flipped, and the checksum is what it was.
+    ///
+    /// # Panics
+    /// When no bytes are kept there.
+    pub fn corrupt(&mut self, ppn: Ppn) {
+        let mut bytes = self.bytes[&ppn].to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        self.bytes.insert(ppn, bytes.into());
+    }
+
+    /// One operation on the byte-addressable memory.
+    pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
+        let draw = self.power.draw();
+        if draw != Draw::Off {
+            // the store in which the power fails has begun: none of its lines is fenced
+            work(&mut self.nvm);
+        }
+        match draw {
+            Draw::On => Ok(()),
+            Draw::Fails => {
+                self.nvm.lose_power();
+                Err(MediumError::PowerLost)
+            }
+            Draw::Off => Err(MediumError::PowerLost),
+        }
+    }
+
+    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or torn.
+    pub fn switch_off(&mut self) {
+        self.nvm.lose_power();
+    }
+
     /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
     ///
     /// # Errors
@@ -275,6 +335,7 @@ impl Medium {
             Draw::On => {}
             Draw::Fails => {
                 self.tear(frame);
+                self.nvm.lose_power();
                 return Err(MediumError::PowerLost);
             }
             Draw::Off => return Err(MediumError::PowerLost),
@@ -324,8 +385,13 @@ impl Medium {
     /// # Panics
     /// When the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
-        if self.power.draw() != Draw::On {
-            return Err(MediumError::PowerLost);
+        match self.power.draw() {
+            Draw::On => {}
+            Draw::Fails => {
+                self.nvm.lose_power();
+                return Err(MediumError::PowerLost);
+            }
+            Draw::Off => return Err(MediumError::PowerLost),
         }
         let state = &mut self.blocks[block.0 as usize];
         assert!(!state.bad, "erase of a bad block: {block}");
@@ -335,11 +401,11 @@ impl Medium {
         }
         state.erases += 1;
         state.next = 0;
-        state.role = OobRole::default();
+        let role = std::mem::take(&mut state.role);
         let first = self.layout.frame_in(block, 0).0 as usize;
         let frames = self.layout.frames_per_block as usize;
         self.state[first..first + frames].fill(FrameState::Erased as u8);
-        if self.rules.keep_bytes {
+        if self.rules.keep_bytes || role == OobRole::MAP {
             let slot = self.layout.block_slot(block).0;
             (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
             (first..first + frames).for_each(|f| drop(self.spare.remove(&FrameId(f as u32))));

@@ -14,6 +14,11 @@ const VERSION: u8 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OobRole(pub u8);
 
+impl OobRole {
+    /// A block of map pages. The logical page numbers in its spare areas are numbers of map pages.
+    pub const MAP: OobRole = OobRole(255);
+}
+
 /// What the spare area of a frame says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oob {

@@ -1,7 +1,9 @@
 //! Fault: the power fails.
 //!
-//! A cut falls after a number of programs and erases, in the order in which the scheme asked for them. The operation in
-//! which the power fails is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell.
+//! A cut falls after a number of programs, erases, and stores and fences of the byte-addressable memory, in the order in
+//! which the scheme asked for them. The operation in
+//! which the power fails is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell, a store is
+//! not fenced (see [`crate::nvm`]).
 //! That one and every later operation end with [`flashatlas_types::MediumError::PowerLost`], which travels up through the
 //! scheme; what the scheme still holds in memory is of no account, and the next thing to look at the medium is a mount.
 
@@ -44,7 +46,7 @@ impl Power {
 }
 
 impl Medium {
-    /// Fault: after `operations` more programs and erases the power fails, in the next one. [`Medium::restore_power`] ends
+    /// Fault: after `operations` more programs, erases, stores and fences the power fails, in the next one. [`Medium::restore_power`] ends
     /// it.
     pub fn cut_power_after(&mut self, operations: u64) {
         self.power = Power(operations + 1);

@@ -14,8 +14,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
-const VERSION: u32 = 2;
-const SCHEMA: &str = "flashatlas.checkpoint/2";
+const VERSION: u32 = 3;
+const SCHEMA: &str = "flashatlas.checkpoint/3";
 const END: [u8; 4] = *b"DONE";
 /// Bytes of the header at most.
 const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -180,6 +180,10 @@ impl Checkpoint {
             (b"SEQH", Values::Bytes(&image.sequence_high)),
             (b"LPNS", Values::Words(&image.lpns)),
             (b"STMP", Values::Words(&image.stamps)),
+            (b"MAPS", Values::Words(&image.map_slots)),
+            (b"MAPB", Values::Bytes(&image.map_bytes)),
+            (b"NVMB", Values::Bytes(&image.nvm)),
+            (b"NVMW", Values::Words(&image.nvm_wear)),
             (b"EXPT", Values::Words(&expected)),
             (b"EXTN", Values::Words(&extents)),
         ] {
@@ -221,6 +225,7 @@ impl Checkpoint {
         }
         header.must_suit(config, layout.logical_units)?;
         let (blocks, frames, slots) = (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        let nvm = config.params.int("nvm.bytes") as usize;
         let image = Image {
             erases: input.words(b"ERAS", blocks)?,
             next: input.words(b"NEXT", blocks)?,
@@ -231,7 +236,19 @@ impl Checkpoint {
             sequence_high: input.bytes(b"SEQH", frames)?,
             lpns: input.words(b"LPNS", slots)?,
             stamps: input.words(b"STMP", slots)?,
+            map_slots: input.words_up_to(b"MAPS", slots)?,
+            map_bytes: Vec::new(),
+            nvm: Vec::new(),
+            nvm_wear: Vec::new(),
             sequence: header.sequence,
+        };
+        // a map page and its header fill no more than a frame and a sector
+        let map_bytes = image.map_slots.len() * (layout.frame_bytes() as usize + 512);
+        let image = Image {
+            map_bytes: input.bytes_up_to(b"MAPB", map_bytes)?,
+            nvm: input.bytes(b"NVMB", nvm)?,
+            nvm_wear: input.words_up_to(b"NVMW", nvm)?,
+            ..image
         };
         let expected = input.words(b"EXPT", layout.logical_units as usize)?.into_iter().map(Stamp).collect();
         let extents = input.words_up_to(b"EXTN", 3 * (layout.sectors() / crate::fit::EXTENT) as usize)?;
@@ -356,11 +373,16 @@ impl Input<'_> {
 
     fn bytes(&mut self, tag: &[u8; 4], count: usize) -> Result<Vec<u8>, CheckpointError> {
         let at = self.at;
-        let length = self.begin(tag, count)?;
-        if length != count {
-            return self.damaged(at + 4, format!("a section of {length} bytes, expected {count}"));
+        let values = self.bytes_up_to(tag, count)?;
+        if values.len() != count {
+            return self.damaged(at + 4, format!("a section of {} bytes, expected {count}", values.len()));
         }
-        let mut values = Vec::with_capacity(count);
+        Ok(values)
+    }
+
+    fn bytes_up_to(&mut self, tag: &[u8; 4], most: usize) -> Result<Vec<u8>, CheckpointError> {
+        let length = self.begin(tag, most)?;
+        let mut values = Vec::with_capacity(length);
         self.chunks(length, |bytes| values.extend_from_slice(bytes))?;
         Ok(values)
     }

@@ -37,6 +37,9 @@ fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     if let Some(workload) = &spec.workload {
         run.insert("workload".into(), workload.as_str().into());
     }
+    if let Some(filesystem) = &spec.filesystem {
+        run.insert("filesystem".into(), filesystem.as_str().into());
+    }
     for (key, value) in [("depth", spec.depth.map(u64::from)), ("limit", spec.limit)] {
         if let Some(value) = value {
             run.insert(key.into(), value.into());
@@ -90,7 +93,6 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     }
     if spec.mode != Mode::Untimed {
         list.push("the spare area's transfer, ECC decoding and read retries take no time".into());
-        list.push("changes of the map take no time; lookups for the host are charged".into());
     }
     match spec.fit {
         Fit::Error => {}

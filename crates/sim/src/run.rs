@@ -12,8 +12,9 @@ use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::{Device, DriveConfig, Ssd};
+use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::Seed;
-use flashatlas_workload::Account;
+use flashatlas_workload::{Account, is_serial};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -59,6 +60,11 @@ pub fn run(
         let jobs = Jobs::read(path, spec, opener, capacity)?;
         return run_jobs(spec, &config, &inputs, &jobs, version, progress);
     }
+    if spec.filesystem.is_some() {
+        return Err(RunError::Fit(
+            "--filesystem was given, which is for --job; of the generators, ext4-sync sends what ext4 does".into(),
+        ));
+    }
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
         return Err(RunError::Fit(format!(
@@ -99,7 +105,7 @@ fn run_jobs(
     let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
     let mut player = Player::new(drive, oracle, true, spec.interval()?);
     let queue_depth = config.params.u32("host.queue_depth") as usize;
-    let statistics = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
+    let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
         player.start_measuring(); // every job ended in its ramp
     }
@@ -110,7 +116,7 @@ fn run_jobs(
         account: Account::default(),
         origin,
     };
-    let outcome = finish(spec, config, player, source, jobs.warnings().collect(), version, progress)?;
+    let outcome = finish(spec, config, player, source, jobs.warnings().chain(said).collect(), version, progress)?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
@@ -203,7 +209,9 @@ fn finish(
     if let Some(header) = source.origin {
         record.insert("checkpoint".into(), json!(header));
     }
-    let mut list: Vec<String> = player.drive.ftl_report().approximations.iter().map(|&s| s.to_owned()).collect();
+    let said = player.drive.ftl_report().approximations;
+    let about_time = |words: &str| words == FREE_CHANGES && spec.mode == Mode::Untimed;
+    let mut list: Vec<String> = said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
     list.extend(extra);
     if player.drive.dirty_units() > 0 {
         let n = player.drive.dirty_units();
@@ -294,6 +302,9 @@ pub fn save_checkpoint(
     if spec.job.is_some() {
         return Err(RunError::Fit("--job was given, but a job file plays no part in preconditioning".into()));
     }
+    if spec.filesystem.is_some() {
+        return Err(RunError::Fit("--filesystem was given, but it plays no part in preconditioning".into()));
+    }
     let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
@@ -311,6 +322,12 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
         return Err(RunError::Fit(format!(
             "depth {depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
         )));
+    }
+    let one_by_one = spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
+    if spec.workload.as_deref().is_some_and(is_serial) && !one_by_one {
+        return Err(RunError::Fit(
+            "each request of this workload waits for the one before: use --mode closed --depth 1".into(),
+        ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {
         return Err(RunError::Fit(

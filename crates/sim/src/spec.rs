@@ -162,6 +162,9 @@ pub struct RunSpec {
     /// Path of an fio job file instead of a trace or a generator; its jobs decide how requests are issued.
     #[serde(default)]
     pub job: Option<String>,
+    /// A file system between the jobs and the drive: `ext4`, or `ext4:key=value,…`.
+    #[serde(default)]
+    pub filesystem: Option<String>,
     /// How requests are issued.
     #[serde(default)]
     pub mode: Mode,

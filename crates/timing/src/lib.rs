@@ -3,6 +3,7 @@
 mod dies;
 pub mod engine;
 mod nodes;
+pub mod nvm;
 mod parameters;
 mod resources;
 mod statistics;

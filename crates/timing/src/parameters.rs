@@ -1,5 +1,6 @@
 //! Times and policies of the engine, and their declarations.
 
+use crate::nvm::{TECHNOLOGIES, Technology};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, ParamDef, ParamKind, Params};
 
 /// One declaration; `default` of `None` means that a drive must say it.
@@ -50,11 +51,17 @@ pub const PARAMS: &[ParamDef] = &[
     },
     time("memory.sram_latency", Some("0"), "one access to a table in SRAM"),
     time("memory.dram_latency", Some("0"), "one access to a table in DRAM"),
-    time("memory.nvm_read_latency", Some("0"), "one load from a table in NVM"),
-    time("memory.nvm_write_latency", Some("0"), "one store to a table in NVM"),
+    ParamDef {
+        key: "memory.nvm",
+        kind: ParamKind::Name(|| TECHNOLOGIES.iter().map(|t| t.name).collect()),
+        default: Some("pcm"),
+        doc: "the kind of NVM, which says what the memory.nvm_* keys do not: `pcm` is 100 times faster than NAND",
+    },
+    time("memory.nvm_read_latency", Some("0"), "one load from NVM; 0: as memory.nvm says"),
+    time("memory.nvm_write_latency", Some("0"), "one store to NVM; 0: as memory.nvm says"),
     rate("memory.sram_rate", Some("0"), "bytes a second of SRAM; 0: no limit"),
     rate("memory.dram_rate", Some("0"), "bytes a second of DRAM; 0: no limit"),
-    rate("memory.nvm_rate", Some("0"), "bytes a second of NVM; 0: no limit"),
+    rate("memory.nvm_rate", Some("0"), "bytes a second of NVM; 0: as memory.nvm says"),
     rate("host.link_rate", Some("0"), "bytes a second between host and drive, each way; 0: no limit"),
     ParamDef {
         key: "host.full_duplex",
@@ -156,7 +163,7 @@ impl Times {
             memory: [
                 memory("memory.sram_latency", "memory.sram_latency", "memory.sram_rate"),
                 memory("memory.dram_latency", "memory.dram_latency", "memory.dram_rate"),
-                memory("memory.nvm_read_latency", "memory.nvm_write_latency", "memory.nvm_rate"),
+                nvm(params),
             ],
             link_rate: params.int("host.link_rate"),
             full_duplex: params.flag("host.full_duplex"),
@@ -168,6 +175,21 @@ impl Times {
         let m = self.memory[kind as usize];
         let one = (if write { m.write } else { m.read }) + Dur::transfer(u64::from(bytes), m.rate);
         Dur(one.0.checked_mul(u64::from(accesses)).expect("memory accesses longer than 2^64 ps"))
+    }
+}
+
+/// The drive's NVM: its technology, but for what is given.
+fn nvm(params: &Params) -> MemoryTimes {
+    let technology: &Technology = TECHNOLOGIES.iter().find(|t| t.name == params.text("memory.nvm")).expect("resolved");
+    let rate = match params.int("memory.nvm_rate") {
+        0 => technology.rate,
+        rate => rate,
+    };
+    let given = |key: &str, or: Dur| if params.time(key) == Dur::ZERO { or } else { params.time(key) };
+    MemoryTimes {
+        read: given("memory.nvm_read_latency", technology.read),
+        write: given("memory.nvm_write_latency", technology.write),
+        rate,
     }
 }
 

@@ -331,6 +331,7 @@ fn every_parameter_reaches_its_time() {
         ("timing.suspends_max", "4"),
         ("memory.nvm_read_latency", "5ns"),
         ("memory.nvm_write_latency", "6ns"),
+        ("memory.nvm_rate", "10GB"),
         ("memory.dram_latency", "7ns"),
         ("memory.dram_rate", "8GB"),
         ("host.link_rate", "9GB"),
@@ -342,7 +343,9 @@ fn every_parameter_reaches_its_time() {
     assert_eq!((s.program, s.erase, s.latency, s.resume, s.max), (false, true, Dur::from_us(2), Dur::from_us(3), 4));
     assert_eq!(t.memory[0], MemoryTimes::default());
     assert_eq!(t.memory[1], MemoryTimes { read: Dur::from_ns(7), write: Dur::from_ns(7), rate: 8_000_000_000 });
-    assert_eq!(t.memory[2], MemoryTimes { read: Dur::from_ns(5), write: Dur::from_ns(6), rate: 0 });
+    assert_eq!(t.memory[2], MemoryTimes { read: Dur::from_ns(5), write: Dur::from_ns(6), rate: 10_000_000_000 });
+    let mram = resolve(&[("memory.nvm", "stt-mram"), ("memory.nvm_write_latency", "6ns")]).unwrap().memory[2];
+    assert_eq!(mram, MemoryTimes { read: Dur::from_ns(35), write: Dur::from_ns(6), rate: 3_000_000_000 });
     assert_eq!((t.link_rate, t.full_duplex), (9_000_000_000, false));
 }
 

@@ -81,6 +81,8 @@ pub enum MediumError {
     Unreadable(FrameId),
     /// The block is bad: it takes no operation.
     BadBlock(BlockId),
+    /// What stands there does not match its checksum.
+    Damaged(Ppn),
     /// There is no power any more.
     PowerLost,
 }
@@ -91,6 +93,7 @@ impl fmt::Display for MediumError {
             MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
             MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
             MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
+            MediumError::Damaged(p) => write!(f, "what stands at {p} does not match its checksum"),
             MediumError::PowerLost => write!(f, "the power has failed"),
         }
     }

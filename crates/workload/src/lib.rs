@@ -17,6 +17,7 @@ pub mod compress;
 mod create;
 mod devices;
 pub mod error;
+pub mod ext4;
 pub mod fio;
 pub mod format;
 pub mod formats;
@@ -37,8 +38,9 @@ pub use create::create;
 pub use error::{OpenError, Place, TraceError};
 pub use format::{FormatDef, Open, Reader, Says, Sniff, Start, WriterDef};
 pub use formats::{FORMATS, format_by_name};
-pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name};
+pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name, is_serial};
 pub use open::{Opened, SNIFF_BYTES, open};
+pub use settings::settings_of;
 pub use slice::{Bounds, Slice};
 pub use source::{
     Account, DeviceMap, JUMP, Jump, MAX_DEVICES, MAX_TRANSFER_SECTORS, ReadOptions, Record, RecordSource,

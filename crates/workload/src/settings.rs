@@ -42,3 +42,15 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     // `unknown` finds the nearest; here the key itself is what is not known
     Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
 }
+
+/// The parameters of a part that is chosen by name, as `text` gives them: `NAME` or `NAME:key=value,key=value`, one of `names`.
+///
+/// # Errors
+/// Another name (under `key`, with the nearest), and as for generators.
+pub fn settings_of(text: &str, names: &[&str], key: &str, defs: &'static [ParamDef]) -> Result<Params, ConfigError> {
+    let (name, settings) = split_name(text);
+    if !names.contains(&name) {
+        return Err(ConfigError::unknown(key, key, name, names));
+    }
+    parse(settings, name, defs)
+}

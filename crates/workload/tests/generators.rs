@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use flashatlas_types::{HostOp, Seed};
-use flashatlas_workload::{GENERATORS, Record, RecordSource, generate, generator_by_name};
+use flashatlas_workload::{GENERATORS, GeneratorDef, Record, RecordSource, generate, generator_by_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CAPACITY: u64 = 1 << 21; // 1 GiB
@@ -33,9 +33,14 @@ fn share_of(records: &[Record], what: impl Fn(&Record) -> bool, p: f64) {
     assert!(near(count, records.len(), p), "{count} of {}, a share of {p} expected", records.len());
 }
 
+/// Those that share parameters: all but the file systems.
+fn patterns() -> impl Iterator<Item = &'static GeneratorDef> {
+    GENERATORS.iter().filter(|g| !g.serial)
+}
+
 #[test]
 fn every_generator_keeps_to_its_mix_its_range_and_its_alignment() {
-    for generator in GENERATORS {
+    for generator in patterns() {
         for (size, sectors) in [("4KiB", 8), ("512", 1), ("3KiB", 6), ("1MiB", 2048)] {
             let sized = if generator.name == "mixed" { "sizes" } else { "size" };
             let name = generator.name;
@@ -61,7 +66,7 @@ fn every_generator_keeps_to_its_mix_its_range_and_its_alignment() {
 
 #[test]
 fn seeds_decide_and_nothing_else() {
-    for generator in GENERATORS {
+    for generator in patterns() {
         let spec = format!("{}:requests=1000,read=0.5", generator.name);
         let run = |seed| drain(&mut *generate(&spec, CAPACITY, Seed(seed)).unwrap()).0;
         assert_eq!(run(1), run(1));
@@ -182,7 +187,7 @@ fn mistakes_are_named() {
     assert_eq!(
         refuse("unifrom"),
         "workload.generator: generator `unifrom` is not known; did you mean `uniform`? \
-         (allowed: hotcold, mixed, sequential, uniform, zipf)"
+         (allowed: ext4-sync, hotcold, mixed, sequential, uniform, zipf)"
     );
     assert_eq!(
         refuse("uniform:requets=5"),
@@ -226,7 +231,7 @@ fn mistakes_are_named() {
 
 #[test]
 fn extreme_capacities_stay_in_range() {
-    for generator in GENERATORS {
+    for generator in patterns() {
         for capacity in [8, 9, u64::MAX] {
             let spec = format!(
                 "{}:requests=1000{}",
@@ -250,11 +255,46 @@ fn every_generator_file_is_in_the_list() {
         .filter(|name| !["mod", "common", "math"].contains(&name.as_str()))
         .collect();
     files.sort();
-    assert_eq!(files, GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>(), "one file a generator, the list in order");
+    assert_eq!(
+        files,
+        GENERATORS.iter().map(|g| g.name.replace('-', "_")).collect::<Vec<_>>(),
+        "one file a generator, the list in order"
+    );
     for generator in GENERATORS {
         for param in generator.params {
             assert!(!param.key.contains('.') && !param.doc.is_empty() && param.default.is_some(), "{}", param.key);
             param.parse(param.default.unwrap()).unwrap();
         }
     }
+}
+
+fn file_system(spec: &str) -> Vec<Record> {
+    drain(&mut *generate(spec, CAPACITY, Seed(1)).unwrap()).0
+}
+
+/// The letters of a file system's requests: data, journal (the last 1 MiB), FLUSH.
+fn letters(spec: &str) -> String {
+    let journal = CAPACITY - 2048;
+    let letter = |r: &Record| match r.request.op {
+        HostOp::Flush => 'F',
+        _ if r.request.lba.0 >= journal => 'J',
+        _ => 'D',
+    };
+    file_system(spec).iter().map(letter).collect()
+}
+
+#[test]
+fn a_synced_file_sends_data_then_what_the_call_needs() {
+    let spec = |rest: &str| format!("ext4-sync:journal_size=1MiB,operations=3,{rest}");
+    let commit = "DJFJF";
+    for sync in ["fsync", "fdatasync"] {
+        assert_eq!(letters(&spec(&format!("write=append,sync={sync}"))), commit.repeat(3), "the size has changed");
+    }
+    assert_eq!(letters(&spec("write=overwrite,sync=fdatasync")), "DF".repeat(3));
+    assert_eq!(letters(&spec("write=overwrite,sync=fsync")), commit.repeat(3), "the time has changed");
+    assert_eq!(letters(&spec("write=random,sync=fsync,syncs_per_tick=2")), format!("{commit}DF{commit}"));
+    assert_eq!(letters(&spec("write=append,fua=true,writes_per_sync=2")), "DDJFJ".repeat(3));
+    let appended = file_system(&spec("write=append,size=8KiB"));
+    let data: Vec<u64> = appended.iter().filter(|r| r.request.sectors == 16).map(|r| r.request.lba.0).collect();
+    assert_eq!(data, [0, 16, 32]);
 }

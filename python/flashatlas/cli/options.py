@@ -81,6 +81,14 @@ class Workload(Reading):
         _option("--workload", "-w", help="Generated workload instead: `uniform:requests=100000,size=4KiB,read=0.5`."),
     ] = None
     job: Annotated[Path | None, _option("--job", help="fio job file instead.")] = None
+    filesystem: Annotated[
+        str | None,
+        _option(
+            "--filesystem",
+            metavar="FS",
+            help="With --job: a file system between jobs and drive; `ext4`, or `ext4:fua=true,files=written`.",
+        ),
+    ] = None
     precondition: Annotated[
         str,
         _option(

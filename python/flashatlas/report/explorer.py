@@ -27,7 +27,7 @@ FRAMES, CELLS = 64, 4096
 BUDGET = 1_000_000
 """Characters that the explorers of all runs may take together."""
 
-ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log")
+ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map")
 """Roles in the order of their colours; others follow."""
 
 

@@ -3,7 +3,7 @@
 use super::{Core, Found, HostPage, Settings};
 use crate::blocks::{Role, check_names};
 use crate::report::AreaUse;
-use crate::{Cx, Ftl, FtlReport, Located, MapCounters, MemoryUse, MergeCounters, Place};
+use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters, Place};
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, OpKind, Params, Violation};
 
@@ -145,11 +145,11 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         Ok(())
     }
 
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
         self.core.cause = Cause::Idle;
         let worked = self.scheme.idle(&mut self.core, cx).and_then(|worked| self.give_up_lost(cx).map(|()| worked));
         self.core.cause = Cause::Merge;
-        worked
+        Ok(if worked? { Idle::Worked } else { Idle::Nothing })
     }
 
     fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
@@ -185,6 +185,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             retired_blocks: self.core.retired,
             memory,
             approximations: [
+                FREE_CHANGES,
                 "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are made of; which pages of a data \
                  block are written and valid is known at no cost; no map is written to flash, a mount reads every spare area",
             ]

@@ -1,27 +1,75 @@
-//! The whole map in DRAM, one entry a page: the baseline of every other store. Volatile; nothing is persisted, a mount
-//! rebuilds it from the spare areas.
+//! The whole map in DRAM, one entry a page. By default nothing of it is kept on flash: a mount rebuilds it from the spare
+//! areas, and a trim does not outlive one. With `map.flush` it is written at each FLUSH, as controllers do: the changed
+//! 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL
+//! of the Jasmine board).
 
-use super::{MapStore, MapStoreDef};
-use crate::{Cx, MapCounters, MemoryUse};
-use flashatlas_types::{Class, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Params, Ppn};
+use super::{MapStore, MapStoreDef, Replay, Update};
+use crate::map_pages::resident::{
+    DRAM_BYTES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
+};
+use crate::map_pages::{PageCounters, Reason};
+use crate::pool::Pool;
+use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
-    summary: "the whole map in DRAM, volatile",
-    paper: "in common use",
-    params: &[],
-    build: |params, layout| Box::new(Dram::new(params, layout)),
+    summary: "the whole map in DRAM; at a FLUSH nothing of it, its changed pages or segments, or all of it goes to flash",
+    paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
+    params: &[
+        ParamDef {
+            key: "map.flush",
+            kind: ParamKind::Choice(&["none", "pages", "segments", "whole"]),
+            default: Some("none"),
+            doc: "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims come back), the changed `pages` \
+                  (map.page_bytes) or `segments` (map.segment_bytes), or, when anything has changed, the `whole` map",
+        },
+        ParamDef {
+            key: "map.page_bytes",
+            kind: ParamKind::Bytes(64, 1 << 20),
+            default: Some("4KiB"),
+            doc: "bytes of a map page with map.flush = pages; of a larger one than a frame, one frame",
+        },
+        SEGMENT_BYTES,
+        DRAM_BYTES,
+        ROLL_FORWARD,
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| match flushed(params) {
+        None => fits_dram(params, layout).map(|()| 0),
+        Some((key, bytes)) => fits(params, layout, key, bytes),
+    },
+    build: |params, layout| match flushed(params) {
+        None => Box::new(Volatile::new(params, layout)),
+        Some((key, bytes)) => Box::new(Flushed {
+            resident: Resident::new(params, layout, key, bytes),
+            whole: params.text("map.flush") == "whole",
+        }),
+    },
 };
 
-struct Dram {
+/// What is written together at a FLUSH: the key that says so, and its bytes.
+fn flushed(params: &Params) -> Option<(&'static str, u64)> {
+    let key = match params.text("map.flush") {
+        "none" => return None,
+        "pages" => "map.page_bytes",
+        _ => "map.segment_bytes",
+    };
+    Some((key, params.int(key)))
+}
+
+/// Nothing of the map survives.
+struct Volatile {
     entries: Vec<Ppn>,
     entry_bytes: u32,
     counters: MapCounters,
 }
 
-impl Dram {
-    fn new(params: &Params, layout: &Layout) -> Dram {
-        Dram {
+impl Volatile {
+    fn new(params: &Params, layout: &Layout) -> Volatile {
+        Volatile {
             entries: vec![Ppn::NONE; layout.logical_units as usize],
             entry_bytes: params.u32("map.entry_bytes"),
             counters: MapCounters::default(),
@@ -29,14 +77,12 @@ impl Dram {
     }
 }
 
-impl MapStore for Dram {
+impl MapStore for Volatile {
     #[inline]
-    fn get(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
-        let access = OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: self.entry_bytes, write: false };
-        let op = cx.flash.plan.push(access, Class::Map, &[cx.command]);
-        Ok((self.entries[lpn.0 as usize], op))
+        Ok((self.entries[lpn.0 as usize], dram_lookup(cx, self.entry_bytes)))
     }
 
     #[inline]
@@ -45,9 +91,22 @@ impl MapStore for Dram {
     }
 
     #[inline]
-    fn set(&mut self, _: &mut Cx<'_>, lpn: Lpn, ppn: Ppn) -> Result<Ppn, FtlError> {
+    fn set(&mut self, _: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
-        Ok(std::mem::replace(&mut self.entries[lpn.0 as usize], ppn))
+        self.counters.update_hits += 1;
+        Ok((std::mem::replace(&mut self.entries[update.lpn.0 as usize], update.ppn), OpId::NONE))
+    }
+
+    fn load(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &[BlockId], _: &mut MountReport) -> Result<Replay, FtlError> {
+        Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
+    }
+
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
+        self.entries[lpn.0 as usize] = ppn;
+    }
+
+    fn page_of(&self, _: Lpn) -> u32 {
+        0
     }
 
     fn counters(&self) -> MapCounters {
@@ -58,8 +117,99 @@ impl MapStore for Dram {
         self.counters = MapCounters::default();
     }
 
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![FREE_CHANGES]
+    }
+
     fn memory(&self) -> Vec<MemoryUse> {
         let bytes = self.entries.len() as u64 * u64::from(self.entry_bytes);
         vec![MemoryUse { table: "L2P map", memory: MemoryKind::Dram, bytes }]
+    }
+}
+
+/// What has changed is written at a FLUSH.
+struct Flushed {
+    resident: Resident,
+    whole: bool,
+}
+
+impl MapStore for Flushed {
+    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        Ok(self.resident.get(cx, lpn))
+    }
+
+    fn peek(&self, lpn: Lpn) -> Ppn {
+        self.resident.map.table.get(lpn)
+    }
+
+    fn set(&mut self, _: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+        Ok((self.resident.set(pool, update), OpId::NONE))
+    }
+
+    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+        let mut segments = self.resident.changed();
+        if self.whole && !segments.is_empty() {
+            segments = (0..self.resident.segments()).collect();
+        }
+        self.resident.write(cx, pool, &segments, Reason::Flush, &[])
+    }
+
+    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+        if !self.resident.map.needs(block) {
+            return Ok(OpId::NONE);
+        }
+        let segments = self.resident.changed();
+        self.resident.write(cx, pool, &segments, Reason::Moved, &[])
+    }
+
+    fn load(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockId],
+        mount: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
+        self.resident.map.load_all(cx, pool, blocks, mount)
+    }
+
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
+        self.resident.map.restore(lpn, ppn, sequence);
+    }
+
+    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+        self.resident.map.mounted(cx, pool, mount, false)
+    }
+
+    fn rolls_forward(&self) -> bool {
+        self.resident.map.rolls_forward()
+    }
+
+    fn page_of(&self, lpn: Lpn) -> u32 {
+        self.resident.map.table.page_of(lpn)
+    }
+
+    fn check(&self, medium: &Medium, pool: &Pool) -> Result<u64, Violation> {
+        self.resident.map.check(medium, pool, |_| false)
+    }
+
+    fn counters(&self) -> MapCounters {
+        self.resident.counters
+    }
+
+    fn pages(&self) -> PageCounters {
+        self.resident.map.page_counters()
+    }
+
+    fn reset_counters(&mut self) {
+        self.resident.counters = MapCounters::default();
+        self.resident.map.reset_counters();
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![FREE_CHANGES]
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        self.resident.memory()
     }
 }

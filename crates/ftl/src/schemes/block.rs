@@ -6,7 +6,7 @@
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
-use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
+use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
 use flashatlas_nand::{Medium, Part, ProgramOrder, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
@@ -314,8 +314,8 @@ impl Ftl for BlockMapped {
         Ok(())
     }
 
-    fn idle(&mut self, _: &mut Cx<'_>) -> Result<bool, FtlError> {
-        Ok(false)
+    fn idle(&mut self, _: &mut Cx<'_>) -> Result<Idle, FtlError> {
+        Ok(Idle::Nothing)
     }
 
     fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
@@ -360,6 +360,7 @@ impl Ftl for BlockMapped {
         report.free_blocks = self.free.iter().map(|f| u64::from(f.len())).sum();
         let entries = self.map.len() as u64;
         report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
+        report.approximations.push(FREE_CHANGES);
         report.approximations.push(
             "block: which pages of a block are valid is known at no cost; a drive would read spare areas or keep a bitmap",
         );

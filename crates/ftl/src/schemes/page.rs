@@ -13,13 +13,14 @@ mod settings;
 mod steady;
 
 use super::SchemeDef;
-use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::blocks::Role;
 use crate::classifiers::{self, Classifier, classifier_by_name};
-use crate::maps::{self, MapStore, map_by_name};
+use crate::maps::{self, MapStore, Update, map_by_name};
+use crate::pool::{Pool, forget_finished};
 use crate::victims::{self, VictimPolicy, victim_by_name};
-use crate::{Cx, Ftl, FtlReport, Located, MemoryUse, Place, Programmed};
-use flashatlas_nand::{Medium, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation};
+use crate::{Cx, Ftl, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
+use flashatlas_nand::{Medium, OobRole, Unit};
+use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation};
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
 use settings::{GcMode, PARAMS, Settings, fits};
@@ -39,12 +40,21 @@ pub const DEF: SchemeDef = SchemeDef {
     },
     fits,
     mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
-    on_flash: &["ftl.gc_mode", "ftl.low_water", "ftl.streams"],
+    on_flash: &[
+        "ftl.gc_mode",
+        "ftl.low_water",
+        "ftl.streams",
+        "map.entry_bytes",
+        "map.flush",
+        "map.over_provisioning",
+        "map.page_bytes",
+        "map.segment_bytes",
+        "nvm.bytes",
+    ],
     steady: Some(steady::make),
 };
 
 struct Lane {
-    free: FreeBlocks,
     policy: Box<dyn VictimPolicy>,
     /// Host frontiers by stream, then (dual mode) those of collection.
     frontiers: Vec<Frontier>,
@@ -56,7 +66,7 @@ struct PageMapped {
     layout: Layout,
     settings: Settings,
     map: Box<dyn MapStore>,
-    blocks: Blocks,
+    pool: Pool,
     lanes: Vec<Lane>,
     classifier: Box<dyn Classifier>,
     /// Lane at which each stream looks first.
@@ -72,22 +82,23 @@ struct PageMapped {
     /// Slots programmed so far.
     clock: u64,
     report: FtlReport,
+    mount: MountReport,
 }
 
 impl PageMapped {
     /// A block is a candidate for collection from now on.
     fn close(&mut self, block: BlockId) {
-        self.blocks.set_role(block, Role::Closed);
+        self.pool.blocks.set_role(block, Role::Closed);
         let lane = self.layout.lane_of(block);
         let local = block.0 - lane.0 * self.layout.blocks_per_lane;
-        self.lanes[lane.0 as usize].policy.closed(local, self.blocks.valid(block), self.clock);
+        self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.clock);
     }
 
     /// A slot holds nothing that is needed any more.
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
-        let (block, valid) = self.blocks.invalidate(ppn);
-        if self.blocks.role(block) == Role::Closed {
+        let (block, valid) = self.pool.blocks.invalidate(ppn);
+        if self.pool.blocks.role(block) == Role::Closed {
             let lane = self.layout.lane_of(block);
             let local = block.0 - lane.0 * self.layout.blocks_per_lane;
             self.lanes[lane.0 as usize].policy.invalidated(local, valid, self.clock);
@@ -105,22 +116,14 @@ impl PageMapped {
                 return Ok(lane);
             }
         }
-        Err(self.no_space())
-    }
-
-    fn no_space(&self) -> FtlError {
-        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
-        FtlError::NoSpace {
-            free_blocks: self.lanes.iter().map(|l| l.free.len()).sum(),
-            valid_units: self.blocks.total(),
-            physical_units: good * u64::from(self.layout.slots_per_block),
-        }
+        Err(self.pool.no_space())
     }
 
     /// Open a free block for a frontier that has none.
-    fn open(&mut self, lane: u32, f: u32) -> Result<(), FtlError> {
-        let Some(block) = self.lanes[lane as usize].free.pop() else { return Err(self.no_space()) };
-        self.blocks.set_role(block, Role::Open);
+    fn open(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
+        let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
+        // a block that was opened for map pages when the power failed may still be marked so
+        cx.flash.open(block, OobRole::default());
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
         (frontier.block, frontier.next) = (Some(block), 0);
         Ok(())
@@ -138,7 +141,7 @@ impl PageMapped {
     /// unfilled it waits for more, unless `padded`.
     fn program(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, padded: bool) -> Result<(), FtlError> {
         let mut buffer = std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
-        if buffer.iter().any(|p| !p.is_host() && !self.blocks.is_valid(p.from)) {
+        if buffer.iter().any(|p| !p.is_host() && !self.pool.blocks.is_valid(p.from)) {
             self.drop_overtaken(lane, &mut buffer);
             if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded) {
                 self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
@@ -146,7 +149,7 @@ impl PageMapped {
             }
         }
         if self.lanes[lane as usize].frontiers[f as usize].block.is_none() {
-            self.open(lane, f)?;
+            self.open(cx, lane, f)?;
         }
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
         let block = frontier.block.expect("just opened");
@@ -168,17 +171,24 @@ impl PageMapped {
         self.clock += u64::from(self.layout.slots_per_frame);
         if host_units > 0 {
             self.remember_in_flight(cx, op);
-            cx.programmed.push(Programmed { op, units: host_units });
         }
+        self.pool.programmed(cx, op);
+        let mut mapped = op;
+        let ahead = followers(&buffer);
         for (slot, p) in buffer.drain(..).enumerate() {
-            let to = Ppn(first.0 + slot as u32);
-            let lpn = p.unit.lpn;
-            let old = self.map.set(cx, lpn, to)?;
+            let update = Update { lpn: p.unit.lpn, ppn: Ppn(first.0 + slot as u32), op };
+            let lpn = update.lpn;
             if !p.is_host() {
+                let old = self.map.moved(cx, &mut self.pool, update)?;
                 assert!(old == p.from, "page {lpn} was copied from {}, the map has it at {old}", p.from);
                 self.invalidate(p.from);
                 self.left(lane, self.layout.block_of(p.from), Some(op));
             } else {
+                cx.ahead = ahead[slot].into();
+                let (old, ready) = self.map.set(cx, &mut self.pool, update)?;
+                if ready != OpId::NONE {
+                    mapped = cx.flash.plan.join(Class::Map, &[mapped, ready]);
+                }
                 if !self.buffered.is_empty() {
                     self.buffered.remove(&lpn);
                 }
@@ -187,7 +197,12 @@ impl PageMapped {
                     self.superseded[block.0 as usize] = op;
                 }
             }
-            self.blocks.set_valid(to);
+            self.pool.blocks.set_valid(update.ppn);
+        }
+        cx.ahead = 0;
+        self.pool.settled = cx.flash.medium.sequence();
+        if host_units > 0 {
+            cx.programmed.push(Programmed { op: mapped, units: host_units });
         }
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
         frontier.buffer = buffer;
@@ -210,9 +225,7 @@ impl PageMapped {
     }
 
     fn remember_in_flight(&mut self, cx: &Cx<'_>, op: OpId) {
-        while self.in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
-            self.in_flight.pop_front();
-        }
+        forget_finished(&mut self.in_flight, cx);
         if op != OpId::NONE {
             self.in_flight.push_back(op);
         }
@@ -261,6 +274,17 @@ impl PageMapped {
     }
 }
 
+/// For each unit how many of the next ones follow it in logical order.
+fn followers(units: &[Pending]) -> [u8; 64] {
+    let mut ahead = [0; 64];
+    for i in (1..units.len()).rev() {
+        if units[i].is_host() && units[i].unit.lpn.0 == units[i - 1].unit.lpn.0.wrapping_add(1) {
+            ahead[i - 1] = ahead[i] + 1;
+        }
+    }
+    ahead
+}
+
 impl Ftl for PageMapped {
     #[inline]
     fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
@@ -269,7 +293,7 @@ impl Ftl for PageMapped {
             self.report.buffer_hits += 1;
             return Ok(located);
         }
-        let (ppn, ready) = self.map.get(cx, lpn)?;
+        let (ppn, ready) = self.map.get(cx, &mut self.pool, lpn)?;
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
@@ -303,7 +327,7 @@ impl Ftl for PageMapped {
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
         }
         if self.map.peek(lpn) != Ppn::NONE {
-            let old = self.map.set(cx, lpn, Ppn::NONE)?;
+            let (old, _) = self.map.set(cx, &mut self.pool, Update { lpn, ppn: Ppn::NONE, op: OpId::NONE })?;
             self.invalidate(old);
         }
         Ok(())
@@ -321,12 +345,22 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        self.collect_in_idle_time(cx)
+    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+        if fua && self.map.rolls_forward() {
+            return Ok(OpId::NONE); // the spare area of the data says all that there is to know
+        }
+        self.map.flush(cx, &mut self.pool)
+    }
+
+    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
+        if self.collect_in_idle_time(cx)? {
+            return Ok(Idle::Worked);
+        }
+        self.map.idle(cx, &mut self.pool)
     }
 
     fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        self.blocks.survey(visit);
+        self.pool.blocks.survey(visit);
     }
 
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
@@ -336,7 +370,12 @@ impl Ftl for PageMapped {
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.map = self.map.counters();
-        report.free_blocks = self.lanes.iter().map(|l| u64::from(l.free.len())).sum();
+        report.map_pages = self.map.pages();
+        report.map_details = self.map.details();
+        report.mount = Some(self.mount.clone());
+        report.retired_blocks = self.pool.retired;
+        report.free_blocks = (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
+        report.approximations.extend(self.map.approximations());
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
         let blocks = u64::from(self.layout.blocks());
@@ -355,7 +394,7 @@ impl Ftl for PageMapped {
     }
 
     fn reset_counters(&mut self) {
-        self.report = FtlReport { retired_blocks: self.report.retired_blocks, ..FtlReport::default() };
+        self.report = FtlReport::default();
         self.map.reset_counters();
     }
 }

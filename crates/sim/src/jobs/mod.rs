@@ -3,11 +3,13 @@
 //! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive; [`stats`] collects what
 //! fio would report of each. Requests come from [`flashatlas_workload::fio::JobStream`].
 
+mod filesystem;
 mod pacer;
 mod report;
 mod scheduler;
 mod stats;
 
+use self::filesystem::FileSystem;
 use crate::input::Opener;
 use crate::player::Player;
 use crate::{Fit, Mode, Progress, RunError, RunSpec};
@@ -28,6 +30,9 @@ pub(crate) struct Jobs {
     pub text: String,
     /// Its jobs on the drive.
     pub layout: Layout,
+    /// The file system that they run on, if any, and the sectors of the drive.
+    filesystem: Option<String>,
+    capacity: u64,
 }
 
 impl Jobs {
@@ -40,6 +45,11 @@ impl Jobs {
         let text = read_text(opener, path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
         let file = fio::parse(&text, path, &|name| opener.variable(name), &|path| read_text(opener, path))?;
         let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
+        if let Some(text) = &spec.filesystem {
+            // the journal takes its part of the drive; how many files there are does not depend on that
+            let data_bytes = FileSystem::new(text, &layout, capacity)?.data_bytes();
+            layout = file.layout(data_bytes)?;
+        }
         let depth: u64 = layout.jobs.iter().map(|job| u64::from(job.options.effective_depth())).sum();
         if depth > scheduler::MAX_IN_FLIGHT {
             let at = Position { file: Arc::from(path), line: 1, column: 1 };
@@ -48,7 +58,7 @@ impl Jobs {
             return Err(RunError::Job(Box::new(JobError { at, why, nearest: None })));
         }
         layout.warnings.splice(0..0, file.warnings);
-        Ok(Jobs { path: path.to_owned(), text, layout })
+        Ok(Jobs { path: path.to_owned(), text, layout, filesystem: spec.filesystem.clone(), capacity })
     }
 
     /// What is not simulated as the file asks, in words.
@@ -57,7 +67,7 @@ impl Jobs {
     }
 }
 
-/// Play all jobs to their ends; returns their statistics.
+/// Play all jobs to their ends; returns their statistics, and what was approximated, in words.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -67,9 +77,12 @@ pub(crate) fn play(
     seed: Seed,
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Value, RunError> {
-    let stats = scheduler::play(player, jobs, seed, queue_depth, progress)?;
-    Ok(report::jobs_json(jobs, &stats))
+) -> Result<(Value, Vec<String>), RunError> {
+    let new = |text: &String| FileSystem::new(text, &jobs.layout, jobs.capacity);
+    let mut filesystem = jobs.filesystem.as_ref().map(new).transpose()?;
+    let stats = scheduler::play(player, jobs, &mut filesystem, seed, queue_depth, progress)?;
+    let said = filesystem.iter().map(FileSystem::summary).collect();
+    Ok((report::jobs_json(jobs, &stats), said))
 }
 
 /// A job file says itself what these options say of traces.

@@ -4,6 +4,7 @@
 //! drive's queue has no room for waits at the host, first come first served.
 
 use super::Jobs;
+use super::filesystem::{FileSystem, Member};
 use super::pacer::{Pace, Pacer};
 use super::stats::Stats;
 use crate::player::Player;
@@ -32,13 +33,17 @@ struct Waiting {
     call: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Data of a job.
     Data(Direction),
     Fsync,
     Fdatasync,
     /// The fsync at the end of a pass, which fio does not count.
     EndSync,
+    /// A part of a transaction of the file system, for whichever jobs wait for it.
+    Journal,
 }
 
 /// What a running job waits for.
@@ -84,6 +89,8 @@ struct Thread {
     /// The last request, until a pause after it was considered.
     issued: Option<Direction>,
     last_written: bool,
+    /// Files of the file system that it wrote since its last sync.
+    dirty: BTreeSet<u64>,
     /// Its time is up.
     expired: bool,
 }
@@ -107,6 +114,7 @@ impl Thread {
             towards: None,
             issued: None,
             last_written: false,
+            dirty: BTreeSet::new(),
             expired: false,
         }
     }
@@ -129,6 +137,13 @@ impl Thread {
         if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { Ps(self.epoch.0.saturating_add(runtime.0)) }
     }
 
+    /// A call is complete.
+    fn complete_sync(&mut self, kind: Kind, since: Ps, now: Ps) {
+        if kind != Kind::EndSync {
+            self.stats.complete_sync(kind == Kind::Fsync, since, now);
+        }
+    }
+
     /// Leave the ramp when it is over.
     fn leave_ramp(&mut self, now: Ps) {
         if self.in_ramp && now.since(self.started) >= self.stream.job().options.ramp {
@@ -143,6 +158,7 @@ impl Thread {
 /// The jobs of a file on a drive.
 struct Scheduler<'a> {
     player: &'a mut Player,
+    filesystem: &'a mut Option<FileSystem>,
     queue_depth: usize,
     threads: Vec<Thread>,
     /// Jobs that have not started, in order.
@@ -166,12 +182,14 @@ struct Scheduler<'a> {
 pub(super) fn play(
     player: &mut Player,
     jobs: &Jobs,
+    filesystem: &mut Option<FileSystem>,
     seed: Seed,
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Vec<Stats>, RunError> {
     let mut scheduler = Scheduler {
         player,
+        filesystem,
         queue_depth,
         threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
         unstarted: (0..jobs.layout.jobs.len()).collect(),
@@ -354,7 +372,9 @@ impl Scheduler<'_> {
         match step {
             Some(Step::Request(request)) => self.data(number, request),
             Some(Step::Sync { data_only }) => {
-                let waits = self.threads[number].stream.job().options.engine.waits_for_sync();
+                // a call into a file system returns when it is done, whatever the engine
+                let waits =
+                    self.filesystem.is_some() || self.threads[number].stream.job().options.engine.waits_for_sync();
                 self.threads[number].last_written = false;
                 self.sync(number, if data_only { Kind::Fdatasync } else { Kind::Fsync }, waits)?;
                 Ok(!waits)
@@ -388,6 +408,11 @@ impl Scheduler<'_> {
             sectors: (end - lba) as u32, // the layout bounds sizes
             fua: write && job.options.durable,
         };
+        if let (Some(filesystem), true) = (&mut self.filesystem, write) {
+            let start = job.files[r.file as usize].start;
+            thread.dirty.insert(filesystem.wrote(start, request.lba, request.sectors, self.player.now));
+        }
+        let job = thread.stream.job();
         let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
         thread.pacer.issue(r.direction, r.bytes);
         thread.in_flight += 1;
@@ -414,9 +439,44 @@ impl Scheduler<'_> {
         if waits && thread.state == State::Ready {
             thread.state = State::Call;
         }
+        if let Some(filesystem) = &mut self.filesystem {
+            let files = std::mem::take(&mut thread.dirty).into_iter().collect();
+            let member = Member { job: number, kind, since: self.player.now, files };
+            if filesystem.must_commit(&member) {
+                let first = filesystem.commit(member);
+                return self.journal(first);
+            }
+        }
         let request = Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
         self.host.push_back(Waiting { job: number, kind, request, bytes: 0, call: waits });
         self.submit_waiting()
+    }
+
+    /// Send a request of the file system's transaction.
+    fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
+        let Some(request) = request else { return Ok(()) };
+        let request = Request { at: self.player.now, ..request };
+        // whose request it is decides whether it is measured: any job's, once one is
+        let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
+        self.host.push_back(Waiting { job, kind: Kind::Journal, request, bytes: 0, call: false });
+        self.submit_waiting()
+    }
+
+    /// A request of the transaction is complete.
+    fn journal_done(&mut self, at: Ps) -> Result<(), RunError> {
+        let filesystem = self.filesystem.as_mut().expect("transactions belong to a file system");
+        let (next, done) = filesystem.proceed();
+        for Member { job, kind, since, .. } in done {
+            let thread = &mut self.threads[job];
+            thread.in_flight -= 1;
+            thread.leave_ramp(at);
+            thread.complete_sync(kind, since, at);
+            if thread.state == State::Call {
+                thread.state = State::Ready;
+            }
+            self.ready.insert(job);
+        }
+        self.journal(next)
     }
 
     /// Hand requests to the drive while its queue has room.
@@ -453,7 +513,7 @@ impl Scheduler<'_> {
         let mut done = std::mem::take(&mut self.done);
         self.player.advance(self.player.now, |tag, at| done.push((tag, at)));
         for (tag, at) in done.drain(..) {
-            self.complete(tag, at);
+            self.complete(tag, at)?;
         }
         self.done = done;
         while let Some(&(at, number)) = self.sleeping.first()
@@ -470,8 +530,11 @@ impl Scheduler<'_> {
         self.unstarted.iter().map(|&number| self.threads[number].starts).filter(|&at| at > self.player.now).min()
     }
 
-    fn complete(&mut self, tag: u32, at: Ps) {
+    fn complete(&mut self, tag: u32, at: Ps) -> Result<(), RunError> {
         let waiting = self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
+        if waiting.kind == Kind::Journal {
+            return self.journal_done(at);
+        }
         let thread = &mut self.threads[waiting.job];
         thread.in_flight -= 1;
         thread.leave_ramp(at);
@@ -480,15 +543,12 @@ impl Scheduler<'_> {
                 thread.pacer.complete();
                 thread.stats.complete(direction, waiting.bytes, waiting.request.at, at);
             }
-            kind => {
-                if kind != Kind::EndSync {
-                    thread.stats.complete_sync(kind == Kind::Fsync, waiting.request.at, at);
-                }
-            }
+            kind => thread.complete_sync(kind, waiting.request.at, at),
         }
         if waiting.call && thread.state == State::Call {
             thread.state = State::Ready;
         }
         self.ready.insert(waiting.job);
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod latency;
 mod map;
 mod memory;
 mod merges;
+mod mount;
 mod nand;
 mod series;
 mod throughput;
@@ -144,6 +145,7 @@ pub const METRICS: &[MetricDef] = &[
     throughput::DEF,
     utilisation::DEF,
     map::DEF,
+    mount::DEF,
     memory::DEF,
     wear::DEF,
     series::DEF,

@@ -22,6 +22,7 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             doc: "share of the requests that go to the hot part",
         },
     ]),
+    serial: false,
     build: |params, capacity, seed| source(HotCold::new(params, Slots::of(params, capacity)?)?, params, seed),
 };
 

@@ -29,6 +29,7 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             doc: "sequential streams; each goes round in its own equal part of the range, with the sizes in turn",
         },
     ]),
+    serial: false,
     build: |params, capacity, seed| source(Mixed::new(params, range_sectors(params, capacity))?, params, seed),
 };
 

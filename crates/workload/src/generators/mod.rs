@@ -4,6 +4,7 @@
 //! many requests, which kinds, when) is the same for all and stands in `common`.
 
 mod common;
+mod ext4_sync;
 mod hotcold;
 pub(crate) mod math;
 mod mixed;
@@ -27,6 +28,8 @@ pub struct GeneratorDef {
     pub summary: &'static str,
     /// Its parameters, those that all generators share among them. Keys have no section.
     pub params: &'static [ParamDef],
+    /// Each of its requests waits until the one before is complete: it is played in a closed loop of one.
+    pub serial: bool,
     /// Make the source, for a drive of so many sectors. The same parameters, capacity and seed give the same requests.
     ///
     /// # Errors
@@ -35,8 +38,14 @@ pub struct GeneratorDef {
 }
 
 /// Every generator.
-pub const GENERATORS: &[GeneratorDef] =
-    &[hotcold::GENERATOR, mixed::GENERATOR, sequential::GENERATOR, uniform::GENERATOR, zipf::GENERATOR];
+pub const GENERATORS: &[GeneratorDef] = &[
+    ext4_sync::GENERATOR,
+    hotcold::GENERATOR,
+    mixed::GENERATOR,
+    sequential::GENERATOR,
+    uniform::GENERATOR,
+    zipf::GENERATOR,
+];
 
 /// The generator called `name`.
 ///
@@ -44,6 +53,11 @@ pub const GENERATORS: &[GeneratorDef] =
 /// Names the nearest and all others when there is none.
 pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
     flashatlas_types::by_name(GENERATORS, |g| g.name, "workload.generator", "generator", name)
+}
+
+/// Whether `spec` names a generator whose requests wait for each other.
+pub fn is_serial(spec: &str) -> bool {
+    generator_by_name(split_name(spec).0).is_ok_and(|g| g.serial)
 }
 
 /// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of `capacity_sectors`.

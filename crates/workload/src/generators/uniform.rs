@@ -8,6 +8,7 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "uniform",
     summary: "random requests, every address of the range equally likely",
     params: &with_common::<1, 7>([SIZE]),
+    serial: false,
     build: |params, capacity, seed| source(Uniform { slots: Slots::of(params, capacity)? }, params, seed),
 };
 

@@ -31,6 +31,7 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             doc: "spread the ranks over the range; false = the most frequent at its start, in order",
         },
     ]),
+    serial: false,
     build: |params, capacity, seed| {
         let slots = Slots::of(params, capacity)?;
         let scatter = params.flag("scatter").then(|| Scatter::over(slots.count));

@@ -8,17 +8,17 @@ use flashatlas_types::{Lpn, Ppn, Violation};
 impl PageMapped {
     pub(super) fn check_tables(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
-        self.blocks.check(&self.layout, medium)?;
+        self.pool.blocks.check(&self.layout, medium)?;
         let mut mapped = 0;
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
             mapped += 1;
-            Violation::unless(self.blocks.is_valid(ppn), "a mapped slot is valid", || {
+            Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
                 format!("page {lpn}, slot {ppn}")
             })?;
             check_names(medium, ppn, lpn)?;
         }
-        let valid = self.blocks.total();
+        let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
         Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
         self.check_roles()?;
         self.check_buffers()
@@ -27,19 +27,19 @@ impl PageMapped {
     /// Each block is in exactly the place that its role names.
     fn check_roles(&self) -> Result<(), Violation> {
         let mut free = 0;
-        for lane in &self.lanes {
-            for block in lane.free.iter() {
+        for (id, lane) in self.lanes.iter().enumerate() {
+            for block in self.pool.listed(id as u32).iter() {
                 free += 1;
-                Violation::unless(self.blocks.role(block) == Role::Free, "listed free blocks are free", || {
+                Violation::unless(self.pool.blocks.role(block) == Role::Free, "listed free blocks are free", || {
                     format!("{block}")
                 })?;
             }
             for frontier in &lane.frontiers {
-                let open = frontier.block.is_none_or(|b| self.blocks.role(b) == Role::Open);
+                let open = frontier.block.is_none_or(|b| self.pool.blocks.role(b) == Role::Open);
                 Violation::unless(open, "a frontier's block is open", || format!("{:?}", frontier.block))?;
             }
         }
-        let count = |role| self.blocks.count(role);
+        let count = |role| self.pool.blocks.count(role);
         Violation::unless(count(Role::Free) == free, "every free block is listed", || {
             format!("{} free, {free} listed", count(Role::Free))
         })?;

@@ -2,18 +2,18 @@
 //! wear. The erase of a victim waits for the copies of its valid pages, and for the programs that superseded the others:
 //! at a power cut no page is on its way with neither version on flash.
 
-use super::{Frontier, GcMode, Leaving, PageMapped, Pending};
+use super::{GcMode, Leaving, PageMapped, Pending};
 use crate::Cx;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::Part;
-use flashatlas_types::{BlockId, Cause, FtlError, LaneId, MediumError, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn};
 
 impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full of valid data.
     pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
         if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
-            if self.settings.mode == GcMode::Single && self.lanes[lane as usize].free.is_empty() {
+            if self.settings.mode == GcMode::Single && self.pool.free(lane) == 0 {
                 self.restore_reserve(cx, lane, f)?;
             }
             if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
@@ -24,17 +24,17 @@ impl PageMapped {
             GcMode::Single => self.make_room_single(cx, lane, f),
             GcMode::Dual => {
                 // one block goes to the frontier: what stays behind must not be below the low-water mark
-                if self.lanes[lane as usize].free.len() <= self.settings.low_water {
+                if self.pool.free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
                     if self.settings.gc_parallel {
                         self.collect_beside(cx, lane)?;
                     }
                 }
                 // collection needs as many blocks as it has frontiers; the rest may be written to
-                if self.lanes[lane as usize].free.len() <= self.settings.streams {
+                if self.pool.free(lane) <= self.settings.streams {
                     return Ok(false);
                 }
-                self.open(lane, f)?;
+                self.open(cx, lane, f)?;
                 Ok(true)
             }
         }
@@ -47,14 +47,14 @@ impl PageMapped {
             if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
                 return Ok(true);
             }
-            match self.lanes[lane as usize].free.len() {
+            match self.pool.free(lane) {
                 0 => return Ok(false),
                 1 => {
                     let Some(victim) = self.pick(lane, u32::MAX) else { return Ok(false) };
-                    self.open(lane, f)?;
+                    self.open(cx, lane, f)?;
                     self.collect(cx, lane, victim, Cause::Gc)?;
                 }
-                _ => self.open(lane, f)?,
+                _ => self.open(cx, lane, f)?,
             }
         }
         Ok(false)
@@ -78,7 +78,7 @@ impl PageMapped {
         let mut fruitful = 2 * self.layout.blocks_per_lane;
         let mut fruitless = fruitful * FRUITLESS_MAX;
         while fruitful > 0 && fruitless > 0 {
-            if self.lanes[lane as usize].free.len() >= target {
+            if self.pool.free(lane) >= target {
                 return self.level_wear(cx, lane);
             }
             if !self.collection_has_room(lane) {
@@ -88,7 +88,7 @@ impl PageMapped {
                 break;
             }
             let Some(victim) = self.pick(lane, u32::MAX) else { break };
-            match self.blocks.valid(victim) < self.layout.slots_per_block {
+            match self.pool.blocks.valid(victim) < self.layout.slots_per_block {
                 true => fruitful -= 1,
                 false => fruitless -= 1,
             }
@@ -101,9 +101,8 @@ impl PageMapped {
     /// out as they are.
     fn pad_copies(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
         for f in self.settings.streams..2 * self.settings.streams {
-            let l = &self.lanes[lane as usize];
-            let frontier = &l.frontiers[f as usize];
-            if !frontier.buffer.is_empty() && (frontier.block.is_some() || !l.free.is_empty()) {
+            let frontier = &self.lanes[lane as usize].frontiers[f as usize];
+            if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0) {
                 self.program(cx, lane, f, true)?;
             }
         }
@@ -112,16 +111,16 @@ impl PageMapped {
 
     /// Survivors of any victim fit: each frontier of collection may need a block.
     fn collection_has_room(&self, lane: u32) -> bool {
-        let lane = &self.lanes[lane as usize];
-        let without_block = |f: &&Frontier| f.block.is_none();
-        let needed = lane.frontiers[self.settings.streams as usize..].iter().filter(without_block).count() as u32;
-        !lane.free.is_empty() && lane.free.len() >= needed
+        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
+        let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
+        let free = self.pool.free(lane);
+        free > 0 && free >= needed
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.
     fn collect_beside(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
         for other in (0..self.layout.lanes).filter(|&l| l != lane) {
-            if self.lanes[other as usize].free.len() <= self.settings.low_water && self.collection_has_room(other) {
+            if self.pool.free(other) <= self.settings.low_water && self.collection_has_room(other) {
                 if let Some(victim) = self.pick(other, u32::MAX) {
                     self.collect(cx, other, victim, Cause::Gc)?;
                 }
@@ -137,7 +136,7 @@ impl PageMapped {
             return Ok(false);
         }
         for lane in 0..self.layout.lanes {
-            if self.lanes[lane as usize].free.len() < self.settings.idle_free
+            if self.pool.free(lane) < self.settings.idle_free
                 && self.collection_has_room(lane)
                 && let Some(victim) = self.pick(lane, self.settings.idle_valid)
             {
@@ -150,12 +149,12 @@ impl PageMapped {
 
     /// The policy's victim, unless it has more than `most` valid slots.
     fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
-        let valid = self.blocks.valid_of(&self.layout, LaneId(lane));
+        let valid = self.pool.blocks.valid_of(&self.layout, LaneId(lane));
         let candidates = Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
         let local = self.lanes[lane as usize].policy.pick(&candidates)?;
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
-        assert!(self.blocks.role(block) == Role::Closed, "victim {block} is {:?}", self.blocks.role(block));
-        (self.blocks.valid(block) <= most).then_some(block)
+        assert!(self.pool.blocks.role(block) == Role::Closed, "victim {block} is {:?}", self.pool.blocks.role(block));
+        (self.pool.blocks.valid(block) <= most).then_some(block)
     }
 
     /// Move what is valid in `victim` away and erase it, at once or when the last copy is programmed.
@@ -168,16 +167,16 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
-        self.blocks.set_role(victim, Role::Leaving);
+        self.pool.blocks.set_role(victim, Role::Leaving);
         self.report.collected[match cause {
             Cause::Idle => 1,
             Cause::Wear => 2,
             _ => 0,
         }] += 1;
-        self.report.collected_valid_units += u64::from(self.blocks.valid(victim));
+        self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
         let leaving = Leaving { block: victim, cause, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane as usize].leaving.push(leaving);
-        if self.blocks.valid(victim) > 0 {
+        if self.pool.blocks.valid(victim) > 0 {
             self.verify(cx, victim)?;
             for index in 0..cx.flash.medium.write_pointer(victim) {
                 self.move_frame(cx, lane, victim, index, cause)?;
@@ -192,7 +191,7 @@ impl PageMapped {
     fn verify(&self, cx: &Cx<'_>, victim: BlockId) -> Result<(), FtlError> {
         let first = self.layout.block_slot(victim).0;
         let mut wrong = None;
-        for slot in (first..first + self.layout.slots_per_block).map(Ppn).filter(|&s| self.blocks.is_valid(s)) {
+        for slot in (first..first + self.layout.slots_per_block).map(Ppn).filter(|&s| self.pool.blocks.is_valid(s)) {
             let lpn = cx.flash.medium.lpn(slot)?;
             if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
                 wrong = Some((slot, lpn));
@@ -212,7 +211,7 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let frame = self.layout.frame_in(victim, index);
         let first = self.layout.first_slot(frame);
-        let mut valid = self.blocks.valid_mask(first, self.layout.slots_per_frame);
+        let mut valid = self.pool.blocks.valid_mask(first, self.layout.slots_per_frame);
         if valid == 0 {
             return Ok(());
         }
@@ -234,7 +233,7 @@ impl PageMapped {
     pub(super) fn drop_overtaken(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
         let mut i = 0;
         while i < buffer.len() {
-            if buffer[i].is_host() || self.blocks.is_valid(buffer[i].from) {
+            if buffer[i].is_host() || self.pool.blocks.is_valid(buffer[i].from) {
                 i += 1;
             } else {
                 let gone = buffer.remove(i);
@@ -268,23 +267,12 @@ impl PageMapped {
 
     fn erase(&mut self, cx: &mut Cx<'_>, lane: u32, leaving: &mut Leaving) -> Result<(), FtlError> {
         let block = leaving.block;
-        assert!(self.blocks.valid(block) == 0, "erase of block {block} with {} valid slots", self.blocks.valid(block));
         let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
         leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
-        match cx.flash.erase(block, leaving.cause, &leaving.after) {
-            Ok(_) => {
-                self.blocks.set_role(block, Role::Free);
-                let erases = cx.flash.medium.erases(block);
-                let lane = &mut self.lanes[lane as usize];
-                lane.free.push(block, erases);
-                lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
-            }
-            Err(MediumError::EraseFailed(_)) => {
-                self.blocks.set_role(block, Role::Bad);
-                self.report.retired_blocks += 1;
-            }
-            Err(error) => return Err(error.into()),
-        }
+        leaving.after.push(self.map.before_erase(cx, &mut self.pool, block)?);
+        self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
+        let lane = &mut self.lanes[lane as usize];
+        lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
         Ok(())
     }
 
@@ -298,8 +286,8 @@ impl PageMapped {
         self.lanes[lane as usize].erases_until_wear_check = (self.layout.blocks_per_lane / 4).max(1);
         let erases = |block: &BlockId| cx.flash.medium.erases(*block);
         let blocks = || self.layout.lane_blocks(LaneId(lane));
-        let most = blocks().filter(|&b| self.blocks.role(b) != Role::Bad).map(|b| erases(&b)).max().unwrap_or(0);
-        let coldest = blocks().filter(|&b| self.blocks.role(b) == Role::Closed).min_by_key(erases);
+        let most = blocks().filter(|&b| self.pool.blocks.role(b) != Role::Bad).map(|b| erases(&b)).max().unwrap_or(0);
+        let coldest = blocks().filter(|&b| self.pool.blocks.role(b) == Role::Closed).min_by_key(erases);
         if let Some(block) = coldest
             && most - erases(&block) > self.settings.wear_threshold
             && self.collection_has_room(lane)

@@ -1,20 +1,31 @@
 //! Building the tables of the page-mapped FTL from what stands on the medium.
+//!
+//! 1. The spare area of each block's first page says whether it is erased, or holds data or map pages.
+//! 2. The map store puts together what survives of the map: map pages on flash, segments in NVM.
+//! 3. Roll forward: the spare areas of data that was programmed after the oldest change which that map may lack. Of each
+//!    block the last page says whether it holds such data. An entry is taken from there when its program has a larger number
+//!    than the map goes up to, and is the newest of its page.
+//! 4. Every entry is followed once, for the valid slots. One that leads to another page, and is superseded nowhere, is lost.
+//! 5. The store writes what it cannot keep in memory.
+//!
+//! Blocks that are neither erased nor full are closed as they are, but for those of map pages, which are written on.
 
 use super::frontier::Frontier;
 use super::settings::Settings;
 use super::{Lane, PageMapped};
-use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::blocks::Role;
 use crate::classifiers::classifier_by_name;
-use crate::maps::map_by_name;
+use crate::maps::{Replay, map_by_name};
+use crate::pool::Pool;
 use crate::victims::{LaneShape, victim_by_name};
-use crate::{Cx, FtlReport};
-use flashatlas_types::{BlockId, FtlError, OpId, Params, Ppn, Rng, Seed};
+use crate::{Cx, FtlReport, MountReport};
+use flashatlas_nand::{Medium, OobRole};
+use flashatlas_types::{BlockId, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 impl PageMapped {
-    /// Rebuild the tables from the spare areas: of several copies of a page the one programmed last is valid.
-    /// Blocks that are neither erased nor full are closed as they are.
+    /// Rebuild the tables: of several copies of a page the one programmed last is valid.
     pub(super) fn mount(params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<PageMapped, FtlError> {
         let layout = cx.flash.medium.layout().clone();
         let settings = Settings::new(params, &layout);
@@ -22,7 +33,6 @@ impl PageMapped {
         let victim = victim_by_name(params.text("ftl.victim")).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: u32| Lane {
-            free: FreeBlocks::new(params.flag("ftl.wear_dynamic")),
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
             frontiers: vec![Frontier::default(); settings.frontiers() as usize],
             leaving: Vec::new(),
@@ -30,7 +40,7 @@ impl PageMapped {
         };
         let mut ftl = PageMapped {
             map: (map_by_name(params.text("map.store")).expect("resolved").build)(params, &layout),
-            blocks: Blocks::new(&layout, cx.flash.medium),
+            pool: Pool::new(&layout, cx.flash.medium, params.flag("ftl.wear_dynamic"), settings.map_quota),
             lanes: (0..layout.lanes).map(lane).collect(),
             classifier: (classifier_by_name(params.text("ftl.classifier")).expect("resolved").build)(
                 params,
@@ -44,6 +54,7 @@ impl PageMapped {
             in_flight: VecDeque::new(),
             clock: 0,
             report: FtlReport::default(),
+            mount: MountReport { spare_reads: vec![0; layout.lanes as usize], ..MountReport::default() },
             settings,
             layout,
         };
@@ -52,36 +63,18 @@ impl PageMapped {
     }
 
     fn rebuild(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        for id in 0..self.layout.blocks() {
-            let block = BlockId(id);
-            if self.blocks.role(block) == Role::Bad {
-                continue;
-            }
-            if cx.flash.medium.write_pointer(block) == 0 {
-                let erases = cx.flash.medium.erases(block);
-                self.lanes[self.layout.lane_of(block).0 as usize].free.push(block, erases);
-                continue;
-            }
-            self.blocks.set_role(block, Role::Closed);
-            for frame in 0..cx.flash.medium.write_pointer(block) {
-                let frame = self.layout.frame_in(block, frame);
-                let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
-                let first = self.layout.first_slot(frame);
-                for slot in first.0..first.0 + self.layout.slots_per_frame {
-                    let lpn = cx.flash.medium.lpn(Ppn(slot))?;
-                    if lpn.0 >= self.layout.logical_units {
-                        continue;
-                    }
-                    let known = self.map.peek(lpn).mapped();
-                    if self.blocks.supersede(cx.flash.medium, known, Ppn(slot), sequence)? {
-                        self.map.set(cx, lpn, Ppn(slot))?;
-                    }
-                }
-            }
+        let (data, map) = self.sort_blocks(cx.flash.medium);
+        for &block in &map {
+            self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
         }
-        let mut closed: Vec<(u64, BlockId)> = (0..self.layout.blocks())
-            .map(BlockId)
-            .filter(|&b| self.blocks.role(b) == Role::Closed)
+        let replay = self.map.load(cx, &mut self.pool, &map, &mut self.mount)?;
+        for &block in &data {
+            self.roll_forward(cx.flash.medium, block, &replay)?;
+        }
+        self.follow_entries(cx.flash.medium);
+        self.map.mounted(cx, &mut self.pool, &mut self.mount)?;
+        let mut closed: Vec<(u64, BlockId)> = data
+            .into_iter()
             .map(|b| {
                 let last = self.layout.frame_in(b, cx.flash.medium.write_pointer(b) - 1);
                 (cx.flash.medium.frame_sequence(last).unwrap_or(0), b)
@@ -93,5 +86,91 @@ impl PageMapped {
         }
         self.map.reset_counters();
         Ok(())
+    }
+
+    fn read_spare_areas(&mut self, block: BlockId, count: u32) {
+        self.mount.spare_reads[self.layout.lane_of(block).0 as usize] += u64::from(count);
+    }
+
+    /// Free blocks are listed; blocks of data and of map pages are returned.
+    fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>) {
+        let (mut data, mut map) = (Vec::new(), Vec::new());
+        for block in (0..self.layout.blocks()).map(BlockId) {
+            if self.pool.blocks.role(block) == Role::Bad {
+                continue;
+            }
+            self.read_spare_areas(block, 1);
+            if medium.write_pointer(block) == 0 {
+                self.pool.put(medium, block);
+            } else if medium.oob_role(block) == OobRole::MAP {
+                map.push(block);
+            } else {
+                self.pool.blocks.set_role(block, Role::Closed);
+                data.push(block);
+            }
+        }
+        (data, map)
+    }
+
+    /// Take newer entries from the spare areas of a block of data.
+    fn roll_forward(&mut self, medium: &Medium, block: BlockId, replay: &Replay) -> Result<(), FtlError> {
+        let programmed = medium.write_pointer(block);
+        let full = programmed == self.layout.frames_per_block;
+        if replay.from > 0 {
+            self.read_spare_areas(block, 1);
+            let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
+            if replay.from == u64::MAX || (full && last.is_ok_and(|sequence| sequence <= replay.from)) {
+                return Ok(());
+            }
+        }
+        self.read_spare_areas(block, programmed - 1);
+        for frame in 0..programmed {
+            let frame = self.layout.frame_in(block, frame);
+            let Ok(sequence) = medium.frame_sequence(frame) else { continue };
+            if sequence <= replay.from {
+                continue;
+            }
+            let first = self.layout.first_slot(frame);
+            for slot in (first.0..first.0 + self.layout.slots_per_frame).map(Ppn) {
+                let lpn = medium.lpn(slot)?;
+                if lpn.0 < self.layout.logical_units
+                    && sequence > replay.upto[self.map.page_of(lpn) as usize]
+                    && self.is_newer(medium, lpn, slot, sequence)
+                {
+                    self.mount.rolled_forward += 1;
+                    self.map.restore(lpn, slot, sequence);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a slot holds a newer version of a page than the one that its entry leads to: of two in one frame the later
+    /// slot does. What holds another page by now is no version of it.
+    fn is_newer(&self, medium: &Medium, lpn: Lpn, slot: Ppn, sequence: u64) -> bool {
+        let Some(known) = self.map.peek(lpn).mapped() else { return true };
+        if !self.holds(medium, known, lpn) {
+            return true;
+        }
+        let known_sequence = medium.frame_sequence(self.layout.frame_of(known)).expect("it was just read");
+        (sequence, slot) > (known_sequence, known)
+    }
+
+    /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map pages.)
+    fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
+        medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
+    }
+
+    /// Every slot that an entry leads to is valid.
+    fn follow_entries(&mut self, medium: &Medium) {
+        for lpn in (0..self.layout.logical_units).map(Lpn) {
+            let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
+            if self.holds(medium, ppn, lpn) {
+                self.pool.blocks.set_valid(ppn);
+            } else {
+                self.mount.lost += 1;
+                self.map.restore(lpn, Ppn::NONE, self.pool.settled);
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The parameters of the page-mapped FTL, and whether a layout leaves it room.
 
 use crate::blocks::WEAR_DYNAMIC;
+use crate::maps::map_by_name;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 pub(super) const PARAMS: &[ParamDef] = &[
@@ -67,17 +68,25 @@ pub(super) struct Settings {
     pub idle_valid: u32,
     pub wear_static: bool,
     pub wear_threshold: u32,
+    /// Blocks of a lane that are kept for map pages.
+    pub map_quota: u32,
 }
 
 /// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
-/// share a frame, also the blocks whose last survivors wait for the rest of theirs.
-fn reserve(params: &Params, layout: &Layout) -> u64 {
+/// share a frame, also the blocks whose last survivors wait for the rest of theirs; and those of map pages.
+fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
     let streams = params.int("ftl.streams");
     let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
-    match params.text("ftl.gc_mode") {
+    let collection = match params.text("ftl.gc_mode") {
         "single" => streams + 1 + shared_frames,
         _ => 2 * streams + params.int("ftl.low_water") + shared_frames,
-    }
+    };
+    collection + u64::from(map_quota)
+}
+
+/// Blocks of a lane that the map store keeps for map pages.
+fn map_quota(params: &Params, layout: &Layout) -> Result<u32, ConfigError> {
+    (map_by_name(params.text("map.store"))?.fits)(params, layout)
 }
 
 pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
@@ -96,19 +105,18 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
     if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve(params, layout));
+    let map_quota = map_quota(params, layout)?;
+    let reserve = reserve(params, layout, map_quota);
+    let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     if u64::from(layout.logical_units) > usable {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {} for frontiers and \
-                 collection, which leaves room for {usable} units; export less or lower the reserve \
-                 (ftl.low_water, ftl.streams, drive.frame_*)",
-                layout.logical_units,
-                layout.blocks_per_lane,
-                layout.lanes,
-                reserve(params, layout)
+                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {reserve} for frontiers, \
+                 collection and (of these {map_quota}) map pages, which leaves room for {usable} units; export less or lower \
+                 the reserve (ftl.low_water, ftl.streams, map.over_provisioning, drive.frame_*)",
+                layout.logical_units, layout.blocks_per_lane, layout.lanes,
             ),
         ));
     }
@@ -127,6 +135,7 @@ impl Settings {
             idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.flag("ftl.wear_static"),
             wear_threshold: params.u32("ftl.wear_threshold"),
+            map_quota: map_quota(params, layout).expect("the configuration is checked"),
         }
     }
 

@@ -42,10 +42,11 @@ pub(super) fn make(
     }
     let mut rng = Rng::stream(seed, "precondition.steady");
     // free blocks at the moment at which the host's frontier has been filled
-    let free = match settings.mode {
-        GcMode::Single => 1,
-        GcMode::Dual => settings.low_water + 1,
-    };
+    let free = settings.map_quota
+        + match settings.mode {
+            GcMode::Single => 1,
+            GcMode::Dual => settings.low_water + 1,
+        };
     let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();
     let mut models: BTreeMap<(u32, u64), Lane> = BTreeMap::new();
     for lane in 0..layout.lanes {

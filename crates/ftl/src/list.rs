@@ -1,0 +1,135 @@
+//! A doubly linked list over numbers below a bound: every step takes constant time, and a number stands in it once.
+
+const NIL: u32 = u32::MAX;
+
+/// Numbers in an order of their own, such as that of their last use.
+#[derive(Clone, Debug)]
+pub struct IndexList {
+    previous: Vec<u32>,
+    next: Vec<u32>,
+    first: u32,
+    last: u32,
+    len: u32,
+}
+
+impl IndexList {
+    /// An empty list for numbers below `bound`.
+    pub fn new(bound: u32) -> IndexList {
+        let links = vec![NIL; bound as usize];
+        IndexList { previous: links.clone(), next: links, first: NIL, last: NIL, len: 0 }
+    }
+
+    /// Numbers in the list.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// No numbers.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether a number stands in the list.
+    #[inline]
+    pub fn contains(&self, n: u32) -> bool {
+        self.previous[n as usize] != NIL || self.first == n
+    }
+
+    /// The first number.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        (self.first != NIL).then_some(self.first)
+    }
+
+    /// The number after this one.
+    #[inline]
+    pub fn after(&self, n: u32) -> Option<u32> {
+        let next = self.next[n as usize];
+        (next != NIL).then_some(next)
+    }
+
+    /// Put a number that is not in the list at its end.
+    #[inline]
+    pub fn push(&mut self, n: u32) {
+        debug_assert!(!self.contains(n), "{n} stands in the list already");
+        (self.previous[n as usize], self.next[n as usize]) = (self.last, NIL);
+        match self.last {
+            NIL => self.first = n,
+            last => self.next[last as usize] = n,
+        }
+        self.last = n;
+        self.len += 1;
+    }
+
+    /// Take a number out; whether it stood there.
+    #[inline]
+    pub fn remove(&mut self, n: u32) -> bool {
+        if !self.contains(n) {
+            return false;
+        }
+        let (previous, next) = (self.previous[n as usize], self.next[n as usize]);
+        match previous {
+            NIL => self.first = next,
+            p => self.next[p as usize] = next,
+        }
+        match next {
+            NIL => self.last = previous,
+            x => self.previous[x as usize] = previous,
+        }
+        (self.previous[n as usize], self.next[n as usize]) = (NIL, NIL);
+        self.len -= 1;
+        true
+    }
+
+    /// Take the first number out.
+    pub fn pop(&mut self) -> Option<u32> {
+        let first = self.first()?;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// Move a number to the end, wherever it stood.
+    #[inline]
+    pub fn touch(&mut self, n: u32) {
+        if self.last != n {
+            self.remove(n);
+            self.push(n);
+        }
+    }
+
+    /// The numbers, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.first(), |&n| self.after(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Rng, Seed};
+    use std::collections::VecDeque;
+
+    #[test]
+    fn it_is_a_queue_from_whose_middle_numbers_leave() {
+        let (mut list, mut model) = (IndexList::new(9), VecDeque::new());
+        let mut rng = Rng::stream(Seed(1), "list");
+        for _ in 0..5000 {
+            let n = rng.below(9) as u32;
+            match rng.below(4) {
+                0 => assert_eq!(list.pop(), model.pop_front()),
+                1 => {
+                    assert_eq!(list.remove(n), model.contains(&n));
+                    model.retain(|&m| m != n);
+                }
+                _ => {
+                    list.touch(n);
+                    model.retain(|&m| m != n);
+                    model.push_back(n);
+                }
+            }
+            assert!(list.iter().eq(model.iter().copied()), "{:?} {model:?}", list.iter().collect::<Vec<_>>());
+            assert_eq!((list.len() as usize, list.first()), (model.len(), model.front().copied()));
+            assert!((0..9).all(|n| list.contains(n) == model.contains(&n)));
+        }
+    }
+}

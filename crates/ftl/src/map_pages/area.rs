@@ -1,0 +1,305 @@
+//! Map pages on flash: where each stands, how it is written, and how its blocks are collected.
+//!
+//! A map page has a lane (its number modulo their count), a frontier there, and blocks that hold nothing else. When the blocks
+//! that a lane may have for map pages are used up but for one, that one takes what is valid in the block with the least of
+//! it, and that block is erased: so a write of a map page never waits for anything but map pages. Where a map page stands is
+//! said by the directory in the controller's memory; what it says is persisted with every map page, whose spare area names it
+//! and carries the number of its program.
+
+use crate::Cx;
+use crate::pool::{Pool, forget_finished};
+use flashatlas_nand::{OobRole, Part, Unit};
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A map page on its way to flash.
+pub(crate) struct Image {
+    pub page: u32,
+    /// Header and entries.
+    pub bytes: Arc<[u8]>,
+}
+
+/// How map pages stand in frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Map pages of the drive.
+    pub pages: u32,
+    /// Slots that a map page takes.
+    pub slots: u32,
+    /// Map pages in a frame.
+    pub per_frame: u32,
+    /// Whether pages that are written together share frames.
+    pub pack: bool,
+}
+
+/// The blocks of map pages, and what stands where in them.
+pub(crate) struct MapArea {
+    pub shape: Shape,
+    lanes: u32,
+    frames_per_block: u32,
+    /// First slot of each map page; [`Ppn::NONE`] for pages that were never written.
+    directory: Vec<Ppn>,
+    /// Block and next frame of each lane's frontier.
+    frontiers: Vec<Option<(BlockId, u32)>>,
+    /// Full blocks of each lane.
+    closed: Vec<Vec<BlockId>>,
+    /// Newest program that made a page of the block obsolete.
+    superseded: Vec<OpId>,
+    /// Programs of map pages that may be unfinished, oldest first.
+    in_flight: VecDeque<OpId>,
+    /// Map pages copied by collection.
+    pub copies: u64,
+}
+
+impl MapArea {
+    pub fn new(layout: &Layout, shape: Shape) -> MapArea {
+        MapArea {
+            shape,
+            lanes: layout.lanes,
+            frames_per_block: layout.frames_per_block,
+            directory: vec![Ppn::NONE; shape.pages as usize],
+            frontiers: vec![None; layout.lanes as usize],
+            closed: vec![Vec::new(); layout.lanes as usize],
+            superseded: vec![OpId::NONE; layout.blocks() as usize],
+            in_flight: VecDeque::new(),
+            copies: 0,
+        }
+    }
+
+    /// Where a map page stands.
+    pub fn place(&self, page: u32) -> Option<Ppn> {
+        self.directory[page as usize].mapped()
+    }
+
+    /// Bytes of the directory.
+    pub fn directory_bytes(&self) -> u64 {
+        self.directory.len() as u64 * 4
+    }
+
+    /// How many pages of a lane may go out in one frame.
+    pub fn together(&self) -> usize {
+        if self.shape.pack { self.shape.per_frame as usize } else { 1 }
+    }
+
+    /// Read a map page that stands on flash.
+    pub fn read(&self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+        let at = self.place(page).expect("only pages that were written are read");
+        self.read_slots(cx, at, self.shape.slots, after)
+    }
+
+    fn read_slots(&self, cx: &mut Cx<'_>, at: Ppn, count: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+        let layout = cx.flash.medium.layout();
+        let frame = layout.frame_of(at);
+        let ones = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+        let slots = ones << (at.0 - layout.first_slot(frame).0);
+        Ok(cx.flash.read(frame, slots, Part::Whole, Cause::Map, after)?)
+    }
+
+    /// Program one frame with map pages of one lane, at most as many as stand in a frame.
+    pub fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        images: &[Image],
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        let lane = images[0].page % self.lanes;
+        self.make_room(cx, pool, lane)?;
+        self.program(cx, pool, lane, images, after)
+    }
+
+    fn program(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        lane: u32,
+        images: &[Image],
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        let (block, index) = self.frontiers[lane as usize].expect("there is room");
+        let frame = cx.flash.medium.layout().frame_in(block, index);
+        let mut units = Vec::with_capacity(images.len() * self.shape.slots as usize);
+        for image in images {
+            assert!(image.page % self.lanes == lane, "map page {} is written in lane {lane}", image.page);
+            let (lpn, stamp) = (Lpn(image.page), Stamp(crc32c::crc32c(&image.bytes)));
+            units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
+            units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
+        }
+        let (first, op) = cx.flash.program(frame, units.iter(), Cause::Map, after)?;
+        forget_finished(&mut self.in_flight, cx);
+        if op != OpId::NONE {
+            self.in_flight.push_back(op);
+        }
+        for (i, image) in images.iter().enumerate() {
+            let at = Ppn(first.0 + i as u32 * self.shape.slots);
+            if let Some(old) = std::mem::replace(&mut self.directory[image.page as usize], at).mapped() {
+                for slot in self.slots_of(old) {
+                    pool.blocks.invalidate(slot);
+                }
+                self.superseded[pool.layout().block_of(old).0 as usize] = op;
+            }
+            self.slots_of(at).for_each(|slot| pool.blocks.set_valid(slot));
+        }
+        if index + 1 == self.frames_per_block {
+            self.frontiers[lane as usize] = None;
+            self.closed[lane as usize].push(block);
+        } else {
+            self.frontiers[lane as usize] = Some((block, index + 1));
+        }
+        Ok(op)
+    }
+
+    fn slots_of(&self, at: Ppn) -> impl Iterator<Item = Ppn> + use<> {
+        (at.0..at.0 + self.shape.slots).map(Ppn)
+    }
+
+    /// Make sure that the frontier of a lane can take a frame.
+    fn make_room(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
+        // each collection frees at least one slot of the lane's map blocks; the last round finds the room
+        for _ in 0..self.closed[lane as usize].len() * self.frames_per_block as usize + 2 {
+            if self.frontiers[lane as usize].is_some() {
+                return Ok(());
+            }
+            let last = pool.free_for_map(lane) == 1;
+            self.open(cx, pool, lane)?;
+            if last && let Some(victim) = self.pick(pool, lane, self.room(lane)) {
+                self.collect(cx, pool, lane, victim)?;
+            }
+        }
+        Err(pool.no_space())
+    }
+
+    fn open(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
+        let block = pool.take_for_map(lane).ok_or_else(|| pool.no_space())?;
+        cx.flash.open(block, OobRole::MAP);
+        self.frontiers[lane as usize] = Some((block, 0));
+        Ok(())
+    }
+
+    /// Map pages that the frontier of a lane can still take.
+    fn room(&self, lane: u32) -> u32 {
+        self.frontiers[lane as usize].map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
+    }
+
+    /// The full block of a lane with the fewest valid pages, if these are fewer than it could hold and at most `most`.
+    fn pick(&self, pool: &Pool, lane: u32, most: u32) -> Option<BlockId> {
+        let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
+        let victim = self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.0))?;
+        let full = self.frames_per_block * self.shape.per_frame;
+        (valid(&victim) < full && valid(&victim) <= most).then_some(victim)
+    }
+
+    /// Copy what is valid in a block to the lane's frontier, which has room for it, and erase the block.
+    fn collect(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32, victim: BlockId) -> Result<(), FtlError> {
+        self.closed[lane as usize].retain(|&b| b != victim);
+        let first = pool.layout().block_slot(victim).0;
+        let slots = pool.layout().slots_per_block;
+        let mut valid: Vec<Ppn> = Vec::new();
+        for at in (first..first + slots).step_by(self.shape.slots as usize).map(Ppn) {
+            if pool.blocks.is_valid(at) {
+                valid.push(at);
+            }
+        }
+        let mut after: Vec<OpId> = Vec::new();
+        for group in valid.chunks(self.shape.per_frame as usize) {
+            let (mut images, mut sensed) = (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
+            for &at in group {
+                let page = cx.flash.medium.lpn(at)?.0;
+                if page >= self.shape.pages || self.place(page) != Some(at) {
+                    return Err(FtlError::NotMapped { at, found: Lpn(page) });
+                }
+                let bytes = Arc::clone(cx.flash.medium.map_page(at)?);
+                sensed.push(self.read_slots(cx, at, self.shape.slots, &[])?);
+                images.push(Image { page, bytes });
+            }
+            self.copies += images.len() as u64;
+            if self.frontiers[lane as usize].is_none() {
+                return Err(pool.no_space());
+            }
+            after.push(self.program(cx, pool, lane, &images, &sensed)?);
+        }
+        let superseded = std::mem::replace(&mut self.superseded[victim.0 as usize], OpId::NONE);
+        after.extend(self.in_flight.iter().copied().take_while(|&op| op <= superseded));
+        pool.erase(cx, victim, Cause::Map, &after)
+    }
+
+    /// Take over the map blocks that a mount found, with the newest intact version of each page. `damaged` hears of versions
+    /// that are not intact and how many there were.
+    pub fn mount(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockId],
+        damaged: &mut dyn FnMut(u32),
+    ) -> Result<(), FtlError> {
+        let layout = pool.layout().clone();
+        let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
+        for &block in blocks {
+            pool.adopt_for_map(block);
+            let next = cx.flash.medium.write_pointer(block);
+            for index in 0..next {
+                let frame = layout.frame_in(block, index);
+                let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
+                let first = layout.first_slot(frame).0;
+                for at in (first..first + layout.slots_per_frame).step_by(self.shape.slots as usize).map(Ppn) {
+                    let page = cx.flash.medium.lpn(at)?.0;
+                    if page < self.shape.pages {
+                        versions.push((page, std::cmp::Reverse(sequence), at));
+                    }
+                }
+            }
+            let lane = layout.lane_of(block).0 as usize;
+            match (next < self.frames_per_block, self.frontiers[lane]) {
+                (true, None) => self.frontiers[lane] = Some((block, next)),
+                _ => self.closed[lane].push(block),
+            }
+        }
+        versions.sort_unstable();
+        for (page, _, at) in versions {
+            if self.place(page).is_some() {
+                continue;
+            }
+            match cx.flash.medium.map_page(at) {
+                Ok(_) => {
+                    self.directory[page as usize] = at;
+                    self.slots_of(at).for_each(|slot| pool.blocks.set_valid(slot));
+                }
+                Err(MediumError::Damaged(_)) => damaged(page),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for lane in 0..self.lanes {
+            // a collection that was cut had the last block: what it left is moved first, and fits
+            if pool.free_for_map(lane) == 0
+                && let Some(victim) = self.pick(pool, lane, self.room(lane))
+            {
+                self.collect(cx, pool, lane, victim)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Map pages, as they stand on flash: the directory and the valid slots agree, and every block is in its place.
+    pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
+        let mut valid = 0;
+        for page in 0..self.shape.pages {
+            let Some(at) = self.place(page) else { continue };
+            valid += u64::from(self.shape.slots);
+            let named = medium.lpn(at) == Ok(Lpn(page)) && self.slots_of(at).all(|s| pool.blocks.is_valid(s));
+            Violation::unless(named, "the directory names valid slots that hold the page", || {
+                format!("map page {page}, slot {at}: {:?}", medium.lpn(at))
+            })?;
+            let block = pool.layout().block_of(at);
+            Violation::unless(medium.oob_role(block) == OobRole::MAP, "map pages stand in map blocks", || {
+                format!("map page {page} in block {block}")
+            })?;
+        }
+        let listed = self.closed.iter().map(Vec::len).sum::<usize>() + self.frontiers.iter().flatten().count();
+        let blocks = pool.blocks.count(crate::blocks::Role::Map);
+        Violation::unless(listed == blocks, "every map block is listed", || {
+            format!("{blocks} blocks, {listed} listed")
+        })?;
+        Ok(valid)
+    }
+}

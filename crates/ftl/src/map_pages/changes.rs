@@ -1,0 +1,129 @@
+//! Which map pages have changed since they were last written to where they survive, and since when. A change costs constant
+//! time, and what asks for the changed pages pays for those alone.
+
+use crate::list::IndexList;
+use flashatlas_types::OpId;
+
+/// Changed map pages, and what a mount must look at again for their sake.
+pub(crate) struct Changes {
+    /// Changed pages; the one that has been changed longest comes first.
+    order: IndexList,
+    /// Number of the first program whose change a page does not hold where it survives.
+    since: Vec<u64>,
+    /// Newest program of data that a page points to.
+    newest: Vec<OpId>,
+    /// Changed pages of which an entry was trimmed.
+    trimmed: IndexList,
+    /// Which entries have changed, one bit each, and how many; empty where nobody asks.
+    bits: Vec<u64>,
+    counts: Vec<u32>,
+    per_page: u32,
+}
+
+impl Changes {
+    /// Nothing changed in `pages` map pages of `per_page` entries; `counted`: entries are told apart.
+    pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
+        let words = if counted { pages as usize * per_page.div_ceil(64) as usize } else { 0 };
+        Changes {
+            order: IndexList::new(pages),
+            since: vec![0; pages as usize],
+            newest: vec![OpId::NONE; pages as usize],
+            trimmed: IndexList::new(pages),
+            bits: vec![0; words],
+            counts: vec![0; if counted { pages as usize } else { 0 }],
+            per_page,
+        }
+    }
+
+    /// Entry `index` of a page changed; `since` is the number of the program that the change belongs to (or of the next one),
+    /// `op` that program.
+    #[inline]
+    pub fn mark(&mut self, page: u32, index: u32, since: u64, op: OpId, trim: bool) {
+        if self.since[page as usize] == 0 {
+            self.since[page as usize] = since;
+            self.order.push(page);
+        }
+        self.newest[page as usize] = self.newest[page as usize].max(op);
+        if trim && !self.trimmed.contains(page) {
+            self.trimmed.push(page);
+        }
+        if let Some(count) = self.counts.get_mut(page as usize) {
+            let word = page as usize * self.per_page.div_ceil(64) as usize + index as usize / 64;
+            let bit = 1 << (index % 64);
+            *count += u32::from(self.bits[word] & bit == 0);
+            self.bits[word] |= bit;
+        }
+    }
+
+    /// A mount found a newer entry, programmed with number `sequence`: in no order of age.
+    pub fn mark_found(&mut self, page: u32, index: u32, sequence: u64) {
+        self.mark(page, index, sequence, OpId::NONE, false);
+        self.since[page as usize] = self.since[page as usize].min(sequence);
+    }
+
+    /// After a mount: the longest changed page comes first again.
+    pub fn sort(&mut self) {
+        let mut pages: Vec<u32> = self.order.iter().collect();
+        pages.sort_unstable_by_key(|&p| (self.since[p as usize], p));
+        pages.into_iter().for_each(|p| self.order.touch(p));
+    }
+
+    /// A page is as it stands where it survives.
+    pub fn clear(&mut self, page: u32) {
+        if !self.order.remove(page) {
+            return;
+        }
+        self.trimmed.remove(page);
+        self.since[page as usize] = 0;
+        if let Some(count) = self.counts.get_mut(page as usize) {
+            *count = 0;
+            let words = self.per_page.div_ceil(64) as usize;
+            self.bits[page as usize * words..][..words].fill(0);
+        }
+    }
+
+    /// Whether a page has changed.
+    #[inline]
+    pub fn contains(&self, page: u32) -> bool {
+        self.since[page as usize] != 0
+    }
+
+    /// Entries of a page that have changed.
+    pub fn count(&self, page: u32) -> u32 {
+        self.counts[page as usize]
+    }
+
+    /// The entries of a page that have changed, by their places in it.
+    pub fn entries(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
+        let words = self.per_page.div_ceil(64);
+        (0..words).flat_map(move |word| {
+            let bits = self.bits[(page * words + word) as usize];
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        })
+    }
+
+    /// Changed pages, the longest changed first.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.order.iter()
+    }
+
+    /// Pages of which a trimmed entry survives nowhere yet.
+    pub fn trimmed(&self) -> &IndexList {
+        &self.trimmed
+    }
+
+    /// How many pages have changed.
+    pub fn len(&self) -> u32 {
+        self.order.len()
+    }
+
+    /// Newest program of data that a page points to.
+    pub fn newest(&self, page: u32) -> OpId {
+        self.newest[page as usize]
+    }
+
+    /// The last program all of whose changes survive, where `settled` is the last one whose changes were made.
+    pub fn replay_from(&self, settled: u64) -> u64 {
+        self.order.first().map_or(settled, |page| self.since[page as usize] - 1)
+    }
+}

@@ -1,0 +1,272 @@
+//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict where pages stand, in levels.
+//!
+//! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off by at most gamma. It is kept in
+//! 8 bytes: start and length (1 each), slope (2: half precision), base (4). An approximate one (off by more than 0, or with
+//! pages that do not lie on a grid) has its pages listed in the group's conflict resolution buffer, a byte each and one between
+//! segments. New segments stand in the top level; older ones that overlap them lose the pages that are newer there, and sink
+//! one level if they still overlap. A lookup takes the first segment from the top that knows the page.
+
+/// Pages of a group.
+pub(crate) const GROUP: u32 = 256;
+/// Bytes of a segment.
+const SEGMENT_BYTES: u64 = 8;
+
+/// Which pages of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Members([u64; 4]);
+
+impl Members {
+    fn insert(&mut self, at: u8) {
+        self.0[at as usize / 64] |= 1 << (at % 64);
+    }
+
+    fn contains(&self, at: u8) -> bool {
+        self.0[at as usize / 64] >> (at % 64) & 1 == 1
+    }
+
+    fn remove(&mut self, others: &Members) {
+        self.0.iter_mut().zip(others.0).for_each(|(mine, theirs)| *mine &= !theirs);
+    }
+
+    fn len(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=255u8).filter(|&at| self.contains(at))
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+struct Segment {
+    start: u8,
+    last: u8,
+    /// Half precision, as it is kept.
+    slope: f64,
+    base: u32,
+    members: Members,
+    approximate: bool,
+}
+
+impl Segment {
+    fn predict(&self, at: u8) -> u32 {
+        self.base + (self.slope * f64::from(at - self.start)).ceil() as u32
+    }
+
+    fn overlaps(&self, other: &Segment) -> bool {
+        self.start <= other.last && other.start <= self.last
+    }
+
+    /// Fit the range to the members that are left.
+    fn shrink(&mut self) {
+        // the start is what the slope counts from: it stays
+        self.last = self.members.iter().last().unwrap_or(self.start);
+    }
+}
+
+/// A point: place in the group, and where the page stands.
+pub(crate) type Point = (u8, u32);
+
+/// The segments of a group, newest level first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Group {
+    levels: Vec<Vec<Segment>>,
+}
+
+impl Group {
+    /// Learn points in ascending order of their places; `gamma` is how far a prediction may be off.
+    pub fn learn(&mut self, points: &[Point], gamma: u32) {
+        let mut rest = points;
+        while !rest.is_empty() {
+            let (segment, used) = longest(rest, gamma);
+            self.add(segment);
+            rest = &rest[used..];
+        }
+        self.levels.retain(|level| !level.is_empty());
+    }
+
+    fn add(&mut self, segment: Segment) {
+        for level in &mut self.levels {
+            for old in level.iter_mut() {
+                old.members.remove(&segment.members);
+                old.shrink();
+            }
+            level.retain(|old| old.members.len() > 0);
+        }
+        if self.levels.is_empty() {
+            self.levels.push(Vec::new());
+        }
+        self.insert(0, segment);
+    }
+
+    /// Put a segment into a level; those that it overlaps there sink to the next.
+    fn insert(&mut self, level: usize, segment: Segment) {
+        if level == self.levels.len() {
+            self.levels.push(Vec::new());
+        }
+        let (sinking, mut staying): (Vec<Segment>, Vec<Segment>) =
+            std::mem::take(&mut self.levels[level]).into_iter().partition(|old| old.overlaps(&segment));
+        staying.push(segment);
+        self.levels[level] = staying;
+        for old in sinking {
+            self.insert(level + 1, old);
+        }
+    }
+
+    /// A page stands nowhere any more.
+    pub fn forget(&mut self, at: u8) {
+        let mut gone = Members::default();
+        gone.insert(at);
+        for level in &mut self.levels {
+            for segment in level.iter_mut() {
+                segment.members.remove(&gone);
+                segment.shrink();
+            }
+            level.retain(|s| s.members.len() > 0);
+        }
+        self.levels.retain(|level| !level.is_empty());
+    }
+
+    /// Where a page is predicted to stand, and how many levels were searched; `None` when no segment knows it.
+    pub fn predict(&self, at: u8) -> Option<(u32, u32)> {
+        let knows = |s: &&Segment| s.start <= at && at <= s.last && s.members.contains(at);
+        (1..).zip(&self.levels).find_map(|(depth, level)| level.iter().find(knows).map(|s| (s.predict(at), depth)))
+    }
+
+    /// Segments of all levels.
+    pub fn segments(&self) -> u64 {
+        self.levels.iter().map(|l| l.len() as u64).sum()
+    }
+
+    /// Bytes of segments and conflict resolution buffer.
+    pub fn bytes(&self) -> u64 {
+        let listed = |s: &Segment| if s.approximate { u64::from(s.members.len()) + 1 } else { 0 };
+        self.levels.iter().flatten().map(|s| SEGMENT_BYTES + listed(s)).sum()
+    }
+}
+
+/// A number with the 11 significant bits of a half-precision float; slopes lie between 2^-8 and 2^8.
+fn half(x: f64) -> f64 {
+    if x == 0.0 {
+        return 0.0;
+    }
+    let unit = 2f64.powi(x.abs().log2().floor() as i32 - 10);
+    (x / unit).round() * unit
+}
+
+/// The longest line through the first points, and how many points it takes.
+fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
+    let (start, base) = points[0];
+    // the slopes under which every point so far is predicted well enough: ceil(slope * dx) within gamma of dy
+    let (mut low, mut high) = (0.0f64, 256.0f64);
+    let (mut used, mut slope) = (1, 1.0);
+    for &(at, place) in &points[1..] {
+        if place < base {
+            break;
+        }
+        let (dx, dy) = (f64::from(at - start), f64::from(place - base));
+        low = low.max((dy - f64::from(gamma) - 1.0) / dx);
+        high = high.min((dy + f64::from(gamma)) / dx);
+        // the range is open below: a slope just above `low` is rounded up to the point
+        let within = |s: f64| s > low && s <= high;
+        let candidates = [half(dy / dx), half((low + high) / 2.0), half(high), half(high) - half(high) / 2048.0];
+        match candidates.into_iter().find(|&s| s >= 0.0 && within(s)) {
+            Some(found) => (slope, used) = (found, used + 1),
+            None => break,
+        }
+    }
+    let mut members = Members::default();
+    points[..used].iter().for_each(|&(at, _)| members.insert(at));
+    let last = points[used - 1].0;
+    let mut segment = Segment { start, last, slope, base, members, approximate: false };
+    let exact = points[..used].iter().all(|&(at, place)| segment.predict(at) == place);
+    // on a grid: every place between is `stride` after the one before, so that membership needs no list
+    let stride = if used > 1 { points[1].0 - start } else { 1 };
+    let grid = points[..used].windows(2).all(|pair| pair[1].0 - pair[0].0 == stride);
+    segment.approximate = !(exact && grid);
+    (segment, used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Rng, Seed};
+
+    #[test]
+    fn a_sequential_group_is_one_segment_and_a_stride_another() {
+        let mut group = Group::default();
+        group.learn(&(0..=255).map(|i| (i, 1000 + u32::from(i))).collect::<Vec<_>>(), 0);
+        assert_eq!((group.segments(), group.bytes()), (1, 8));
+        assert_eq!(group.predict(77), Some((1077, 1)));
+        // every fourth page was written again, one after the other elsewhere
+        group.learn(&(0..64).map(|i| (i * 4, 5000 + u32::from(i))).collect::<Vec<_>>(), 0);
+        assert_eq!((group.segments(), group.bytes()), (2, 16), "slope 1/4 is exact in half precision");
+        assert_eq!((group.predict(8), group.predict(9)), (Some((5002, 1)), Some((1009, 2))));
+        group.forget(8);
+        assert_eq!(group.predict(8), None);
+    }
+
+    #[test]
+    fn predictions_keep_within_gamma_and_membership_is_exact() {
+        for gamma in [0, 1, 4, 16] {
+            let mut rng = Rng::stream(Seed(u64::from(gamma)), "learned");
+            let (mut group, mut truth) = (Group::default(), [None; 256]);
+            let mut next = 1u32;
+            for _ in 0..600 {
+                let mut places: Vec<u8> = (0..1 + rng.below(40)).map(|_| rng.below(256) as u8).collect();
+                places.sort_unstable();
+                places.dedup();
+                let points: Vec<Point> = places
+                    .iter()
+                    .map(|&at| {
+                        next += 1 + rng.below(2) as u32;
+                        (at, next)
+                    })
+                    .collect();
+                group.learn(&points, gamma);
+                points.iter().for_each(|&(at, place)| truth[at as usize] = Some(place));
+                if rng.below(4) == 0 {
+                    let at = rng.below(256) as u8;
+                    group.forget(at);
+                    truth[at as usize] = None;
+                }
+                for at in 0..=255u8 {
+                    let predicted = group.predict(at).map(|(place, _)| place);
+                    match (predicted, truth[at as usize]) {
+                        (None, None) => {}
+                        (Some(p), Some(t)) => assert!(p.abs_diff(t) <= gamma, "{at}: {p} for {t}, gamma {gamma}"),
+                        other => panic!("{at}: {other:?}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_tolerance_takes_fewer_segments() {
+        let mut rng = Rng::stream(Seed(3), "learned");
+        let mut next = 0;
+        let points: Vec<Point> = (0..=255u8)
+            .filter(|_| rng.below(3) > 0)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|at| {
+                next += 1;
+                (at, next)
+            })
+            .collect();
+        let segments = |gamma| {
+            let mut group = Group::default();
+            group.learn(&points, gamma);
+            group.segments()
+        };
+        assert!(
+            segments(0) > segments(1) && segments(1) > segments(4),
+            "{} {} {}",
+            segments(0),
+            segments(1),
+            segments(4)
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! Map segments in byte-addressable memory: slots of one segment each, every one with a header that says whose it is and how
+//! new, and two checksums without which it is not believed.
+//!
+//! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4), length of the entries in bytes
+//! (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto` (8), `replay_from` (8), zeros up to 64 bytes; then the
+//! entries. A slot that holds the newest copy of a segment is never written: the next copy goes to a free slot, and
+//! counts once a fence has made it durable.
+
+use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
+use crate::Cx;
+use flashatlas_nand::Nvm;
+use flashatlas_types::{MediumError, OpId};
+use std::collections::VecDeque;
+
+const MAGIC: [u8; 4] = *b"FAMS";
+const HEADER_BYTES: u64 = 64;
+/// Where the checksummed part of the header begins and ends.
+const CHECKED: std::ops::Range<usize> = 8..NUMBERS_AT + NUMBERS_BYTES;
+const NUMBERS_AT: usize = 24;
+
+/// What a slot holds: segment, how new, and its entries.
+type Held<'n> = (u32, Header, &'n [u8]);
+
+/// A checksum does not match.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Damaged;
+
+/// The slots of a drive's NVM, and which segment has which.
+pub(crate) struct Slots {
+    /// Bytes of a segment's entries.
+    bytes: u64,
+    count: u32,
+    /// Slot of each segment that has one.
+    of: Vec<Option<u32>>,
+    /// Free slots, the longest free first, with what must be complete before they are written.
+    free: VecDeque<(u32, OpId)>,
+}
+
+/// Bytes of a slot for segments of `bytes`.
+pub(crate) fn slot_bytes(bytes: u64) -> u64 {
+    HEADER_BYTES + bytes.next_multiple_of(HEADER_BYTES)
+}
+
+impl Slots {
+    /// As many slots for segments of `bytes` as fit `nvm_bytes`, all free.
+    pub fn new(nvm_bytes: u64, bytes: u64, segments: u32) -> Slots {
+        let count = (nvm_bytes / slot_bytes(bytes)) as u32;
+        Slots { bytes, count, of: vec![None; segments as usize], free: (0..count).map(|s| (s, OpId::NONE)).collect() }
+    }
+
+    /// Free slots.
+    pub fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// All slots.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether the newest persisted copy of a segment may stand in a slot.
+    pub fn holds(&self, segment: u32) -> bool {
+        self.of[segment as usize].is_some()
+    }
+
+    /// Whether a copy of a segment can be made so that one slot stays free for the next.
+    pub fn has_room(&self, segment: u32) -> bool {
+        self.free() >= 2 || (self.holds(segment) && self.free() == 1)
+    }
+
+    fn address(&self, slot: u32) -> u64 {
+        u64::from(slot) * slot_bytes(self.bytes)
+    }
+
+    /// Copy a segment to a free slot, make it durable, and free the slot of its older copy. Returns the fence.
+    ///
+    /// # Errors
+    /// When the power fails: the older copy is then still whole.
+    pub fn store(
+        &mut self,
+        cx: &mut Cx<'_>,
+        segment: u32,
+        header: Header,
+        entries: &[u8],
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
+        let (slot, free_since) = self.free.pop_front().expect("the caller asked for room");
+        let mut bytes = Vec::with_capacity(HEADER_BYTES as usize + entries.len());
+        bytes.extend(MAGIC);
+        bytes.extend([0; 4]);
+        bytes.extend(segment.to_le_bytes());
+        bytes.extend((entries.len() as u32).to_le_bytes());
+        bytes.extend(crc32c::crc32c(entries).to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(header.encode());
+        let checksum = crc32c::crc32c(&bytes[CHECKED]);
+        bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+        bytes.resize(HEADER_BYTES as usize, 0);
+        bytes.extend(entries);
+        let mut waits = after.to_vec();
+        waits.push(free_since);
+        let stored = cx.flash.nvm_store(self.address(slot), &bytes, &waits)?;
+        let fenced = cx.flash.nvm_fence(&[stored])?;
+        if let Some(old) = self.of[segment as usize].replace(slot) {
+            self.free.push_back((old, fenced));
+        }
+        Ok(fenced)
+    }
+
+    /// A segment has a newer copy elsewhere, which is durable once `after` is complete.
+    pub fn release(&mut self, segment: u32, after: OpId) {
+        if let Some(slot) = self.of[segment as usize].take() {
+            self.free.push_back((slot, after));
+        }
+    }
+
+    /// What a slot holds; `Ok(None)` for one that was never written.
+    ///
+    /// # Errors
+    /// When one of its checksums does not match.
+    fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<Held<'n>>, Damaged> {
+        let header = nvm.bytes(self.address(slot), HEADER_BYTES);
+        if header.iter().all(|&b| b == 0) {
+            return Ok(None);
+        }
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let (segment, length) = (word(8), u64::from(word(12)));
+        let intact = header[..4] == MAGIC && word(4) == crc32c::crc32c(&header[CHECKED]);
+        if !intact || length > self.bytes || segment as usize >= self.of.len() {
+            return Err(Damaged);
+        }
+        let entries = nvm.bytes(self.address(slot) + HEADER_BYTES, length);
+        if crc32c::crc32c(entries) != word(16) {
+            return Err(Damaged);
+        }
+        Ok(Some((segment, Header::decode(&header[NUMBERS_AT..]), entries)))
+    }
+
+    /// Look at every slot: of several copies of a segment `take` is shown the newest, and says whether it is newer than what
+    /// there is elsewhere; then the segment keeps its slot. Returns how many slots are not intact.
+    pub fn mount(&mut self, nvm: &Nvm, mut take: impl FnMut(u32, Header, &[u8]) -> bool) -> u32 {
+        let mut damaged = 0;
+        let mut found: Vec<(u32, u64, u32)> = Vec::new();
+        for slot in 0..self.count {
+            match self.read(nvm, slot) {
+                Ok(None) => {}
+                Ok(Some((segment, header, _))) => found.push((segment, header.version, slot)),
+                Err(Damaged) => damaged += 1,
+            }
+        }
+        found.sort_unstable();
+        for (i, &(segment, _, slot)) in found.iter().enumerate() {
+            let newest = found.get(i + 1).is_none_or(|next| next.0 != segment);
+            let (_, header, entries) = self.read(nvm, slot).ok().flatten().expect("just read");
+            if newest && take(segment, header, entries) {
+                self.of[segment as usize] = Some(slot);
+                self.free.retain(|f| f.0 != slot);
+            }
+        }
+        damaged
+    }
+
+    /// The entries that a segment's slot holds, if it has one.
+    pub fn entries<'n>(&self, nvm: &'n Nvm, segment: u32) -> Option<Result<&'n [u8], Damaged>> {
+        let slot = self.of[segment as usize]?;
+        Some(self.read(nvm, slot).and_then(|held| held.map(|(_, _, entries)| entries).ok_or(Damaged)))
+    }
+
+    /// Bytes that a mount loads: every header, and the entries of slots in use.
+    pub fn mount_bytes(&self) -> u64 {
+        u64::from(self.count) * HEADER_BYTES + u64::from(self.count - self.free()) * self.bytes
+    }
+
+    /// Bytes that the slots take.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.count) * slot_bytes(self.bytes)
+    }
+}

@@ -1,0 +1,176 @@
+//! CDFTL: entries in memory in front of whole map pages in memory; a map page that an entry came from stays, so that the next
+//! one from there costs nothing, and changed entries leave into it (Qin et al., *A Two-Level Caching Mechanism for Demand-based
+//! Page-level Address Mapping in NAND Flash Memory Storage Systems*, RTAS 2011).
+//!
+//! An entry whose leaving costs nothing, because it has not changed or its map page is in memory, leaves before older ones, as
+//! far as `map.victim_search` looks.
+
+use super::MapStoreDef;
+use super::dftl::ENTRY_BYTES;
+use crate::list::IndexList;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::cmt::Cmt;
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "cdftl",
+    summary: "two levels in SRAM: single entries, and the map pages that they came from",
+    paper: "Qin, Wang, Liu and Guan, A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping (RTAS 2011)",
+    params: &[
+        cache_bytes("256KiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.pages_share",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.5"),
+            doc: "share of the memory for whole map pages (at least one, and two entries)",
+        },
+        ParamDef {
+            key: "map.victim_search",
+            kind: ParamKind::Int(1, 1 << 20),
+            default: Some("64"),
+            doc: "entries among which one is looked for that leaves without a write",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| {
+        fits(params, layout, |shape| shape.page_bytes() + 2 * ENTRY_BYTES, "a map page and two entries")
+    },
+    build: |params, layout| {
+        let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
+        Box::new(Paged::new(params, layout, false, |map, budget| Cdftl::new(map, budget, share, search)))
+    },
+};
+
+struct Cdftl {
+    cmt: Cmt,
+    pages: IndexList,
+    /// Pages in memory that took over a changed entry.
+    merged: Vec<bool>,
+    pages_max: u32,
+    page_bytes: u64,
+    search: usize,
+    /// Entries that were found in a map page in memory.
+    second_level: u64,
+}
+
+impl Cdftl {
+    fn new(map: &MapOnFlash, budget: u64, share: f64, search: u32) -> Cdftl {
+        let page_bytes = u64::from(map.table.page_bytes());
+        let most = (budget - 2 * ENTRY_BYTES) / page_bytes;
+        let pages_max =
+            (((budget as f64 * share) as u64 / page_bytes).clamp(1, most)).min(u64::from(map.table.pages()));
+        let entries = ((budget - pages_max * page_bytes) / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
+        Cdftl {
+            cmt: Cmt::new(entries, 0, map.table.pages()),
+            pages: IndexList::new(map.table.pages()),
+            merged: vec![false; map.table.pages() as usize],
+            pages_max: pages_max as u32,
+            page_bytes,
+            search: search as usize,
+            second_level: 0,
+        }
+    }
+
+    /// Make room for an entry.
+    fn evict_entry(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
+        let cheap = |&(_, page, changed): &(u32, u32, bool)| !changed || self.pages.contains(page);
+        let found = self.cmt.victims().take(self.search).find(cheap);
+        let (lpn, page, changed) = found.or_else(|| self.cmt.victims().next()).expect("it is full");
+        let mut evicted = OpId::NONE;
+        if changed && self.pages.contains(page) {
+            self.merged[page as usize] = true;
+        } else if changed {
+            evicted = io.evict(page, false)?;
+        }
+        self.cmt.remove(lpn);
+        Ok(evicted)
+    }
+
+    /// Make room for a map page.
+    fn evict_page(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
+        let page = self.pages.first().expect("it is full");
+        let mut evicted = OpId::NONE;
+        if self.merged[page as usize] {
+            evicted = io.evict(page, true)?;
+        }
+        self.pages.remove(page);
+        Ok(evicted)
+    }
+}
+
+impl Cache for Cdftl {
+    /// An entry in the second level is a hit, too: it costs no flash.
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.cmt.contains(lpn.0) || self.pages.contains(map.table.page_of(lpn))
+    }
+
+    fn holds_page(&self, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        let page = map.table.page_of(lpn);
+        if self.pages.contains(page) {
+            self.pages.touch(page);
+        }
+        if self.cmt.contains(lpn.0) {
+            self.cmt.touch(lpn.0);
+        } else {
+            self.second_level += 1;
+        }
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let page = io.map.table.page_of(lpn);
+        let mut evicted = OpId::NONE;
+        if self.pages.len() == self.pages_max {
+            evicted = self.evict_page(io)?;
+        }
+        self.pages.push(page);
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        // an entry that is in the second level alone changes there
+        if self.cmt.contains(lpn.0) {
+            self.cmt.change(lpn.0);
+        } else {
+            self.merged[map.table.page_of(lpn) as usize] = true;
+        }
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.cmt.clean(page);
+        self.merged[page as usize] = false;
+    }
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page as usize])
+    }
+
+    /// The entry is copied from its map page to the first level.
+    fn finish(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, _: bool, ready: OpId) -> Result<OpId, FtlError> {
+        if !self.cmt.contains(lpn.0) {
+            if self.cmt.is_full() {
+                self.evict_entry(io)?;
+            }
+            self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
+        }
+        Ok(ready)
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.cmt.len()) * ENTRY_BYTES + u64::from(self.pages.len()) * self.page_bytes
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("second_level_hits", self.second_level)]
+    }
+
+    fn reset_counters(&mut self) {
+        self.second_level = 0;
+    }
+}

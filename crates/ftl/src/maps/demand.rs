@@ -1,0 +1,93 @@
+//! Whole map pages on demand: the map of a controller without DRAM, as the host-cached map's paper describes it (Jeong et
+//! al., *Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017: a 16 KB map
+//! page has 4,096 entries and covers 16 MB). The least recently used page leaves; a changed one is written then.
+
+use super::MapStoreDef;
+use crate::list::IndexList;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "demand",
+    summary: "whole map pages in SRAM, loaded on demand, the least recently used one leaves",
+    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory (HotStorage 2017)",
+    params: &[
+        cache_bytes("1MiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.changed_share",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.5"),
+            doc: "share of the cached map pages that may be changed after a FLUSH; it writes the longest changed ones above that",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
+    build: |params, layout| {
+        let share = params.ratio("map.changed_share");
+        Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
+    },
+};
+
+/// Map pages in the order of their last use.
+struct Pages {
+    pages: IndexList,
+    limit: u32,
+    page_bytes: u64,
+    changed_max: u32,
+}
+
+impl Pages {
+    fn new(map: &MapOnFlash, budget: u64, changed_share: f64) -> Pages {
+        let page_bytes = u64::from(map.table.page_bytes());
+        let limit = (budget / page_bytes).min(u64::from(map.table.pages())) as u32;
+        let changed_max = (changed_share * f64::from(limit)) as u32;
+        Pages { pages: IndexList::new(map.table.pages()), limit, page_bytes, changed_max }
+    }
+}
+
+impl Cache for Pages {
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.pages.contains(map.table.page_of(lpn))
+    }
+
+    fn holds_page(&self, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.pages.touch(map.table.page_of(lpn));
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let mut evicted = OpId::NONE;
+        if self.pages.len() == self.limit {
+            let victim = self.pages.first().expect("the limit is not zero");
+            if io.map.changes.contains(victim) {
+                evicted = io.evict(victim, true)?;
+            }
+            self.pages.remove(victim);
+        }
+        self.pages.push(io.map.table.page_of(lpn));
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, _: &MapOnFlash, _: Lpn, _: Ppn) {}
+
+    fn cleaned(&mut self, _: u32) {}
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
+        let surplus = map.changes.len().saturating_sub(self.changed_max);
+        map.changes.iter().take(surplus as usize).collect()
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.pages.len()) * self.page_bytes
+    }
+}

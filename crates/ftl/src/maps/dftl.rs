@@ -1,0 +1,97 @@
+//! DFTL: single entries of the map in memory, in a segmented LRU; map pages are read to look one up, and read and written when
+//! a changed one leaves (Gupta, Kim and Urgaonkar, *DFTL: A Flash Translation Layer Employing Demand-based Selective Caching
+//! of Page-level Address Mappings*, ASPLOS 2009, section 3).
+//!
+//! Batch update: when a changed entry leaves, all changed entries of its map page in memory are written with it.
+
+use super::MapStoreDef;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::cmt::Cmt;
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+
+/// A logical and a physical page, 4 bytes each.
+pub(super) const ENTRY_BYTES: u64 = 8;
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "dftl",
+    summary: "single entries in SRAM, segmented LRU; changed entries of a map page are written together",
+    paper: "Gupta, Kim and Urgaonkar, DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level \
+            Address Mappings (ASPLOS 2009)",
+    params: &[
+        cache_bytes("64KiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.protected_share",
+            kind: ParamKind::Ratio(0.0, 0.99),
+            default: Some("0.8"),
+            doc: "share of the entries in memory that may be protected (FlashSim: 6552 of 8192); 0: one LRU list",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
+    build: |params, layout| {
+        let share = params.ratio("map.protected_share");
+        Box::new(Paged::new(params, layout, false, |map, budget| {
+            let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
+            Dftl { cmt: Cmt::new(limit, (share * f64::from(limit)) as u32, map.table.pages()), cleaned: 0 }
+        }))
+    },
+};
+
+struct Dftl {
+    cmt: Cmt,
+    cleaned: u64,
+}
+
+impl Cache for Dftl {
+    fn holds(&self, _: &MapOnFlash, lpn: Lpn) -> bool {
+        self.cmt.contains(lpn.0)
+    }
+
+    fn holds_page(&self, _: u32) -> bool {
+        false
+    }
+
+    fn used(&mut self, _: &MapOnFlash, lpn: Lpn) {
+        self.cmt.touch(lpn.0);
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let mut evicted = OpId::NONE;
+        if self.cmt.is_full() {
+            let (victim, page, changed) = self.cmt.victims().next().expect("it is full");
+            if changed {
+                evicted = io.evict(page, false)?;
+            }
+            self.cmt.remove(victim);
+        }
+        self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, _: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        self.cmt.change(lpn.0);
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.cleaned += self.cmt.clean(page);
+    }
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.cmt.has_changes_of(page)
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.cmt.len()) * ENTRY_BYTES
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("entries_written", self.cleaned)]
+    }
+
+    fn reset_counters(&mut self) {
+        self.cleaned = 0;
+    }
+}

@@ -1,0 +1,310 @@
+//! LeaFTL: the map in memory as learned segments, which predict where pages stand; the spare area of what is read says whether
+//! the prediction was right (Sun, Li, Sun, Sun, Vucinic and Huang, *LeaFTL: A Learning-based Flash Translation Layer for
+//! Solid-State Drives*, ASPLOS 2023).
+//!
+//! Changes are gathered until there are `map.learn_batch` of them, sorted, and learned group by group. A wrong prediction is off
+//! by at most `map.gamma`, and costs one more read: the spare area of the predicted page names its neighbours. Map pages leave
+//! memory with all their segments, the least recently used first.
+//!
+//! Lines are drawn through places in the order in which a stream of writes takes them: frame after frame over all lanes.
+//! On flash a map page has plain entries, as under every other store; its segments are learned anew when it is loaded.
+
+use super::MapStoreDef;
+use super::dftl::ENTRY_BYTES;
+use crate::list::IndexList;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::learned::{GROUP, Group, Point};
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_nand::Part;
+use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "leaftl",
+    summary: "learned segments in SRAM that predict where pages stand, checked by the spare area",
+    paper: "Sun et al., LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives (ASPLOS 2023)",
+    params: &[
+        cache_bytes("128KiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.gamma",
+            kind: ParamKind::Int(0, 16),
+            default: Some("0"),
+            doc: "how far a prediction may be off, in pages",
+        },
+        ParamDef {
+            key: "map.learn_batch",
+            kind: ParamKind::Int(1, 1 << 16),
+            default: Some("256"),
+            doc: "changes that are gathered, 8 bytes each, before they are learned",
+        },
+        ParamDef {
+            key: "map.compaction",
+            kind: ParamKind::Int(1, 1 << 40),
+            default: Some("1000000"),
+            doc: "changes after which all segments in memory are learned anew, so that none is left that nothing needs",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| {
+        let batch = params.int("map.learn_batch") * ENTRY_BYTES;
+        // at worst every entry is a segment
+        fits(
+            params,
+            layout,
+            |shape| batch + u64::from(shape.per_page) * 8,
+            "a batch, and a map page in which nothing can be learned,",
+        )
+    },
+    build: |params, layout| {
+        let gamma = params.u32("map.gamma");
+        let (batch, compaction) = (params.int("map.learn_batch"), params.int("map.compaction"));
+        Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
+            pages: IndexList::new(map.table.pages()),
+            groups: vec![Group::default(); map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize],
+            group: GROUP.min(map.table.per_page),
+            size: vec![0; map.table.pages() as usize],
+            bytes: 0,
+            limit: budget - batch * ENTRY_BYTES,
+            recent: BTreeSet::new(),
+            batch: batch as usize,
+            gamma,
+            compaction,
+            until_compaction: compaction,
+            order: Order::new(layout),
+            counters: Counters::default(),
+        }))
+    },
+};
+
+/// Places in the order in which a stream of writes takes them.
+#[derive(Clone, Debug)]
+struct Order {
+    layout: Layout,
+}
+
+impl Order {
+    fn new(layout: &Layout) -> Order {
+        Order { layout: layout.clone() }
+    }
+
+    /// The number of a slot in that order.
+    fn of(&self, ppn: Ppn) -> u32 {
+        let l = &self.layout;
+        let block = l.block_of(ppn);
+        let lane = l.lane_of(block).0;
+        let in_block = ppn.0 - l.block_slot(block).0;
+        let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
+        let row = (block.0 - lane * l.blocks_per_lane) * l.frames_per_block + frame;
+        (row * l.lanes + lane) * l.slots_per_frame + slot
+    }
+
+    /// The slot with that number, if there is one.
+    fn slot(&self, number: u32) -> Option<Ppn> {
+        let l = &self.layout;
+        if number >= l.slots() {
+            return None;
+        }
+        let (frame, slot) = (number / l.slots_per_frame, number % l.slots_per_frame);
+        let (row, lane) = (frame / l.lanes, frame % l.lanes);
+        let block = lane * l.blocks_per_lane + row / l.frames_per_block;
+        Some(Ppn(block * l.slots_per_block + row % l.frames_per_block * l.slots_per_frame + slot))
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    predictions: u64,
+    wrong: u64,
+    levels: u64,
+    compactions: u64,
+}
+
+struct Leaftl {
+    pages: IndexList,
+    /// Segments of the groups of pages in memory; the others are empty.
+    groups: Vec<Group>,
+    /// Entries of a group.
+    group: u32,
+    /// Bytes of each page's segments, of all, and at most.
+    size: Vec<u64>,
+    bytes: u64,
+    limit: u64,
+    /// Changes that are not learned yet, of pages in memory.
+    recent: BTreeSet<u32>,
+    batch: usize,
+    gamma: u32,
+    compaction: u64,
+    until_compaction: u64,
+    order: Order,
+    counters: Counters,
+}
+
+impl Leaftl {
+    fn groups_of(&self, map: &MapOnFlash, page: u32) -> std::ops::Range<usize> {
+        let range = map.table.lpns(page);
+        (range.start / self.group) as usize..range.end.div_ceil(self.group) as usize
+    }
+
+    /// Learn changes of pages in memory.
+    fn learn(&mut self, map: &MapOnFlash, changes: impl Iterator<Item = u32>) {
+        let mut touched = Vec::new();
+        let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+        for lpn in changes {
+            let (group, at) = (lpn / self.group, (lpn % self.group) as u8);
+            match map.table.get(Lpn(lpn)).mapped() {
+                Some(ppn) => points.entry(group).or_default().push((at, self.order.of(ppn))),
+                None => self.groups[group as usize].forget(at),
+            }
+            touched.push(map.table.page_of(Lpn(lpn)));
+        }
+        for (group, points) in points {
+            self.groups[group as usize].learn(&points, self.gamma);
+        }
+        touched.dedup();
+        for page in touched {
+            self.measure(map, page);
+        }
+    }
+
+    /// Count the bytes of a page anew.
+    fn measure(&mut self, map: &MapOnFlash, page: u32) {
+        let bytes = self.groups[self.groups_of(map, page)].iter().map(Group::bytes).sum();
+        self.bytes = self.bytes - self.size[page as usize] + bytes;
+        self.size[page as usize] = bytes;
+    }
+
+    fn learn_recent(&mut self, map: &MapOnFlash) {
+        let recent = std::mem::take(&mut self.recent);
+        self.learn(map, recent.into_iter());
+    }
+
+    /// Learn all entries of a page in memory from what they are.
+    fn relearn(&mut self, map: &MapOnFlash, page: u32) {
+        let groups = self.groups_of(map, page);
+        self.groups[groups].fill(Group::default());
+        self.learn(map, map.table.lpns(page).filter(|&lpn| map.table.get(Lpn(lpn)) != Ppn::NONE));
+        self.measure(map, page);
+    }
+
+    /// Let pages leave until the others fit, but not `keep`.
+    fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<u32>) -> Result<OpId, FtlError> {
+        let mut last = OpId::NONE;
+        while self.bytes > self.limit {
+            let page = self.pages.iter().find(|&p| Some(p) != keep).expect("one page always fits");
+            if io.map.changes.contains(page) {
+                last = io.evict(page, true)?;
+            }
+            let groups = self.groups_of(io.map, page);
+            self.groups[groups].fill(Group::default());
+            let range = io.map.table.lpns(page);
+            let mut later = self.recent.split_off(&range.start);
+            self.recent.append(&mut later.split_off(&range.end));
+            self.bytes -= std::mem::take(&mut self.size[page as usize]);
+            self.pages.remove(page);
+        }
+        Ok(last)
+    }
+}
+
+impl Cache for Leaftl {
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.pages.contains(map.table.page_of(lpn))
+    }
+
+    fn holds_page(&self, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.pages.touch(map.table.page_of(lpn));
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let page = io.map.table.page_of(lpn);
+        self.pages.push(page);
+        self.relearn(io.map, page);
+        let evicted = self.make_room(io, Some(page))?;
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        self.recent.insert(lpn.0);
+        self.until_compaction -= 1;
+        if self.until_compaction == 0 {
+            self.until_compaction = self.compaction;
+            self.counters.compactions += 1;
+            self.recent.clear();
+            let pages: Vec<u32> = self.pages.iter().collect();
+            pages.into_iter().for_each(|page| self.relearn(map, page));
+        } else if self.recent.len() == self.batch {
+            self.learn_recent(map);
+        }
+    }
+
+    fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
+        self.make_room(io, None)
+    }
+
+    fn finish(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, lookup: bool, ready: OpId) -> Result<OpId, FtlError> {
+        let truth = io.map.table.get(lpn);
+        if !lookup || self.recent.contains(&lpn.0) {
+            return Ok(ready);
+        }
+        let predicted = self.groups[(lpn.0 / self.group) as usize].predict((lpn.0 % self.group) as u8);
+        let Some((number, levels)) = predicted else {
+            assert!(truth == Ppn::NONE, "page {lpn} stands at {truth}, no segment knows it");
+            return Ok(ready);
+        };
+        self.counters.predictions += 1;
+        self.counters.levels += u64::from(levels);
+        let wanted = self.order.of(truth);
+        assert!(number.abs_diff(wanted) <= self.gamma, "page {lpn} stands at {wanted}, predicted at {number}");
+        if number == wanted {
+            return Ok(ready);
+        }
+        // what stands there is another page; its spare area names its neighbours
+        self.counters.wrong += 1;
+        let neighbours = number.saturating_sub(self.gamma)..=number + self.gamma;
+        let named = neighbours.filter_map(|n| self.order.slot(n)).any(|slot| io.cx.flash.medium.lpn(slot) == Ok(lpn));
+        assert!(named, "the neighbours of {number} do not name page {lpn}");
+        let readable = |slot: &Ppn| io.cx.flash.medium.lpn(*slot).is_ok();
+        let Some(slot) = self.order.slot(number).filter(readable) else { return Ok(ready) };
+        let layout = io.cx.flash.medium.layout();
+        let (frame, bit) = (layout.frame_of(slot), slot.0 % layout.slots_per_frame);
+        Ok(io.cx.flash.read(frame, 1 << bit, Part::Whole, Cause::Map, &[ready])?)
+    }
+
+    fn cleaned(&mut self, _: u32) {}
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes + self.recent.len() as u64 * ENTRY_BYTES
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let groups = self.groups.iter().filter(|g| g.segments() > 0);
+        let c = self.counters;
+        vec![
+            ("predictions", c.predictions),
+            ("mispredictions", c.wrong),
+            ("levels_searched", c.levels),
+            ("compactions", c.compactions),
+            ("groups_in_memory", groups.clone().count() as u64),
+            ("segments_in_memory", groups.map(Group::segments).sum()),
+            ("segment_bytes", self.bytes),
+        ]
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec!["leaftl: map pages on flash hold plain entries; segments are learned when a page is loaded, in no time"]
+    }
+}

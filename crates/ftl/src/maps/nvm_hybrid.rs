@@ -1,0 +1,354 @@
+//! The map in DRAM and NVM: DRAM is the place of updates, NVM keeps copies of segments that a FLUSH made, and flash those for
+//! which NVM had no room (Lee, Kang and Eom, *Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory
+//! Architecture*, section 2).
+//!
+//! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If not, segments of which few
+//! entries changed (sparse) go to NVM first, then denser ones, by their counts of changed entries, and those that changed
+//! whole (full) go to flash; so do the others that NVM has no room for, which is counted apart. In idle time segments move
+//! from NVM to flash, the longest held first.
+//!
+//! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one slot is always free; a
+//! copy is good when its checksums match and it is newer than what flash has of the segment.
+
+use super::{MapStore, MapStoreDef, Replay, Update};
+use crate::list::IndexList;
+use crate::map_pages::resident::{DRAM_BYTES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits};
+use crate::map_pages::slots::{Slots, slot_bytes};
+use crate::map_pages::{PageCounters, Reason};
+use crate::pool::Pool;
+use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
+use flashatlas_nand::Medium;
+use flashatlas_types::{
+    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Ps,
+    Violation,
+};
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "nvm-hybrid",
+    summary: "the whole map in DRAM; at a FLUSH changed segments are copied to NVM, and to flash where that has no room",
+    paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory Architecture (2016)",
+    params: &[
+        SEGMENT_BYTES,
+        ParamDef {
+            key: "map.dense_share",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.5"),
+            doc: "share of changed entries from which a segment is dense (the paper's fixed thresholds are not given)",
+        },
+        ParamDef {
+            key: "map.full_share",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("1"),
+            doc: "share of changed entries from which a segment is full (the paper: all of them)",
+        },
+        ParamDef {
+            key: "map.nvm_idle",
+            kind: ParamKind::Time,
+            default: Some("200ms"),
+            doc: "idle time after which segments move from NVM to flash; never before host.idle_after; 0: they stay",
+        },
+        DRAM_BYTES,
+        ROLL_FORWARD,
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| {
+        let quota = fits(params, layout, SEGMENT_BYTES.key, params.int(SEGMENT_BYTES.key))?;
+        let (nvm, slot) = (params.int("nvm.bytes"), slot_bytes(params.int(SEGMENT_BYTES.key)));
+        if nvm > 0 && nvm < slot {
+            let why = format!(
+                "{nvm} bytes are less than one slot: a segment of {} bytes and its header take {slot} (give 0 for no NVM)",
+                params.int(SEGMENT_BYTES.key)
+            );
+            return Err(ConfigError::new("nvm.bytes", why));
+        }
+        if params.ratio("map.dense_share") > params.ratio("map.full_share") {
+            return Err(ConfigError::new("map.dense_share", "lies above map.full_share"));
+        }
+        Ok(quota)
+    },
+    build: |params, layout| Box::new(NvmHybrid::new(params, layout)),
+};
+
+struct NvmHybrid {
+    resident: Resident,
+    slots: Slots,
+    /// Segments that have a slot, the longest held first.
+    held: IndexList,
+    dense_share: f64,
+    full_share: f64,
+    idle_after: Dur,
+    /// When the host last asked for something.
+    active: Ps,
+    /// Segments that a mount found partly written to flash when the power failed.
+    halved: Vec<u32>,
+    work: Work,
+}
+
+/// What FLUSHes and idle time did, in segments.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    flushes: u64,
+    nvm_sparse: u64,
+    nvm_dense: u64,
+    nvm_full: u64,
+    flash_full: u64,
+    /// Sparse or dense, and there was no room for them.
+    flash_no_room: u64,
+    idle: u64,
+}
+
+/// How much of a segment has changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Utilization {
+    Sparse,
+    Dense,
+    Full,
+}
+
+impl NvmHybrid {
+    fn new(params: &Params, layout: &Layout) -> NvmHybrid {
+        let bytes = params.int(SEGMENT_BYTES.key);
+        let resident = Resident::new(params, layout, SEGMENT_BYTES.key, bytes);
+        let segments = resident.segments();
+        NvmHybrid {
+            slots: Slots::new(params.int("nvm.bytes"), bytes, segments),
+            held: IndexList::new(segments),
+            dense_share: params.ratio("map.dense_share"),
+            full_share: params.ratio("map.full_share"),
+            idle_after: params.time("map.nvm_idle"),
+            active: Ps::ZERO,
+            halved: Vec::new(),
+            work: Work::default(),
+            resident,
+        }
+    }
+
+    fn utilization(&self, segment: u32) -> Utilization {
+        let (changed, entries) = self.resident.count(segment);
+        let share = f64::from(changed) / f64::from(entries);
+        match share {
+            _ if share >= self.full_share => Utilization::Full,
+            _ if share >= self.dense_share => Utilization::Dense,
+            _ => Utilization::Sparse,
+        }
+    }
+
+    /// Copy a segment to NVM, after `last` of this FLUSH. Returns the fence.
+    fn copy(&mut self, cx: &mut Cx<'_>, pool: &Pool, segment: u32, last: OpId) -> Result<OpId, FtlError> {
+        match self.utilization(segment) {
+            Utilization::Sparse => self.work.nvm_sparse += 1,
+            Utilization::Dense => self.work.nvm_dense += 1,
+            Utilization::Full => self.work.nvm_full += 1,
+        }
+        let map = &mut self.resident.map;
+        let pages = segment * self.resident.group..((segment + 1) * self.resident.group).min(map.table.pages());
+        let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
+        let mut after = vec![cx.command, last];
+        after.extend(pool.unfinished(newest));
+        let mut entries = Vec::new();
+        for page in pages {
+            map.changes.clear(page);
+            map.table.encode(page, &mut entries);
+        }
+        let header = map.header(cx, pool);
+        let fenced = self.slots.store(cx, segment, header, &entries, &after)?;
+        self.held.touch(segment);
+        Ok(fenced)
+    }
+
+    /// Write segments to flash; their slots are free then.
+    fn write(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, segments: &[u32], reason: Reason) -> Result<OpId, FtlError> {
+        let written = self.resident.write(cx, pool, segments, reason, &[cx.command])?;
+        for &segment in segments {
+            self.slots.release(segment, written);
+            self.held.remove(segment);
+        }
+        Ok(written)
+    }
+}
+
+impl MapStore for NvmHybrid {
+    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        self.active = cx.now;
+        Ok(self.resident.get(cx, lpn))
+    }
+
+    fn peek(&self, lpn: Lpn) -> Ppn {
+        self.resident.map.table.get(lpn)
+    }
+
+    fn set(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+        self.active = cx.now;
+        Ok((self.resident.set(pool, update), OpId::NONE))
+    }
+
+    fn moved(&mut self, _: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+        Ok(self.resident.set(pool, update))
+    }
+
+    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+        self.active = cx.now;
+        self.work.flushes += 1;
+        let mut changed = self.resident.changed();
+        let new = changed.iter().filter(|&&s| !self.slots.holds(s)).count() as u32;
+        let all = self.slots.free() > new;
+        let mut last = OpId::NONE;
+        let mut to_flash = Vec::new();
+        if !all {
+            changed.sort_by_key(|&s| (self.utilization(s), self.resident.count(s).0));
+        }
+        for segment in changed {
+            let full = self.utilization(segment) == Utilization::Full;
+            if all || (!full && self.slots.has_room(segment)) {
+                last = self.copy(cx, pool, segment, last)?;
+            } else {
+                *if full { &mut self.work.flash_full } else { &mut self.work.flash_no_room } += 1;
+                to_flash.push(segment);
+            }
+        }
+        self.resident.map.note_survival();
+        let written = match to_flash[..] {
+            [] => OpId::NONE,
+            _ => self.write(cx, pool, &to_flash, Reason::Flush)?,
+        };
+        Ok(cx.flash.plan.join(Class::Map, &[last, written]))
+    }
+
+    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+        if self.resident.map.needs(block) { self.flush(cx, pool) } else { Ok(OpId::NONE) }
+    }
+
+    fn idle(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
+        let Some(segment) = self.held.first().filter(|_| self.idle_after > Dur::ZERO) else { return Ok(Idle::Nothing) };
+        let due = self.active.after(self.idle_after);
+        if cx.now < due {
+            return Ok(Idle::Wait(due));
+        }
+        self.work.idle += 1;
+        // DRAM holds what NVM does or something newer, whose data is on flash: the map points nowhere else
+        self.write(cx, pool, &[segment], Reason::Idle)?;
+        Ok(Idle::Worked)
+    }
+
+    fn load(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockId],
+        mount: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
+        let mut replay = self.resident.map.load_all(cx, pool, blocks, mount)?;
+        let (table, group, held) = (&mut self.resident.map.table, self.resident.group, &mut self.held);
+        let halved = &mut self.halved;
+        let page_bytes = table.page_bytes() as usize;
+        let mut order = Vec::new();
+        let damaged = self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
+            let pages = segment * group..((segment + 1) * group).min(table.pages());
+            let (mut newer, mut older) = (false, false);
+            for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
+                if header.version < replay.version[page as usize] {
+                    older = true;
+                } else {
+                    newer = true;
+                    (replay.upto[page as usize], replay.version[page as usize]) = (header.upto, header.version);
+                    table.restore(page, entries);
+                }
+            }
+            if newer {
+                order.push((header.version, segment));
+            }
+            if newer && older {
+                halved.push(segment);
+            }
+            replay.from = replay.from.max(header.replay_from);
+            newer
+        });
+        order.sort_unstable();
+        order.into_iter().for_each(|(_, segment)| held.push(segment));
+        mount.damaged_nvm_slots += u64::from(damaged);
+        mount.nvm_bytes += self.slots.mount_bytes();
+        if damaged > 0 && self.resident.map.rolls_forward() {
+            replay.from = 0; // a copy that was being made, or one that was good: its changes may be of any age
+        } else if !held.is_empty() && !self.resident.map.rolls_forward() {
+            replay.from = u64::MAX;
+        }
+        Ok(replay)
+    }
+
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
+        self.resident.map.restore(lpn, ppn, sequence);
+    }
+
+    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+        let halved = std::mem::take(&mut self.halved);
+        mount.map_page_writes += u64::from(self.resident.group) * halved.len() as u64;
+        self.write(cx, pool, &halved, Reason::Mount)?;
+        self.resident.map.mounted(cx, pool, mount, false)
+    }
+
+    fn rolls_forward(&self) -> bool {
+        self.resident.map.rolls_forward()
+    }
+
+    fn page_of(&self, lpn: Lpn) -> u32 {
+        self.resident.map.table.page_of(lpn)
+    }
+
+    fn check(&self, medium: &Medium, pool: &Pool) -> Result<u64, Violation> {
+        let mut entries = Vec::new();
+        for segment in self.held.iter() {
+            let pages = self.resident.pages_of(segment);
+            if pages.clone().any(|p| self.resident.map.changes.contains(p)) {
+                continue;
+            }
+            entries.clear();
+            pages.for_each(|p| self.resident.map.table.encode(p, &mut entries));
+            let holds = self.slots.entries(&medium.nvm, segment) == Some(Ok(&entries[..]));
+            Violation::unless(holds, "a segment that has not changed stands in NVM as it is", || {
+                format!("segment {segment}")
+            })?;
+        }
+        self.resident.map.check(medium, pool, |page| self.held.contains(page / self.resident.group))
+    }
+
+    fn counters(&self) -> MapCounters {
+        self.resident.counters
+    }
+
+    fn pages(&self) -> PageCounters {
+        self.resident.map.page_counters()
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let w = self.work;
+        vec![
+            ("flushes", w.flushes),
+            ("segments_to_nvm_sparse", w.nvm_sparse),
+            ("segments_to_nvm_dense", w.nvm_dense),
+            ("segments_to_nvm_full", w.nvm_full),
+            ("segments_to_flash_full", w.flash_full),
+            ("segments_to_flash_no_room", w.flash_no_room),
+            ("segments_to_flash_idle", w.idle),
+            ("nvm_slots", self.slots.len().into()),
+            ("nvm_slots_used", (self.slots.len() - self.slots.free()).into()),
+        ]
+    }
+
+    fn reset_counters(&mut self) {
+        self.resident.counters = MapCounters::default();
+        self.resident.map.reset_counters();
+        self.work = Work::default();
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![FREE_CHANGES]
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let mut memory = self.resident.memory();
+        let bytes = self.slots.bytes();
+        memory.push(MemoryUse { table: "map segments in NVM", memory: MemoryKind::Nvm, bytes });
+        memory
+    }
+}

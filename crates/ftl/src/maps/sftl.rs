@@ -1,0 +1,221 @@
+//! S-FTL: whole map pages in memory, kept small: of a run of entries that follow one another on flash only the first is kept,
+//! with a bit for each entry that says whether a run begins there (Jiang et al., *S-FTL: An Efficient Address Translation for
+//! Flash Memory by Exploiting Spatial Locality*, MSST 2011).
+//!
+//! A part of the memory is a buffer of changed entries: a page that leaves with few of them leaves these there, and is not
+//! written. When the buffer is full, the page with the most entries in it is written.
+
+use super::MapStoreDef;
+use super::dftl::ENTRY_BYTES;
+use crate::list::IndexList;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use std::collections::BTreeMap;
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "sftl",
+    summary: "whole map pages in SRAM, runs of entries kept as their first; a buffer of changed entries",
+    paper: "Jiang, Zhang, Yuan, Chen and Wang, S-FTL: An Efficient Address Translation for Flash Memory (MSST 2011)",
+    params: &[
+        cache_bytes("128KiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.buffer_share",
+            kind: ParamKind::Ratio(0.0, 0.9),
+            default: Some("0.1"),
+            doc: "share of the memory for changed entries of pages that left; 0: no such buffer",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| {
+        let share = 1.0 - params.ratio("map.buffer_share");
+        let largest = |page_bytes: u64, per_page: u32| page_bytes + u64::from(per_page).div_ceil(8);
+        let least = |bytes: u64| (bytes as f64 / share).ceil() as u64;
+        fits(
+            params,
+            layout,
+            |s| least(largest(s.page_bytes(), s.per_page)),
+            "a map page without runs, beside the buffer,",
+        )
+    },
+    build: |params, layout| {
+        let (share, entry) = (params.ratio("map.buffer_share"), params.int("map.entry_bytes"));
+        Box::new(Paged::new(params, layout, true, |map, budget| {
+            let buffer_max = (budget as f64 * share) as u64 / ENTRY_BYTES;
+            Sftl {
+                pages: IndexList::new(map.table.pages()),
+                runs: vec![0; map.table.pages() as usize],
+                bytes: 0,
+                limit: budget - buffer_max * ENTRY_BYTES,
+                counted: false,
+                entry_bytes: entry,
+                bitmap_bytes: u64::from(map.table.per_page).div_ceil(8),
+                buffer: BTreeMap::new(),
+                buffered: 0,
+                buffer_max,
+                spared: 0,
+            }
+        }))
+    },
+};
+
+struct Sftl {
+    pages: IndexList,
+    /// Runs of each page in memory.
+    runs: Vec<u32>,
+    /// Bytes of the pages in memory, and how many there may be.
+    bytes: u64,
+    limit: u64,
+    /// The runs of the page that was fetched last were counted with the change for which it was fetched.
+    counted: bool,
+    entry_bytes: u64,
+    bitmap_bytes: u64,
+    /// Changed entries of pages that left.
+    buffer: BTreeMap<u32, Vec<u32>>,
+    buffered: u64,
+    buffer_max: u64,
+    /// Pages that left changed and were not written.
+    spared: u64,
+}
+
+/// Whether an entry begins a run: it is the first, or does not follow on flash what the one before leads to.
+fn begins(before: Option<Ppn>, here: Ppn) -> bool {
+    match before {
+        None => true,
+        Some(Ppn::NONE) => here != Ppn::NONE,
+        Some(before) => here.0 != before.0.wrapping_add(1),
+    }
+}
+
+/// Runs of a map page.
+fn runs(slice: &[Ppn]) -> u32 {
+    let before = std::iter::once(None).chain(slice.iter().copied().map(Some));
+    before.zip(slice).filter(|&(before, &here)| begins(before, here)).count() as u32
+}
+
+/// Runs that begin at entry `at` or the one after it, were entry `at` `here`.
+fn runs_around(slice: &[Ppn], at: usize, here: Ppn) -> u32 {
+    let first = begins(at.checked_sub(1).map(|before| slice[before]), here);
+    let second = slice.get(at + 1).is_some_and(|&next| begins(Some(here), next));
+    u32::from(first) + u32::from(second)
+}
+
+impl Sftl {
+    fn page_bytes(&self, page: u32) -> u64 {
+        self.bitmap_bytes + u64::from(self.runs[page as usize]) * self.entry_bytes
+    }
+
+    /// Let pages leave until those that are left, and `more` bytes, fit.
+    fn make_room(&mut self, io: &mut Io<'_, '_>, more: u64) -> Result<OpId, FtlError> {
+        let mut last = OpId::NONE;
+        while self.bytes + more > self.limit {
+            let page = self.pages.first().expect("one page always fits");
+            let count = u64::from(io.map.changes.count(page));
+            if io.map.changes.contains(page) {
+                // a page whose entries are half changed is better written: they would fill the buffer
+                if 2 * count <= self.buffer_max {
+                    self.spare(io, page, count, &mut last)?;
+                } else {
+                    last = io.evict(page, true)?;
+                }
+            }
+            self.bytes -= self.page_bytes(page);
+            self.pages.remove(page);
+        }
+        Ok(last)
+    }
+
+    /// Put the changed entries of a page into the buffer, after others were written to make room.
+    fn spare(&mut self, io: &mut Io<'_, '_>, page: u32, count: u64, last: &mut OpId) -> Result<(), FtlError> {
+        while self.buffered + count > self.buffer_max {
+            let fullest = self.buffer.iter().max_by_key(|(p, entries)| (entries.len(), std::cmp::Reverse(**p)));
+            let fullest = *fullest.expect("the buffer is too full, so it is not empty").0;
+            *last = io.evict(fullest, false)?;
+            self.forget(fullest);
+        }
+        let first = io.map.table.lpns(page).start;
+        let changed = io.map.changes.entries(page).map(|i| first + i).collect();
+        self.buffer.insert(page, changed);
+        self.buffered += count;
+        self.spared += 1;
+        Ok(())
+    }
+
+    /// Entries of a page leave the buffer.
+    fn forget(&mut self, page: u32) {
+        if let Some(entries) = self.buffer.remove(&page) {
+            self.buffered -= entries.len() as u64;
+        }
+    }
+}
+
+impl Cache for Sftl {
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        let page = map.table.page_of(lpn);
+        self.pages.contains(page) || self.buffer.get(&page).is_some_and(|entries| entries.contains(&lpn.0))
+    }
+
+    fn holds_page(&self, page: u32) -> bool {
+        self.pages.contains(page)
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        let page = map.table.page_of(lpn);
+        if self.pages.contains(page) {
+            self.pages.touch(page);
+        }
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let page = io.map.table.page_of(lpn);
+        self.runs[page as usize] = runs(io.map.table.slice(page));
+        self.counted = !check;
+        let evicted = self.make_room(io, self.page_bytes(page))?;
+        // what the buffer has of the page is part of it again
+        self.forget(page);
+        self.bytes += self.page_bytes(page);
+        self.pages.push(page);
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn) {
+        let page = map.table.page_of(lpn);
+        if !self.pages.contains(page) || std::mem::take(&mut self.counted) {
+            return;
+        }
+        self.bytes -= self.page_bytes(page);
+        let slice = map.table.slice(page);
+        let at = (lpn.0 - map.table.lpns(page).start) as usize;
+        let runs = &mut self.runs[page as usize];
+        *runs = *runs + runs_around(slice, at, slice[at]) - runs_around(slice, at, old);
+        self.bytes += self.page_bytes(page);
+    }
+
+    fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
+        self.make_room(io, 0)
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.forget(page);
+    }
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.pages.contains(page) || self.buffer.contains_key(&page)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes + self.buffered * ENTRY_BYTES
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let pages = u64::from(self.pages.len());
+        let runs: u64 = self.pages.iter().map(|p| u64::from(self.runs[p as usize])).sum();
+        vec![("pages_spared", self.spared), ("pages_in_memory", pages), ("runs_in_memory", runs)]
+    }
+
+    fn reset_counters(&mut self) {
+        self.spared = 0;
+    }
+}

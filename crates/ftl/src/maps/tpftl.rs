@@ -1,0 +1,273 @@
+//! TPFTL: entries in memory, gathered by map page; the map page whose entries are used least, on average, gives entries up, and
+//! entries are loaded together with those that the request, or a sequential reader, will want next (Zhou, Wu, Huang, He and
+//! Zhang, *An Efficient Page-level FTL to Optimize Address Translation in Flash Memory*, EuroSys 2015).
+//!
+//! A node stands for a map page with entries in memory. An entry says its place in the page and where it stands: 6 bytes
+//! rather than 8. Of a node the least recently used entry leaves, unchanged ones first; with a changed one all changed
+//! entries of the node are written. Prefetching: what the current request still needs of the page; and, while nodes
+//! disappear faster than they come (a sign of sequential access), as many entries as stand in memory just before the one
+//! that was missed. It stays within the map page, and takes room from one node only.
+
+use super::MapStoreDef;
+use crate::map_pages::MapOnFlash;
+use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Place in the map page (10 to 12 bits) and physical page.
+const ENTRY_BYTES: u64 = 6;
+/// Map page, hotness, count and two links.
+const NODE_BYTES: u64 = 16;
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "tpftl",
+    summary: "entries in SRAM gathered by map page, with prefetching by request and by sequence",
+    paper: "Zhou, Wu, Huang, He and Zhang, An Efficient Page-level FTL to Optimize Address Translation (EuroSys 2015)",
+    params: &[
+        cache_bytes("64KiB"),
+        PAGE_BYTES,
+        ParamDef {
+            key: "map.prefetch_request",
+            kind: ParamKind::Bool,
+            default: Some("true"),
+            doc: "load all entries of a map page that the request needs at once",
+        },
+        ParamDef {
+            key: "map.prefetch_threshold",
+            kind: ParamKind::Int(0, 1 << 20),
+            default: Some("3"),
+            doc: "selective prefetching begins when so many more nodes left memory than entered it, and ends when it is the other \
+                  way round; 0: never",
+        },
+        PACK,
+        MAP_OP,
+    ],
+    fits: |params, layout| fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes"),
+    build: |params, layout| {
+        let (request, threshold) = (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
+        Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {
+            nodes: FxHashMap::default(),
+            coldest: BTreeSet::new(),
+            used: 0,
+            budget,
+            clock: 0,
+            balance: 0,
+            sequential: false,
+            request,
+            threshold,
+            prefetched: 0,
+            cleaned: 0,
+        }))
+    },
+};
+
+/// The entries of one map page that are in memory.
+#[derive(Default)]
+struct Node {
+    /// When each was used last, and whether it has changed.
+    entries: FxHashMap<u32, (u64, bool)>,
+    /// The same by time, unchanged and changed apart: time to entry.
+    clean: BTreeMap<u64, u32>,
+    changed: BTreeMap<u64, u32>,
+    /// Sum of the times.
+    sum: u64,
+}
+
+impl Node {
+    /// Average time of use: a larger one is hotter.
+    fn hotness(&self) -> u64 {
+        self.sum / (self.entries.len() as u64).max(1)
+    }
+
+    fn put(&mut self, entry: u32, time: u64, changed: bool) {
+        self.take(entry);
+        self.entries.insert(entry, (time, changed));
+        let order = if changed { &mut self.changed } else { &mut self.clean };
+        order.insert(time, entry);
+        self.sum += time;
+    }
+
+    fn take(&mut self, entry: u32) -> Option<(u64, bool)> {
+        let (time, changed) = self.entries.remove(&entry)?;
+        if changed {
+            self.changed.remove(&time)
+        } else {
+            self.clean.remove(&time)
+        };
+        self.sum -= time;
+        Some((time, changed))
+    }
+}
+
+struct Tpftl {
+    nodes: FxHashMap<u32, Node>,
+    /// Nodes by hotness.
+    coldest: BTreeSet<(u64, u32)>,
+    used: u64,
+    budget: u64,
+    clock: u64,
+    /// Nodes that entered memory less those that left it, since prefetching was last switched.
+    balance: i64,
+    sequential: bool,
+    request: bool,
+    threshold: i64,
+    prefetched: u64,
+    cleaned: u64,
+}
+
+impl Tpftl {
+    /// Change a node, and its place among the others.
+    fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut Node, u64) -> T) -> T {
+        self.clock += 1;
+        let node = self.nodes.get_mut(&page).expect("the node is in memory");
+        self.coldest.remove(&(node.hotness(), page));
+        let done = work(node, self.clock);
+        self.coldest.insert((node.hotness(), page));
+        done
+    }
+
+    fn count(&mut self, step: i64) {
+        self.balance += step;
+        if self.threshold > 0 && self.balance.abs() >= self.threshold {
+            self.sequential = self.balance < 0;
+            self.balance = 0;
+        }
+    }
+
+    /// An entry of the coldest node (or of `only`, if given) leaves. `None`: no such node.
+    fn evict(&mut self, io: &mut Io<'_, '_>, only: Option<u32>) -> Result<Option<(u32, OpId)>, FtlError> {
+        let Some(&(_, page)) = self.coldest.first() else { return Ok(None) };
+        if only.is_some_and(|only| only != page) {
+            return Ok(None);
+        }
+        let mut evicted = OpId::NONE;
+        if self.nodes[&page].clean.is_empty() {
+            evicted = io.evict(page, false)?;
+            self.clean(page);
+        }
+        let entries = self.with(page, |node, _| {
+            let (_, &entry) = node.clean.first_key_value().expect("a node has entries");
+            node.take(entry);
+            node.entries.len()
+        });
+        self.used -= ENTRY_BYTES;
+        if entries == 0 {
+            let node = self.nodes.remove(&page).expect("it was just there");
+            self.coldest.remove(&(node.hotness(), page));
+            self.used -= NODE_BYTES;
+            self.count(-1);
+        }
+        Ok(Some((page, evicted)))
+    }
+
+    fn clean(&mut self, page: u32) {
+        let Some(node) = self.nodes.get_mut(&page) else { return };
+        self.cleaned += node.changed.len() as u64;
+        for (time, entry) in std::mem::take(&mut node.changed) {
+            node.clean.insert(time, entry);
+            node.entries.insert(entry, (time, false));
+        }
+    }
+
+    /// Entries after `lpn` that are loaded with it.
+    fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: u32) -> u32 {
+        let range = io.map.table.lpns(page);
+        let request = if self.request { io.cx.ahead } else { 0 };
+        let mut selective = 0;
+        if self.sequential
+            && let Some(node) = self.nodes.get(&page)
+        {
+            selective =
+                (range.start..lpn.0).rev().take_while(|before| node.entries.contains_key(before)).count() as u32;
+        }
+        request.max(selective).min(range.end - 1 - lpn.0)
+    }
+
+    fn insert(&mut self, page: u32, lpn: u32) {
+        if let Entry::Vacant(vacant) = self.nodes.entry(page) {
+            vacant.insert(Node::default());
+            self.coldest.insert((0, page));
+            self.used += NODE_BYTES;
+            self.count(1);
+        }
+        self.with(page, |node, time| node.put(lpn, time, false));
+        self.used += ENTRY_BYTES;
+    }
+}
+
+impl Cache for Tpftl {
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.nodes.get(&map.table.page_of(lpn)).is_some_and(|node| node.entries.contains_key(&lpn.0))
+    }
+
+    fn holds_page(&self, _: u32) -> bool {
+        false
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.with(map.table.page_of(lpn), |node, time| {
+            let changed = node.entries[&lpn.0].1;
+            node.put(lpn.0, time, changed);
+        });
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+        let page = io.map.table.page_of(lpn);
+        let more = self.wanted(io, lpn, page);
+        let (mut evicted, mut from) = (OpId::NONE, None);
+        while self.used + NODE_BYTES + ENTRY_BYTES > self.budget {
+            let (victim, op) = self.evict(io, None)?.expect("two entries fit");
+            (from, evicted) = (Some(victim), evicted.max(op));
+        }
+        self.insert(page, lpn.0);
+        for next in lpn.0 + 1..=lpn.0 + more {
+            if self.nodes[&page].entries.contains_key(&next) {
+                continue;
+            }
+            // room for what may not be needed is taken from one node, and not from the one that it is for
+            while self.used + ENTRY_BYTES > self.budget {
+                let Some(&(_, coldest)) = self.coldest.first() else { break };
+                if coldest == page || from.is_some_and(|from| from != coldest) {
+                    break;
+                }
+                let Some((victim, op)) = self.evict(io, Some(coldest))? else { break };
+                (from, evicted) = (Some(victim), evicted.max(op));
+            }
+            if self.used + ENTRY_BYTES > self.budget {
+                break;
+            }
+            self.insert(page, next);
+            self.prefetched += 1;
+        }
+        io.load(lpn, check, evicted)
+    }
+
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        self.with(map.table.page_of(lpn), |node, _| {
+            let (time, _) = node.entries[&lpn.0];
+            node.put(lpn.0, time, true);
+        });
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.clean(page);
+    }
+
+    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+        self.nodes.get(&page).is_some_and(|node| !node.changed.is_empty())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.used
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("entries_prefetched", self.prefetched), ("entries_written", self.cleaned)]
+    }
+
+    fn reset_counters(&mut self) {
+        (self.prefetched, self.cleaned) = (0, 0);
+    }
+}

@@ -1,0 +1,151 @@
+//! The blocks of a page-mapped drive: what each is used for, which are free, and how many of those are kept for map pages.
+//!
+//! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota of its blocks for map
+//! pages: what they have not taken of it yet does not count as free for data, so that writing a map page never has to wait
+//! for the collection of data, nor the other way round.
+
+use crate::Cx;
+use crate::blocks::{Blocks, FreeBlocks, Role};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId};
+use std::collections::VecDeque;
+
+/// Blocks by role, free ones by lane, and the programs of data that map pages may have to wait for.
+pub struct Pool {
+    /// Roles and valid slots.
+    pub blocks: Blocks,
+    layout: Layout,
+    free: Vec<FreeBlocks>,
+    /// Blocks of each lane that map pages may have.
+    map_quota: u32,
+    /// Blocks of each lane that they have.
+    map_blocks: Vec<u32>,
+    /// Every change of the map that belongs to a program up to this number has been made.
+    pub settled: u64,
+    /// Programs of host data and of copies that may be unfinished, oldest first.
+    in_flight: VecDeque<OpId>,
+    /// Blocks that went bad.
+    pub retired: u64,
+}
+
+impl Pool {
+    /// All good blocks of the drive, none of them listed as free yet.
+    pub fn new(layout: &Layout, medium: &Medium, least_worn: bool, map_quota: u32) -> Pool {
+        Pool {
+            blocks: Blocks::new(layout, medium),
+            layout: layout.clone(),
+            free: vec![FreeBlocks::new(least_worn); layout.lanes as usize],
+            map_quota,
+            map_blocks: vec![0; layout.lanes as usize],
+            settled: medium.sequence(),
+            in_flight: VecDeque::new(),
+            retired: 0,
+        }
+    }
+
+    /// The shape of the drive.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// An erased block joins the free ones of its lane.
+    pub fn put(&mut self, medium: &Medium, block: BlockId) {
+        self.blocks.set_role(block, Role::Free);
+        self.free[self.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
+    }
+
+    /// Free blocks of a lane that data may take.
+    #[inline]
+    pub fn free(&self, lane: u32) -> u32 {
+        let kept = self.map_quota.saturating_sub(self.map_blocks[lane as usize]);
+        self.free[lane as usize].len().saturating_sub(kept)
+    }
+
+    /// Free blocks of a lane, those that are kept for map pages among them.
+    pub fn listed(&self, lane: u32) -> &FreeBlocks {
+        &self.free[lane as usize]
+    }
+
+    /// Take a free block for data.
+    pub fn take(&mut self, lane: u32) -> Option<BlockId> {
+        if self.free(lane) == 0 {
+            return None;
+        }
+        let block = self.free[lane as usize].pop()?;
+        self.blocks.set_role(block, Role::Open);
+        Some(block)
+    }
+
+    /// Blocks that map pages may still take in a lane.
+    pub fn free_for_map(&self, lane: u32) -> u32 {
+        self.map_quota.saturating_sub(self.map_blocks[lane as usize]).min(self.free[lane as usize].len())
+    }
+
+    /// Take a free block for map pages.
+    pub fn take_for_map(&mut self, lane: u32) -> Option<BlockId> {
+        if self.free_for_map(lane) == 0 {
+            return None;
+        }
+        let block = self.free[lane as usize].pop()?;
+        self.adopt_for_map(block);
+        Some(block)
+    }
+
+    /// A block holds map pages, as a mount finds it.
+    pub fn adopt_for_map(&mut self, block: BlockId) {
+        self.blocks.set_role(block, Role::Map);
+        self.map_blocks[self.layout.lane_of(block).0 as usize] += 1;
+    }
+
+    /// Erase a block in which nothing is valid: it is free then, or bad.
+    ///
+    /// # Errors
+    /// When the power fails.
+    ///
+    /// # Panics
+    /// When a slot of it is valid.
+    pub fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+        assert!(self.blocks.valid(block) == 0, "erase of block {block} with {} valid slots", self.blocks.valid(block));
+        let was_map = self.blocks.role(block) == Role::Map;
+        match cx.flash.erase(block, cause, after) {
+            Ok(_) => self.put(cx.flash.medium, block),
+            Err(MediumError::EraseFailed(_)) => {
+                self.blocks.set_role(block, Role::Bad);
+                self.retired += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.map_blocks[self.layout.lane_of(block).0 as usize] -= u32::from(was_map);
+        Ok(())
+    }
+
+    /// A program took data to flash.
+    pub fn programmed(&mut self, cx: &Cx<'_>, op: OpId) {
+        forget_finished(&mut self.in_flight, cx);
+        if op != OpId::NONE {
+            self.in_flight.push_back(op);
+        }
+    }
+
+    /// Programs of data up to `newest` that may be unfinished.
+    pub fn unfinished(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
+        self.in_flight.iter().copied().take_while(move |&op| op <= newest)
+    }
+
+    /// The error of a drive that has no room.
+    pub fn no_space(&self) -> FtlError {
+        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
+        FtlError::NoSpace {
+            free_blocks: self.free.iter().map(FreeBlocks::len).sum(),
+            valid_units: self.blocks.total(),
+            physical_units: good * u64::from(self.layout.slots_per_block),
+        }
+    }
+}
+
+/// Drop operations that are complete from the old end of a list.
+pub(crate) fn forget_finished(in_flight: &mut VecDeque<OpId>, cx: &Cx<'_>) {
+    while in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
+        in_flight.pop_front();
+    }
+}

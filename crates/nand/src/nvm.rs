@@ -1,0 +1,216 @@
+//! Byte-addressable non-volatile memory beside the flash: what it holds, what a power cut leaves of it, and how worn it is.
+//!
+//! A store is visible at once and durable at the next fence. Fault, when the power fails: each 64-byte line that was stored
+//! to since the last fence holds the new bytes, the old ones, or is torn (new up to some word of 8 bytes, old from there
+//! on); which of these is drawn for each line from the address and the number of stores so far, so that a cut repeats.
+//! Words are never torn: 8 bytes are what the parts write at once.
+
+use crate::Flash;
+use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
+
+/// Bytes that are written back, lost and worn together.
+pub const LINE_BYTES: u64 = 64;
+
+/// Bytes that are never torn.
+const WORD_BYTES: u64 = 8;
+
+/// What was asked of the memory since the last reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NvmCounters {
+    /// Bytes loaded.
+    pub loaded: u64,
+    /// Bytes stored.
+    pub stored: u64,
+    /// Fences.
+    pub fences: u64,
+}
+
+/// A stretch of bytes as it was before a store that no fence has followed.
+#[derive(Clone, Debug)]
+struct Unfenced {
+    address: u64,
+    old: Vec<u8>,
+}
+
+/// The memory.
+#[derive(Clone, Debug)]
+pub struct Nvm {
+    cells: Vec<u8>,
+    /// Stores to each line.
+    wear: Vec<u32>,
+    unfenced: Vec<Unfenced>,
+    stores: u64,
+    /// Counts since the last reset.
+    pub counters: NvmCounters,
+}
+
+impl Nvm {
+    /// `bytes` bytes of zeros.
+    pub fn new(bytes: u64) -> Nvm {
+        Nvm::holding(vec![0; bytes as usize], vec![0; bytes.div_ceil(LINE_BYTES) as usize])
+    }
+
+    /// Memory with these contents and stores to each line.
+    pub(crate) fn holding(cells: Vec<u8>, wear: Vec<u32>) -> Nvm {
+        Nvm { cells, wear, unfenced: Vec::new(), stores: 0, counters: NvmCounters::default() }
+    }
+
+    /// Bytes of the memory.
+    pub fn len(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// No memory at all.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// `len` bytes at `address`, as a load sees them.
+    pub fn bytes(&self, address: u64, len: u64) -> &[u8] {
+        &self.cells[address as usize..(address + len) as usize]
+    }
+
+    /// Stores to the line that was stored to most often.
+    pub fn wear_max(&self) -> u32 {
+        self.wear.iter().copied().max().unwrap_or(0)
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Vec<u32>) {
+        (self.cells, self.wear)
+    }
+
+    fn store(&mut self, address: u64, bytes: &[u8]) {
+        let range = address as usize..address as usize + bytes.len();
+        let old = self.cells[range.clone()].to_vec();
+        self.unfenced.push(Unfenced { address, old });
+        self.cells[range].copy_from_slice(bytes);
+        let lines = address / LINE_BYTES..(address + bytes.len() as u64).div_ceil(LINE_BYTES);
+        self.wear[lines.start as usize..lines.end as usize].iter_mut().for_each(|w| *w += 1);
+        self.stores += 1;
+    }
+
+    fn fence(&mut self) {
+        self.unfenced.clear();
+    }
+
+    /// Fault: the power is gone. See the top of this file.
+    pub(crate) fn lose_power(&mut self) {
+        for Unfenced { address, old } in std::mem::take(&mut self.unfenced).into_iter().rev() {
+            let end = address + old.len() as u64;
+            let mut at = address;
+            while at < end {
+                let line_end = ((at / LINE_BYTES + 1) * LINE_BYTES).min(end);
+                // words of this part of the line that stay new: all, none, or some
+                let words = (line_end - at).div_ceil(WORD_BYTES);
+                let draw = mix((at / LINE_BYTES) ^ (self.stores << 32));
+                let new = match draw % 3 {
+                    0 => words,
+                    1 => 0,
+                    _ => (draw >> 8) % (words + 1),
+                };
+                let from = (at + new * WORD_BYTES).min(line_end);
+                self.cells[from as usize..line_end as usize]
+                    .copy_from_slice(&old[(from - address) as usize..(line_end - address) as usize]);
+                at = line_end;
+            }
+        }
+    }
+
+    /// Fault: a cell lost what it held.
+    pub fn corrupt(&mut self, address: u64) {
+        self.cells[address as usize] ^= 0x55;
+    }
+}
+
+/// The finaliser of MurmurHash3.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ (x >> 33)
+}
+
+impl Flash<'_> {
+    /// Store to the drive's NVM: durable after the next [`Flash::nvm_fence`].
+    ///
+    /// # Errors
+    /// [`MediumError::PowerLost`].
+    ///
+    /// # Panics
+    /// Beyond the end of the memory.
+    pub fn nvm_store(&mut self, address: u64, bytes: &[u8], after: &[OpId]) -> Result<OpId, MediumError> {
+        self.medium.nvm_operation(|nvm| {
+            nvm.store(address, bytes);
+            nvm.counters.stored += bytes.len() as u64;
+        })?;
+        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: bytes.len() as u32, write: true };
+        Ok(self.plan.push(kind, Class::Map, after))
+    }
+
+    /// Everything that was stored is durable from now on: the write-back of the last lines, one store's latency.
+    ///
+    /// # Errors
+    /// [`MediumError::PowerLost`].
+    pub fn nvm_fence(&mut self, after: &[OpId]) -> Result<OpId, MediumError> {
+        self.medium.nvm_operation(|nvm| {
+            nvm.fence();
+            nvm.counters.fences += 1;
+        })?;
+        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: 0, write: true };
+        Ok(self.plan.push(kind, Class::Map, after))
+    }
+
+    /// Load from the drive's NVM: the bytes are in [`Nvm::bytes`].
+    pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
+        self.medium.nvm.counters.loaded += u64::from(bytes);
+        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };
+        self.plan.push(kind, Class::Map, after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_fenced_stays_and_the_rest_is_new_old_or_torn_by_words() {
+        let (mut kept, mut lost, mut torn) = (0, 0, 0);
+        for line in 0..64 {
+            let mut nvm = Nvm::new(1 << 14);
+            nvm.store(0, &[1; 1 << 14]);
+            nvm.fence();
+            nvm.store(line * LINE_BYTES, &[2; 128]);
+            nvm.lose_power();
+            assert!(nvm.bytes(0, line * LINE_BYTES).iter().all(|&b| b == 1), "fenced bytes stay");
+            let bytes = nvm.bytes(line * LINE_BYTES, LINE_BYTES);
+            let new = bytes.iter().filter(|&&b| b == 2).count();
+            assert!(bytes[..new].iter().all(|&b| b == 2) && bytes[new..].iter().all(|&b| b == 1), "{bytes:?}");
+            assert_eq!(new % WORD_BYTES as usize, 0, "words are whole");
+            match new {
+                64 => kept += 1,
+                0 => lost += 1,
+                _ => torn += 1,
+            }
+        }
+        assert!(kept > 5 && lost > 5 && torn > 5, "{kept} kept, {lost} lost, {torn} torn");
+    }
+
+    #[test]
+    fn of_two_unfenced_stores_to_a_line_a_cut_never_leaves_bytes_of_neither() {
+        for at in 0..200 {
+            let mut nvm = Nvm::new(1 << 14);
+            nvm.store(at * 8, &[1; 64]);
+            nvm.store(at * 8, &[2; 64]);
+            nvm.lose_power();
+            assert!(nvm.bytes(at * 8, 64).chunks(8).all(|w| w.iter().all(|&b| b == w[0] && b <= 2)));
+        }
+    }
+
+    #[test]
+    fn wear_counts_stores_by_line() {
+        let mut nvm = Nvm::new(256);
+        nvm.store(60, &[1; 8]);
+        nvm.store(64, &[1; 8]);
+        assert_eq!(nvm.wear, [1, 2, 0, 0]);
+        assert_eq!(nvm.wear_max(), 2);
+    }
+}

@@ -1,0 +1,162 @@
+//! A file system between jobs and drive: which calls of fsync and fdatasync must commit a transaction, and which calls share
+//! one. What a transaction sends is [`Ext4`]'s business.
+//!
+//! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a file allocates it (or
+//! converts a preallocated one), so the next sync must commit; later ones overwrite. While a transaction is being committed,
+//! calls wait, and those that wait share the next one.
+
+use super::scheduler::Kind;
+use crate::RunError;
+use flashatlas_types::{Lba, ParamDef, ParamKind, Ps, Request, SECTOR_BYTES};
+use flashatlas_workload::ext4::{self, Ext4};
+use flashatlas_workload::fio::Layout;
+use flashatlas_workload::settings_of;
+use std::collections::{BTreeMap, VecDeque};
+
+const PARAMS: [ParamDef; 6] = [
+    ext4::PARAMS[0],
+    ext4::PARAMS[1],
+    ext4::PARAMS[2],
+    ext4::PARAMS[3],
+    ext4::PARAMS[4],
+    ParamDef {
+        key: "files",
+        kind: ParamKind::Choice(&["new", "written"]),
+        default: Some("new"),
+        doc: "`new`: the first write to a block allocates it; `written`: the files are there, every write overwrites",
+    },
+];
+
+/// A call that waits for a transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub job: usize,
+    pub kind: Kind,
+    pub since: Ps,
+    pub files: Vec<u64>,
+}
+
+/// A file since its last commit.
+#[derive(Clone, Copy, Default, Debug)]
+struct File {
+    allocated: bool,
+    /// Tick of the last write, and of the one whose time is durable.
+    written: Option<u64>,
+    committed: Option<u64>,
+}
+
+/// The file system of a run.
+pub(super) struct FileSystem {
+    ext4: Ext4,
+    /// Number of the file that begins at a byte of the drive.
+    numbers: BTreeMap<u64, u64>,
+    files: Vec<File>,
+    /// Blocks of the drive that belong to files; `None` where all do.
+    allocated: Option<Vec<u64>>,
+    block_bytes: u64,
+    /// The calls whose transaction is being committed, and what of it is to be sent.
+    committing: Option<(Vec<Member>, VecDeque<Request>)>,
+    waiting: Vec<Member>,
+}
+
+impl FileSystem {
+    /// The file system that `text` describes for jobs laid out as `layout` on a drive of `capacity` sectors.
+    ///
+    /// # Errors
+    /// Another file system than ext4, unknown parameters, and a drive without room for it.
+    pub fn new(text: &str, layout: &Layout, capacity: u64) -> Result<FileSystem, RunError> {
+        let params = settings_of(text, &["ext4"], "filesystem", &PARAMS)?;
+        let starts = layout.jobs.iter().flat_map(|job| &job.files).map(|file| file.start);
+        let mut numbers = BTreeMap::new();
+        for start in starts {
+            let next = numbers.len() as u64;
+            numbers.entry(start).or_insert(next);
+        }
+        let ext4 = Ext4::new(&params, capacity, numbers.len() as u64)?;
+        let block_bytes = params.int("block_size");
+        let blocks = capacity * u64::from(SECTOR_BYTES) / block_bytes;
+        Ok(FileSystem {
+            files: vec![File::default(); numbers.len()],
+            allocated: (params.text("files") == "new").then(|| vec![0; blocks.div_ceil(64) as usize]),
+            ext4,
+            numbers,
+            block_bytes,
+            committing: None,
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Bytes that files may use.
+    pub fn data_bytes(&self) -> u64 {
+        self.ext4.data_sectors() * u64::from(SECTOR_BYTES)
+    }
+
+    /// A job writes to the file that begins at `start`. Returns the file's number.
+    pub fn wrote(&mut self, start: u64, lba: Lba, sectors: u32, now: Ps) -> u64 {
+        let number = self.numbers[&start];
+        let file = &mut self.files[number as usize];
+        file.written = Some(self.ext4.tick(now));
+        if let Some(allocated) = &mut self.allocated {
+            let sector = u64::from(SECTOR_BYTES);
+            let first = lba.0 * sector / self.block_bytes;
+            let end = ((lba.0 + u64::from(sectors)) * sector).div_ceil(self.block_bytes);
+            for block in first..end {
+                let (word, bit) = (block as usize / 64, 1 << (block % 64));
+                file.allocated |= allocated[word] & bit == 0;
+                allocated[word] |= bit;
+            }
+        }
+        number
+    }
+
+    /// Whether a call must commit a transaction.
+    pub fn must_commit(&self, member: &Member) -> bool {
+        let needs = |file: &File| file.allocated || (member.kind != Kind::Fdatasync && file.written != file.committed);
+        member.files.iter().any(|&f| needs(&self.files[f as usize]))
+    }
+
+    /// A call must commit: returns the first request of its transaction, unless it waits for another one.
+    pub fn commit(&mut self, member: Member) -> Option<Request> {
+        self.waiting.push(member);
+        if self.committing.is_some() { None } else { self.begin() }
+    }
+
+    /// Begin a transaction for all calls that wait.
+    fn begin(&mut self) -> Option<Request> {
+        let members = std::mem::take(&mut self.waiting);
+        if members.is_empty() {
+            return None;
+        }
+        let files: Vec<u64> = members.iter().flat_map(|m| m.files.iter().copied()).collect();
+        for &number in &files {
+            let file = &mut self.files[number as usize];
+            (file.allocated, file.committed) = (false, file.written);
+        }
+        let mut requests = Vec::new();
+        self.ext4.commit(&files, &mut requests);
+        let mut rest = VecDeque::from(requests);
+        let first = rest.pop_front();
+        self.committing = Some((members, rest));
+        first
+    }
+
+    /// A request of the transaction is complete: the next one, of this transaction or of the one after it, and the calls whose
+    /// transaction is.
+    pub fn proceed(&mut self) -> (Option<Request>, Vec<Member>) {
+        let (_, rest) = self.committing.as_mut().expect("a transaction is being committed");
+        if let Some(next) = rest.pop_front() {
+            return (Some(next), Vec::new());
+        }
+        let (members, _) = self.committing.take().expect("just seen");
+        (self.begin(), members)
+    }
+
+    /// What was sent, in words.
+    pub fn summary(&self) -> String {
+        let (commits, checkpoints) = self.ext4.counts();
+        format!(
+            "ext4 (data=ordered): data goes to the drive when it is written, no other file changes; {commits} transactions, \
+             {checkpoints} checkpoints of the journal"
+        )
+    }
+}

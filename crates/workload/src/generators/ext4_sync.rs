@@ -1,0 +1,155 @@
+//! A file on ext4 that is written and synced, again and again.
+
+use super::GeneratorDef;
+use super::common::{SIZE, range_sectors, whole_sectors};
+use crate::error::TraceError;
+use crate::ext4::{Ext4, PARAMS};
+use crate::source::{Account, Record, RecordSource};
+use flashatlas_types::{ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, Seed};
+use std::collections::VecDeque;
+
+pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
+    name: "ext4-sync",
+    summary: "writes to a file on ext4, each followed by fsync or fdatasync: data, journal, FLUSHes; for --mode closed --depth 1",
+    params: &[
+        ParamDef {
+            key: "operations",
+            kind: ParamKind::Int(1, u64::MAX),
+            default: Some("10000"),
+            doc: "calls of fsync or fdatasync in all",
+        },
+        ParamDef {
+            key: "write",
+            kind: ParamKind::Choice(&["append", "overwrite", "random"]),
+            default: Some("append"),
+            doc: "`append`: the file grows, and is cut to nothing when it has filled its range; `overwrite`: one block after the \
+                  other of a file that is there; `random`: blocks of it in any order",
+        },
+        ParamDef {
+            key: "sync",
+            kind: ParamKind::Choice(&["fsync", "fdatasync"]),
+            default: Some("fsync"),
+            doc: "the call",
+        },
+        SIZE,
+        ParamDef {
+            key: "writes_per_sync",
+            kind: ParamKind::Int(1, 1 << 20),
+            default: Some("1"),
+            doc: "writes before each call",
+        },
+        ParamDef {
+            key: "syncs_per_tick",
+            kind: ParamKind::Int(1, 1 << 20),
+            default: Some("1"),
+            doc: "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after overwrites, one finds a new time of \
+                  modification and commits",
+        },
+        ParamDef {
+            key: "range",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.5"),
+            doc: "share of the drive's capacity, from its start, that the file takes",
+        },
+        PARAMS[0],
+        PARAMS[1],
+        PARAMS[2],
+        PARAMS[3],
+        PARAMS[4],
+    ],
+    serial: true,
+    build: |params, capacity, seed| Ok(Box::new(Ext4Sync::new(params, capacity, seed)?)),
+};
+
+struct Ext4Sync {
+    fs: Ext4,
+    append: bool,
+    data_only: bool,
+    /// Addresses of random overwrites.
+    random: Option<Rng>,
+    sectors: u32,
+    /// Requests that fit the file.
+    slots: u64,
+    next: u64,
+    writes_per_sync: u64,
+    syncs_per_tick: u64,
+    syncs: u64,
+    operations: u64,
+    waiting: VecDeque<Request>,
+}
+
+impl Ext4Sync {
+    fn new(params: &Params, capacity: u64, seed: Seed) -> Result<Ext4Sync, ConfigError> {
+        let fs = Ext4::new(params, capacity, 1)?;
+        let sectors = whole_sectors(SIZE.key, params.int(SIZE.key))?;
+        let file = range_sectors(params, capacity).min(fs.data_sectors());
+        let slots = file / u64::from(sectors);
+        if slots == 0 {
+            return Err(ConfigError::new(
+                "range",
+                format!("a file of {file} sectors has no room for a write of {sectors}"),
+            ));
+        }
+        Ok(Ext4Sync {
+            fs,
+            append: params.text("write") == "append",
+            data_only: params.text("sync") == "fdatasync",
+            random: (params.text("write") == "random").then(|| Rng::stream(seed, "workload.addresses")),
+            sectors,
+            slots,
+            next: 0,
+            writes_per_sync: params.int("writes_per_sync"),
+            syncs_per_tick: params.int("syncs_per_tick"),
+            syncs: 0,
+            operations: params.int("operations"),
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// One call, with the writes before it.
+    fn operation(&mut self) {
+        for _ in 0..self.writes_per_sync {
+            let slot = match &mut self.random {
+                Some(rng) => rng.below(self.slots),
+                None => {
+                    let slot = self.next;
+                    self.next = (slot + 1) % self.slots;
+                    slot
+                }
+            };
+            let lba = Lba(slot * u64::from(self.sectors));
+            let write = Request { at: Ps::ZERO, op: HostOp::Write, lba, sectors: self.sectors, fua: false };
+            self.waiting.push_back(write);
+        }
+        let new_time = !self.data_only && self.syncs % self.syncs_per_tick == 0;
+        let mut requests = Vec::new();
+        if self.append || new_time {
+            self.fs.commit(&[0], &mut requests);
+        } else {
+            self.fs.flush(&mut requests);
+        }
+        self.syncs += 1;
+        self.waiting.extend(requests);
+    }
+}
+
+impl RecordSource for Ext4Sync {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.waiting.is_empty() && self.syncs < self.operations {
+            self.operation();
+        }
+        Ok(self.waiting.pop_front().map(|request| Record { request, device: 0 }))
+    }
+
+    fn account(&self) -> Account {
+        Account::default()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        0
+    }
+
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+}

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod floor;
 mod log_blocks;
+mod maps;
 
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -56,13 +57,17 @@ impl Host {
     }
 
     fn request(&mut self, write: bool, depth: usize) {
+        let lpn = Lpn(self.rng.below(self.expected.len() as u64) as u32);
+        self.request_page(lpn, write, depth);
+    }
+
+    fn request_page(&mut self, lpn: Lpn, write: bool, depth: usize) {
         while self.in_flight >= depth {
             self.now = self.drive.next_event().expect("something is in flight");
             self.drive.advance(self.now, &mut self.done);
             self.in_flight -= self.done.len();
             self.done.clear();
         }
-        let lpn = Lpn(self.rng.below(self.expected.len() as u64) as u32);
         let (lba, sectors) = (Lba(u64::from(lpn.0) * 8), 8);
         if write {
             self.content += 1;
@@ -160,7 +165,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 8] = [
+    let parts: [(&str, fn()); 9] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -169,6 +174,7 @@ fn main() {
         ("reading", reading::print),
         ("checkpoint", checkpoint::print),
         ("log-blocks", log_blocks::print),
+        ("maps", maps::print),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

@@ -27,7 +27,7 @@ MODES = ("asap", "closed", "open", "untimed")
 FITS = ("error", "wrap", "compact")
 PRECONDITIONS = ("none", "fill", "steady", "trace:FILE", "checkpoint:FILE")
 
-PLAYING = ("set", "filesystem", "mode", "depth", "speed", "interval", "warmup")
+PLAYING = ("set", "filesystem", "mode", "depth", "speed", "flush_every", "interval", "warmup")
 """Parts of a specification that play no part in preconditioning."""
 
 BETWEEN = ("timing.", "host.")
@@ -56,6 +56,7 @@ class RunOptions(TypedDict, total=False):
     fit: str
     warmup: int
     limit: int | None
+    flush_every: int
     interval: str | None
     seed: int
 
@@ -107,6 +108,7 @@ def specification(
     fit: str = "error",
     warmup: int = 0,
     limit: int | None = None,
+    flush_every: int = 0,
     interval: str | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
@@ -133,6 +135,7 @@ def specification(
         fit: ``error``, ``wrap`` or ``compact``, for addresses beyond the drive.
         warmup: Requests at the start that are not measured.
         limit: Requests after which the run ends.
+        flush_every: Add a FLUSH after so many writes; 0: none.
         interval: Simulated time in a row of the ``series`` table, such as ``"100ms"``; chosen if not given.
         seed: Seed of everything random.
 
@@ -168,6 +171,7 @@ def specification(
         "fit": _one_of("fit", fit, FITS),
         "warmup": warmup,
         "limit": limit,
+        "flush_every": flush_every,
         "interval": interval,
         "seed": seed,
     }

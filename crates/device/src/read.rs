@@ -40,9 +40,9 @@ impl Ssd {
         let mut groups = Groups::new();
         let mut waits = Waits::from_slice(&[command]);
         let mut sectors_at_hand = 0;
-        let last = (lba.0 + u64::from(sectors) - 1) / u64::from(self.layout.unit_sectors());
-        for piece in pieces(lba, sectors, self.layout.unit_sectors()) {
-            self.ahead = (last - u64::from(piece.lpn.0)) as u32;
+        let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
+        while let Some(piece) = rest.next() {
+            self.ahead = rest.size_hint().0 as u32;
             let unit = match self.read_cached(&piece, reply) {
                 true => {
                     waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));

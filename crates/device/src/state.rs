@@ -6,7 +6,7 @@ use crate::{DriveConfig, SubmitError};
 use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
-use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp};
+use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ppn, Ps, Seed, Stamp};
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
@@ -137,6 +137,11 @@ impl Ssd {
     /// mount what [`Ssd::into_medium`] gives.
     pub fn cut_power_after(&mut self, operations: u64) {
         self.medium.cut_power_after(operations);
+    }
+
+    /// Fault: a bit of the map page that begins in a slot has flipped (see [`Medium::corrupt`]).
+    pub fn corrupt(&mut self, ppn: Ppn) {
+        self.medium.corrupt(ppn);
     }
 
     /// Power off for good: what is left is the medium.

@@ -13,6 +13,8 @@ const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
     &["map.store=dram", "map.flush=whole", "map.segment_bytes=256", "map.roll_forward=false"],
     &["map.store=dram", "map.flush=pages", "map.page_bytes=128", "map.roll_forward=false", "map.pack=false"],
+    &["map.store=dram", "map.flush=pages", "map.page_bytes=64", "map.directory=page", "map.lanes=1"],
+    &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=400", "map.directory=page", "map.roll_forward=false"],
     // room for every segment, for some, for one (the spare slot), and none at all
     &["map.store=nvm-hybrid", "map.segment_bytes=128", "nvm.bytes=4KiB"],
     &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=512", "map.dense_share=0.2", "map.full_share=0.5"],
@@ -22,7 +24,7 @@ const STORES: &[&[&str]] = &[
     // pages of 16 entries: six of them
     &["map.store=demand", "map.page_bytes=64", "map.cache_bytes=64"],
     &["map.store=demand", "map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
-    &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=16"],
+    &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],
     &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=160", "map.protected_share=0.5"],
     &["map.store=cdftl", "map.page_bytes=64", "map.cache_bytes=80"],
     &["map.store=cdftl", "map.page_bytes=64", "map.cache_bytes=300", "map.victim_search=3"],

@@ -6,6 +6,7 @@
 
 use crate::Cx;
 use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::map_pages::MapQuota;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId};
 use std::collections::VecDeque;
@@ -16,8 +17,8 @@ pub struct Pool {
     pub blocks: Blocks,
     layout: Layout,
     free: Vec<FreeBlocks>,
-    /// Blocks of each lane that map pages may have.
-    map_quota: u32,
+    /// Blocks that map pages may have.
+    map_quota: MapQuota,
     /// Blocks of each lane that they have.
     map_blocks: Vec<u32>,
     /// Every change of the map that belongs to a program up to this number has been made.
@@ -30,7 +31,7 @@ pub struct Pool {
 
 impl Pool {
     /// All good blocks of the drive, none of them listed as free yet.
-    pub fn new(layout: &Layout, medium: &Medium, least_worn: bool, map_quota: u32) -> Pool {
+    pub fn new(layout: &Layout, medium: &Medium, least_worn: bool, map_quota: MapQuota) -> Pool {
         Pool {
             blocks: Blocks::new(layout, medium),
             layout: layout.clone(),
@@ -54,10 +55,17 @@ impl Pool {
         self.free[self.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
     }
 
+    /// Blocks of a lane's quota that map pages have not taken.
+    #[inline]
+    fn owed_to_map(&self, lane: u32) -> u32 {
+        let quota = if lane < self.map_quota.lanes { self.map_quota.blocks } else { 0 };
+        quota.saturating_sub(self.map_blocks[lane as usize])
+    }
+
     /// Free blocks of a lane that data may take.
     #[inline]
     pub fn free(&self, lane: u32) -> u32 {
-        let kept = self.map_quota.saturating_sub(self.map_blocks[lane as usize]);
+        let kept = self.owed_to_map(lane);
         self.free[lane as usize].len().saturating_sub(kept)
     }
 
@@ -78,7 +86,7 @@ impl Pool {
 
     /// Blocks that map pages may still take in a lane.
     pub fn free_for_map(&self, lane: u32) -> u32 {
-        self.map_quota.saturating_sub(self.map_blocks[lane as usize]).min(self.free[lane as usize].len())
+        self.owed_to_map(lane).min(self.free[lane as usize].len())
     }
 
     /// Take a free block for map pages.

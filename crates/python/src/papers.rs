@@ -1,7 +1,11 @@
 //! Published experiments that the project repeats: `papers/*/experiment.toml`.
 
 /// Folder and file of each.
-pub const PAPERS: &[(&str, &str)] = &[("1-mast", include_str!("../../../papers/1-mast/experiment.toml"))];
+pub const PAPERS: &[(&str, &str)] = &[
+    ("0-hybrid-nvm", include_str!("../../../papers/0-hybrid-nvm/experiment.toml")),
+    ("1-mast", include_str!("../../../papers/1-mast/experiment.toml")),
+    ("2-demand-map", include_str!("../../../papers/2-demand-map/experiment.toml")),
+];
 
 #[cfg(test)]
 mod tests {

@@ -45,6 +45,9 @@ fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
             run.insert(key.into(), value.into());
         }
     }
+    if spec.flush_every > 0 {
+        run.insert("flush_every".into(), spec.flush_every.into());
+    }
     if spec.mode == Mode::Open {
         run.insert("speed".into(), spec.speed.into());
     }
@@ -115,6 +118,9 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     }
     if spec.precondition != Precondition::None {
         list.push("the preconditioned drive was switched off and on: it began with what stood on flash".into());
+    }
+    if spec.flush_every > 0 {
+        list.push(format!("a FLUSH was added after every {} writes", spec.flush_every));
     }
     list.extend(extra);
     Value::from(list)

@@ -186,6 +186,9 @@ pub struct RunSpec {
     /// Requests after which the run ends, warm-up included.
     #[serde(default)]
     pub limit: Option<u64>,
+    /// A FLUSH is added after every so many writes; 0: none.
+    #[serde(default)]
+    pub flush_every: u64,
     /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as gives up to 512 rows.
     #[serde(default)]
     pub interval: Option<String>,

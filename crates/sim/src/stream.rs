@@ -4,7 +4,8 @@ use crate::fit::Mapper;
 use crate::input::Input;
 use crate::player::Player;
 use crate::{Mode, Progress, RunError, RunSpec};
-use flashatlas_types::{Ps, Request};
+use flashatlas_types::{HostOp, Ps, Request};
+use flashatlas_workload::ext4::FLUSH;
 
 /// Requests between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 8192;
@@ -25,6 +26,7 @@ pub(crate) fn play(
     let depth = if spec.mode == Mode::Closed { spec.depth.unwrap_or(1) as usize } else { queue_depth };
     let limit = spec.limit.unwrap_or(u64::MAX);
     let (mut number, mut latest, mut out_of_order) = (0, Ps::ZERO, 0);
+    let mut until_flush = spec.flush_every;
     while number < limit
         && let Some(record) = input.next_record()?
     {
@@ -33,6 +35,13 @@ pub(crate) fn play(
         out_of_order += u64::from(request.at < latest);
         latest = latest.max(request.at);
         issue(player, spec, depth, &request, latest, number)?;
+        if request.op == HostOp::Write && until_flush > 0 {
+            until_flush -= 1;
+            if until_flush == 0 {
+                until_flush = spec.flush_every;
+                issue(player, spec, depth, &Request { at: request.at, ..FLUSH }, latest, number)?;
+            }
+        }
         if number % PROGRESS_EVERY == 0 {
             let expected = input.source.expected();
             let share =
@@ -43,7 +52,7 @@ pub(crate) fn play(
         }
     }
     if !player.measuring {
-        let left_out = match number - player.submitted {
+        let left_out = match number.saturating_sub(player.submitted) {
             0 => String::new(),
             n => format!(", {n} of them trims of what nothing else touches, which --fit compact leaves out"),
         };

@@ -123,6 +123,9 @@ class Playing(Workload):
     depth: Annotated[int | None, _option("--depth", min=1, help="Commands in flight; selects closed mode.")] = None
     speed: Annotated[float, _option("--speed", help="Divide the times of the trace by this, in open mode.")] = 1.0
     warmup: Annotated[int, _option("--warmup", min=0, help="Requests at the start that are not measured.")] = 0
+    flush_every: Annotated[
+        int, _option("--flush-every", min=0, help="Add a FLUSH after so many writes, for traces that have none.")
+    ] = 0
     interval: Annotated[
         str | None,
         _option("--interval", metavar="TIME", help="Simulated time in a row of the time series; chosen if not given."),

@@ -43,6 +43,20 @@ def table(label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[
     return scroll(label, inner)
 
 
+def table_rows(cells: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of a table from texts: the first of each is its heading."""
+    return [
+        f'<tr><th scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
+        for first, *rest in cells
+    ]
+
+
+def section(id: str, title: str, *inner: str) -> str:
+    """A part of a page with a heading."""
+    heading = f'<h2 id="{id}-title">{text(title)}</h2>'
+    return f'<section id="{id}" aria-labelledby="{id}-title">{heading}{"".join(inner)}</section>'
+
+
 def script_json(value: Any) -> str:
     """JSON that can stand in a ``script`` element: no markup in it ends the element or opens a comment."""
     body = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -8,7 +8,7 @@ from typing import Any
 from flashatlas.report import sections
 from flashatlas.report.bars import BAR
 from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
-from flashatlas.report.html import facts, table, text
+from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import TABLE_COLOURS, Runs, colour_key
 from flashatlas.reproduce.mast import MERGED, Mast, Row
@@ -40,18 +40,6 @@ def page(mast: Mast, command: str) -> str:
     return document(TITLE, f"Reproduction in {len(mast.rows)} runs", runs, entries, body, [figures])
 
 
-def _rows(cells: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        f'<tr><th scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
-        for first, *rest in cells
-    ]
-
-
-def _section(id: str, title: str, *inner: str) -> str:
-    heading = f'<h2 id="{id}-title">{text(title)}</h2>'
-    return f'<section id="{id}" aria-labelledby="{id}-title">{heading}{"".join(inner)}</section>'
-
-
 def _introduction(mast: Mast, runs: Runs, command: str) -> str:
     experiment = mast.experiment
     known = [
@@ -60,7 +48,7 @@ def _introduction(mast: Mast, runs: Runs, command: str) -> str:
         *((f"Application {i}", text(f"{a.name}: {a.source}")) for i, a in enumerate(mast.applications, 1)),
         ("Efficiency", "pages that the host writes, by the time that the flash works for it (array times)"),
     ]
-    return _section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
 
 
 def _claims(mast: Mast) -> str:
@@ -81,15 +69,15 @@ def _claims(mast: Mast) -> str:
         (o.application, o.kind, o.published, o.ours or "nothing merged", "yes" if o.same else "no")
         for o in mast.orders()
     ]
-    return _section(
+    return section(
         "claims",
         "Published and ours",
         '<p class="lead">Efficiency of MAST over the others, and the schemes by their shares of merges.</p>',
-        table("Efficiency, published and ours", head, [("", _rows(claims))]),
+        table("Efficiency, published and ours", head, [("", table_rows(claims))]),
         table(
             "Orders, published and ours",
             ["Application", "Share", "Published, largest first", "Ours", "The same"],
-            [("", _rows(orders))],
+            [("", table_rows(orders))],
         ),
     )
 
@@ -113,11 +101,11 @@ NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
 
 def _numbers(mast: Mast) -> str:
     bodies = [
-        (text(a.name), _rows([(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)]))
+        (text(a.name), table_rows([(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)]))
         for a in mast.applications
     ]
     lead = "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or dead; tables in memory."
-    return _section(
+    return section(
         "numbers",
         "All numbers",
         f'<p class="lead">{lead}</p>',
@@ -147,11 +135,11 @@ VARIANTS = "Efficiency with FAST as 1; in brackets the shares of dead and of ful
 
 def _variants(mast: Mast) -> str:
     head = ["Scheme and switch", *(text(a.name) for a in mast.applications)]
-    return _section(
+    return section(
         "variants",
         "What the paper leaves open",
         f'<p class="lead">{VARIANTS}</p>',
-        table("Variants", head, [("", _rows(variant_rows(mast)))]),
+        table("Variants", head, [("", table_rows(variant_rows(mast)))]),
     )
 
 

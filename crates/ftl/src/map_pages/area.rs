@@ -25,6 +25,10 @@ pub(crate) struct Image {
 pub(crate) struct Shape {
     /// Map pages of the drive.
     pub pages: u32,
+    /// Pages of the directory, numbered after them; 0 where the spare areas of map pages are all the directory on flash.
+    pub directory: u32,
+    /// Lanes that have map pages: the first so many.
+    pub lanes: u32,
     /// Slots that a map page takes.
     pub slots: u32,
     /// Map pages in a frame.
@@ -56,9 +60,9 @@ impl MapArea {
     pub fn new(layout: &Layout, shape: Shape) -> MapArea {
         MapArea {
             shape,
-            lanes: layout.lanes,
+            lanes: shape.lanes,
             frames_per_block: layout.frames_per_block,
-            directory: vec![Ppn::NONE; shape.pages as usize],
+            directory: vec![Ppn::NONE; (shape.pages + shape.directory) as usize],
             frontiers: vec![None; layout.lanes as usize],
             closed: vec![Vec::new(); layout.lanes as usize],
             superseded: vec![OpId::NONE; layout.blocks() as usize],
@@ -74,7 +78,18 @@ impl MapArea {
 
     /// Bytes of the directory.
     pub fn directory_bytes(&self) -> u64 {
-        self.directory.len() as u64 * 4
+        u64::from(self.shape.pages) * 4
+    }
+
+    /// Whether a page with this number can stand in a map block.
+    fn knows(&self, page: u32) -> bool {
+        (page as usize) < self.directory.len()
+    }
+
+    /// Where so many map pages from `first` on stand, as the directory says it: 4 bytes each, little-endian.
+    pub fn places(&self, first: u32, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
+        let end = (first + count).min(self.shape.pages);
+        self.directory[first as usize..end as usize].iter().map(|p| p.0.to_le_bytes())
     }
 
     /// How many pages of a lane may go out in one frame.
@@ -206,7 +221,7 @@ impl MapArea {
             let (mut images, mut sensed) = (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
             for &at in group {
                 let page = cx.flash.medium.lpn(at)?.0;
-                if page >= self.shape.pages || self.place(page) != Some(at) {
+                if !self.knows(page) || self.place(page) != Some(at) {
                     return Err(FtlError::NotMapped { at, found: Lpn(page) });
                 }
                 let bytes = Arc::clone(cx.flash.medium.map_page(at)?);
@@ -244,7 +259,7 @@ impl MapArea {
                 let first = layout.first_slot(frame).0;
                 for at in (first..first + layout.slots_per_frame).step_by(self.shape.slots as usize).map(Ppn) {
                     let page = cx.flash.medium.lpn(at)?.0;
-                    if page < self.shape.pages {
+                    if self.knows(page) {
                         versions.push((page, std::cmp::Reverse(sequence), at));
                     }
                 }
@@ -283,7 +298,7 @@ impl MapArea {
     /// Map pages, as they stand on flash: the directory and the valid slots agree, and every block is in its place.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;
-        for page in 0..self.shape.pages {
+        for page in 0..self.directory.len() as u32 {
             let Some(at) = self.place(page) else { continue };
             valid += u64::from(self.shape.slots);
             let named = medium.lpn(at) == Ok(Lpn(page)) && self.slots_of(at).all(|s| pool.blocks.is_valid(s));

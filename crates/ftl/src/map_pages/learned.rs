@@ -32,8 +32,13 @@ impl Members {
         self.0.iter().map(|w| w.count_ones()).sum()
     }
 
-    fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255u8).filter(|&at| self.contains(at))
+    fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    fn last(&self) -> Option<u8> {
+        let word = self.0.iter().rposition(|&w| w != 0)?;
+        Some((word * 64 + 63) as u8 - self.0[word].leading_zeros() as u8)
     }
 }
 
@@ -61,7 +66,7 @@ impl Segment {
     /// Fit the range to the members that are left.
     fn shrink(&mut self) {
         // the start is what the slope counts from: it stays
-        self.last = self.members.iter().last().unwrap_or(self.start);
+        self.last = self.members.last().unwrap_or(self.start);
     }
 }
 
@@ -88,11 +93,11 @@ impl Group {
 
     fn add(&mut self, segment: Segment) {
         for level in &mut self.levels {
-            for old in level.iter_mut() {
+            for old in level.iter_mut().filter(|old| old.overlaps(&segment)) {
                 old.members.remove(&segment.members);
                 old.shrink();
             }
-            level.retain(|old| old.members.len() > 0);
+            level.retain(|old| !old.members.is_empty());
         }
         if self.levels.is_empty() {
             self.levels.push(Vec::new());
@@ -119,11 +124,11 @@ impl Group {
         let mut gone = Members::default();
         gone.insert(at);
         for level in &mut self.levels {
-            for segment in level.iter_mut() {
+            for segment in level.iter_mut().filter(|s| s.members.contains(at)) {
                 segment.members.remove(&gone);
                 segment.shrink();
             }
-            level.retain(|s| s.members.len() > 0);
+            level.retain(|s| !s.members.is_empty());
         }
         self.levels.retain(|level| !level.is_empty());
     }

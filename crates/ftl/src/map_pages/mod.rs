@@ -18,6 +18,7 @@ mod settings;
 pub(crate) mod slots;
 mod table;
 
+pub use settings::MapQuota;
 pub(crate) use settings::{COMMON_PARAMS, MapShape, quota};
 
 use crate::maps::Replay;
@@ -45,16 +46,18 @@ pub enum Reason {
     Idle,
     /// A mount found newer entries in spare areas.
     Mount,
+    /// Pages of the directory, after the map pages of a FLUSH.
+    Directory,
 }
 
 impl Reason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 6] =
-        [Reason::Evict, Reason::Flush, Reason::Moved, Reason::Trim, Reason::Idle, Reason::Mount];
+    pub const ALL: [Reason; 7] =
+        [Reason::Evict, Reason::Flush, Reason::Moved, Reason::Trim, Reason::Idle, Reason::Mount, Reason::Directory];
 
     /// The name in the run record.
     pub const fn name(self) -> &'static str {
-        ["evict", "flush", "moved", "trim", "idle", "mount"][self as usize]
+        ["evict", "flush", "moved", "trim", "idle", "mount", "directory"][self as usize]
     }
 }
 
@@ -138,29 +141,22 @@ impl MapOnFlash {
         self.area.place(page).is_some()
     }
 
-    /// Read a map page, if it was ever written, to look entries up. What it says of `lpn` is checked, unless that entry is
-    /// known to be newer in memory.
+    /// Read a map page, if it was ever written, to look the entry of `lpn` up, which must be what it says.
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn load(&mut self, cx: &mut Cx<'_>, page: u32, lpn: Option<Lpn>, after: &[OpId]) -> Result<OpId, FtlError> {
-        let Some(at) = self.area.place(page) else {
-            if let Some(lpn) = lpn {
-                assert!(self.table.get(lpn) == Ppn::NONE, "page {lpn} is mapped, its map page was never written");
+    pub fn load(&mut self, cx: &mut Cx<'_>, page: u32, lpn: Lpn, after: &[OpId]) -> Result<OpId, FtlError> {
+        let (found, op) = match self.area.place(page) {
+            None => (Ppn::NONE, self.area_wait(cx, after)),
+            Some(at) => {
+                self.pages.loads += 1;
+                let op = self.area.read(cx, page, after)?;
+                let bytes = cx.flash.medium.map_page(at)?;
+                (self.table.decode(&bytes[HEADER_BYTES..], lpn.0 - page * self.table.per_page), op)
             }
-            return Ok(self.area_wait(cx, after));
         };
-        self.pages.loads += 1;
-        let op = self.area.read(cx, page, after)?;
-        if let Some(lpn) = lpn {
-            let bytes = cx.flash.medium.map_page(at)?;
-            let found = self.table.decode(&bytes[HEADER_BYTES..], lpn.0 - page * self.table.per_page);
-            assert!(
-                found == self.table.get(lpn),
-                "map page {page} on flash has page {lpn} at {found}, it stands at {}",
-                self.table.get(lpn)
-            );
-        }
+        let known = self.table.get(lpn);
+        assert!(found == known, "map page {page} on flash has page {lpn} at {found}, it stands at {known}");
         Ok(op)
     }
 
@@ -193,7 +189,7 @@ impl MapOnFlash {
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let together = self.area.together();
-        let lanes = pool.layout().lanes;
+        let lanes = self.area.shape.lanes;
         pages.sort_unstable_by_key(|&page| (page % lanes, page));
         let mut written = Vec::with_capacity(pages.len());
         for of_lane in pages.chunk_by(|&a, &b| a % lanes == b % lanes) {
@@ -209,6 +205,36 @@ impl MapOnFlash {
             }
         }
         self.note_survival();
+        let written = cx.flash.plan.join(flashatlas_types::Class::Map, &written);
+        if reason == Reason::Flush && !pages.is_empty() {
+            return self.write_directory(cx, pool, pages, written);
+        }
+        Ok(written)
+    }
+
+    /// After map pages were written, and the programs of these are complete: write the pages of the directory that name them,
+    /// where it has pages.
+    fn write_directory(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: &[u32],
+        after: OpId,
+    ) -> Result<OpId, FtlError> {
+        let shape = self.area.shape;
+        if shape.directory == 0 {
+            return Ok(after);
+        }
+        let places = self.table.page_bytes() / 4;
+        let touched: std::collections::BTreeSet<u32> = pages.iter().map(|page| page / places).collect();
+        let mut written = vec![after];
+        for number in touched {
+            let mut bytes = self.header(cx, pool).encode().to_vec();
+            bytes.extend(self.area.places(number * places, places).flatten());
+            let image = Image { page: shape.pages + number, bytes: Arc::from(bytes) };
+            self.pages.writes[Reason::Directory as usize] += 1;
+            written.push(self.area.write(cx, pool, &[image], &[after])?);
+        }
         Ok(cx.flash.plan.join(flashatlas_types::Class::Map, &written))
     }
 

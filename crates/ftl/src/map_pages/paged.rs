@@ -7,7 +7,7 @@
 //! collected block is erased (DFTL, section 3: lazy copying and batch updates). What a FLUSH needs beside the data is the
 //! trims: a mount finds everything else in the spare areas.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapShape, PageCounters, Reason, quota};
+use super::{COMMON_PARAMS, MapOnFlash, MapQuota, MapShape, PageCounters, Reason, quota};
 use crate::maps::{MapStore, Replay, Update};
 use crate::pool::Pool;
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
@@ -29,6 +29,7 @@ pub(crate) const PAGE_BYTES: ParamDef = ParamDef {
 /// Parameters of stores on flash, beside their own.
 pub(crate) const PACK: ParamDef = COMMON_PARAMS[0];
 pub(crate) const MAP_OP: ParamDef = COMMON_PARAMS[1];
+pub(crate) const LANES: ParamDef = COMMON_PARAMS[2];
 
 /// `map.cache_bytes` with a store's own default.
 pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
@@ -71,13 +72,13 @@ impl Io<'_, '_> {
         Ok(op)
     }
 
-    /// Load the map page that has the entry of `lpn`, after `evicted`; `check`: the entry on flash must be the newest.
+    /// Load the map page that has the entry of `lpn`, after `evicted`; what it says of that entry is checked.
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn load(&mut self, lpn: Lpn, check: bool, evicted: OpId) -> Result<OpId, FtlError> {
+    pub fn load(&mut self, lpn: Lpn, evicted: OpId) -> Result<OpId, FtlError> {
         let page = self.map.table.page_of(lpn);
-        self.map.load(self.cx, page, check.then_some(lpn), &[self.cx.command, evicted])
+        self.map.load(self.cx, page, lpn, &[self.cx.command, evicted])
     }
 }
 
@@ -92,9 +93,9 @@ pub(crate) trait Cache: Send {
     /// The host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 
-    /// Bring an entry into memory that is not there: evict what must leave, load what is needed. `check` as in [`Io::load`].
+    /// Bring an entry into memory that is not there: evict what must leave, load what is needed.
     /// Returns the operation after which the entry is there.
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError>;
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
 
     /// An entry that is in memory has changed from `old`. What is no longer in order, such as a size, is put right by
     /// [`Cache::shrink`].
@@ -155,7 +156,7 @@ pub(crate) struct Paged<C> {
 
 /// The map's shape under the parameters.
 pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, ConfigError> {
-    MapShape::new(params, layout, PAGE_BYTES.key, params.int(PAGE_BYTES.key), true)
+    MapShape::new(params, layout, PAGE_BYTES.key, params.int(PAGE_BYTES.key), false)
 }
 
 /// Whether a map can work of which at least `least` bytes must be in memory at once, and how many blocks of each lane it
@@ -165,7 +166,7 @@ pub(crate) fn fits(
     layout: &Layout,
     least: impl Fn(&MapShape) -> u64,
     what: &str,
-) -> Result<u32, ConfigError> {
+) -> Result<MapQuota, ConfigError> {
     let shape = shape(params, layout)?;
     let (budget, least) = (params.int("map.cache_bytes"), least(&shape));
     if budget < least {
@@ -248,7 +249,7 @@ impl<C: Cache> MapStore for Paged<C> {
         } else {
             self.counters.misses += 1;
             self.write_moves_of(cx, pool, lpn)?;
-            self.with(cx, pool, |cache, io| cache.fetch(io, lpn, true))?
+            self.with(cx, pool, |cache, io| cache.fetch(io, lpn))?
         };
         let ready = self.access(cx, there);
         let ready = self.with(cx, pool, |cache, io| cache.finish(io, lpn, true, ready))?;
@@ -266,15 +267,15 @@ impl<C: Cache> MapStore for Paged<C> {
         if !hit {
             self.write_moves_of(cx, pool, lpn)?;
         }
-        let old = self.map.change(pool, lpn, update.ppn, update.op);
         let there = if hit {
             self.counters.update_hits += 1;
             self.cache.used(&self.map, lpn);
             cx.command
         } else {
             self.counters.update_misses += 1;
-            self.with(cx, pool, |cache, io| cache.fetch(io, lpn, false))?
+            self.with(cx, pool, |cache, io| cache.fetch(io, lpn))?
         };
+        let old = self.map.change(pool, lpn, update.ppn, update.op);
         self.cache.changed(&self.map, lpn, old);
         let shrunk = self.with(cx, pool, |cache, io| cache.shrink(io))?;
         let done = self.access(cx, there);

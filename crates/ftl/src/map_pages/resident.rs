@@ -1,6 +1,6 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes what has changed.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapShape, Reason, quota};
+use super::{COMMON_PARAMS, MapOnFlash, MapQuota, MapShape, Reason, quota};
 use crate::maps::Update;
 use crate::pool::Pool;
 use crate::{Cx, MapCounters, MemoryUse};
@@ -25,6 +25,15 @@ pub(crate) const ROLL_FORWARD: ParamDef = ParamDef {
           controller cannot read them (Jasmine), what was not flushed is lost, and collection writes the map before it erases",
 };
 
+/// `map.directory`.
+pub(crate) const DIRECTORY: ParamDef = ParamDef {
+    key: "map.directory",
+    kind: ParamKind::Choice(&["spare", "page"]),
+    default: Some("spare"),
+    doc: "how the directory of map pages survives: in the `spare` areas of the map pages, or in a `page` of its own, which a \
+          FLUSH that wrote map pages writes after them (controllers that cannot read spare areas)",
+};
+
 /// `map.segment_bytes`.
 pub(crate) const SEGMENT_BYTES: ParamDef = ParamDef {
     key: "map.segment_bytes",
@@ -36,6 +45,7 @@ pub(crate) const SEGMENT_BYTES: ParamDef = ParamDef {
 /// Parameters of stores on flash, beside their own.
 pub(crate) const PACK: ParamDef = COMMON_PARAMS[0];
 pub(crate) const MAP_OP: ParamDef = COMMON_PARAMS[1];
+pub(crate) const LANES: ParamDef = COMMON_PARAMS[2];
 
 /// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
 pub(crate) struct Resident {
@@ -48,12 +58,12 @@ pub(crate) struct Resident {
 
 /// The map's shape where segments of `bytes` (given by `key`) are written together, and the map pages of a segment.
 fn shape(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Result<(MapShape, u32), ConfigError> {
-    let shape = MapShape::new(params, layout, key, bytes, params.flag("map.roll_forward"))?;
+    let shape = MapShape::new(params, layout, key, bytes, true)?;
     Ok((shape, (bytes / shape.page_bytes()) as u32))
 }
 
 /// Whether a resident map in such segments can work, and how many blocks of each lane it keeps.
-pub(crate) fn fits(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Result<u32, ConfigError> {
+pub(crate) fn fits(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Result<MapQuota, ConfigError> {
     fits_dram(params, layout)?;
     let (shape, _) = shape(params, layout, key, bytes)?;
     Ok(quota(params, layout, &shape))

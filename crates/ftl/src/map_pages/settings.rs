@@ -6,7 +6,7 @@ use flashatlas_nand::Oob;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 /// Parameters of every store that keeps map pages on flash.
-pub(crate) const COMMON_PARAMS: [ParamDef; 2] = [
+pub(crate) const COMMON_PARAMS: [ParamDef; 3] = [
     ParamDef {
         key: "map.pack",
         kind: ParamKind::Bool,
@@ -18,6 +18,12 @@ pub(crate) const COMMON_PARAMS: [ParamDef; 2] = [
         kind: ParamKind::Ratio(0.0, 100.0),
         default: Some("1"),
         doc: "room for map pages on flash above what they need, as a share of that; on top of it each lane keeps two blocks",
+    },
+    ParamDef {
+        key: "map.lanes",
+        kind: ParamKind::Int(0, 1 << 20),
+        default: Some("0"),
+        doc: "lanes that have map pages, counted from the first; 0: all. With one, map pages are programmed one after the other",
     },
 ];
 
@@ -35,7 +41,8 @@ pub(crate) struct MapShape {
 }
 
 impl MapShape {
-    /// A map in pages of `page_bytes` (given by `key`), or of one frame where that is less.
+    /// A map in pages of `page_bytes` (given by `key`), or of one frame where that is less. `resident`: it has the parameters
+    /// of maps that are whole in DRAM.
     ///
     /// # Errors
     /// Entries and pages of sizes that do not fit each other, or the flash.
@@ -44,7 +51,7 @@ impl MapShape {
         layout: &Layout,
         key: &str,
         page_bytes: u64,
-        roll_forward: bool,
+        resident: bool,
     ) -> Result<MapShape, ConfigError> {
         let entry_bytes = entry_bytes(params)?;
         let page_bytes = page_bytes.min(layout.frame_bytes());
@@ -70,7 +77,24 @@ impl MapShape {
             return Err(ConfigError::new(key, why));
         }
         let pages = layout.logical_units.div_ceil(per_page);
-        let on_flash = Shape { pages, slots: slots as u32, per_frame, pack: params.flag("map.pack") };
+        let lanes = match params.u32("map.lanes") {
+            0 => layout.lanes,
+            given if given > layout.lanes => {
+                let why = format!("{given} lanes for map pages, the drive has {}", layout.lanes);
+                return Err(ConfigError::new("map.lanes", why));
+            }
+            given => given,
+        };
+        let whole_directory = resident && params.text("map.directory") == "page";
+        let on_flash = Shape {
+            pages,
+            directory: if whole_directory { pages.div_ceil((page_bytes / 4) as u32) } else { 0 },
+            lanes,
+            slots: slots as u32,
+            per_frame,
+            pack: params.flag("map.pack"),
+        };
+        let roll_forward = !resident || params.flag("map.roll_forward");
         Ok(MapShape { per_page, entry_bytes: entry_bytes as u32, on_flash, roll_forward })
     }
 
@@ -78,6 +102,15 @@ impl MapShape {
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.per_page) * u64::from(self.entry_bytes)
     }
+}
+
+/// Blocks that are kept for map pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MapQuota {
+    /// In each of these lanes.
+    pub blocks: u32,
+    /// Lanes that have map pages: the first so many.
+    pub lanes: u32,
 }
 
 /// `map.entry_bytes`, which are 4 or 8.
@@ -94,11 +127,11 @@ pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     }
 }
 
-/// Blocks of each lane that are kept for map pages.
-pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> u32 {
+/// What a map keeps of a drive.
+pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQuota {
     let flash = shape.on_flash;
     let together = if flash.pack { flash.per_frame } else { 1 };
-    let frames = flash.pages.div_ceil(layout.lanes).div_ceil(together);
+    let frames = (flash.pages + flash.directory).div_ceil(flash.lanes).div_ceil(together);
     let frames = (f64::from(frames) * (1.0 + params.ratio("map.over_provisioning"))).ceil() as u32;
-    frames.div_ceil(layout.frames_per_block) + 2
+    MapQuota { blocks: frames.div_ceil(layout.frames_per_block) + 2, lanes: flash.lanes }
 }

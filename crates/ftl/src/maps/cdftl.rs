@@ -10,7 +10,7 @@ use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -34,6 +34,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| {
         fits(params, layout, |shape| shape.page_bytes() + 2 * ENTRY_BYTES, "a map page and two entries")
@@ -123,14 +124,14 @@ impl Cache for Cdftl {
         }
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
         let mut evicted = OpId::NONE;
         if self.pages.len() == self.pages_max {
             evicted = self.evict_page(io)?;
         }
         self.pages.push(page);
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {

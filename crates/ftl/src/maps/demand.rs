@@ -5,7 +5,7 @@
 use super::MapStoreDef;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -23,6 +23,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
     build: |params, layout| {
@@ -61,7 +62,7 @@ impl Cache for Pages {
         self.pages.touch(map.table.page_of(lpn));
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let mut evicted = OpId::NONE;
         if self.pages.len() == self.limit {
             let victim = self.pages.first().expect("the limit is not zero");
@@ -71,7 +72,7 @@ impl Cache for Pages {
             self.pages.remove(victim);
         }
         self.pages.push(io.map.table.page_of(lpn));
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, _: &MapOnFlash, _: Lpn, _: Ppn) {}

@@ -7,7 +7,7 @@
 use super::MapStoreDef;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 /// A logical and a physical page, 4 bytes each.
@@ -29,6 +29,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
     build: |params, layout| {
@@ -58,17 +59,18 @@ impl Cache for Dftl {
         self.cmt.touch(lpn.0);
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let mut evicted = OpId::NONE;
         if self.cmt.is_full() {
             let (victim, page, changed) = self.cmt.victims().next().expect("it is full");
             if changed {
+                self.cleaned += 1;
                 evicted = io.evict(page, false)?;
             }
             self.cmt.remove(victim);
         }
         self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, _: &MapOnFlash, lpn: Lpn, _: Ppn) {

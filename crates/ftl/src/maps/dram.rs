@@ -5,9 +5,9 @@
 
 use super::{MapStore, MapStoreDef, Replay, Update};
 use crate::map_pages::resident::{
-    DRAM_BYTES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
+    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
 };
-use crate::map_pages::{PageCounters, Reason};
+use crate::map_pages::{MapQuota, PageCounters, Reason};
 use crate::pool::Pool;
 use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
@@ -36,9 +36,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         ROLL_FORWARD,
         PACK,
         MAP_OP,
+        LANES,
+        DIRECTORY,
     ],
     fits: |params, layout| match flushed(params) {
-        None => fits_dram(params, layout).map(|()| 0),
+        None => fits_dram(params, layout).map(|()| MapQuota::default()),
         Some((key, bytes)) => fits(params, layout, key, bytes),
     },
     build: |params, layout| match flushed(params) {

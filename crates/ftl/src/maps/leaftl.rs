@@ -14,7 +14,7 @@ use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::learned::{GROUP, Group, Point};
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_nand::Part;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +46,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| {
         let batch = params.int("map.learn_batch") * ENTRY_BYTES;
@@ -221,12 +222,12 @@ impl Cache for Leaftl {
         self.pages.touch(map.table.page_of(lpn));
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
         self.pages.push(page);
         self.relearn(io.map, page);
         let evicted = self.make_room(io, Some(page))?;
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {

@@ -9,7 +9,7 @@ mod nvm_hybrid;
 mod sftl;
 mod tpftl;
 
-use crate::map_pages::PageCounters;
+use crate::map_pages::{MapQuota, PageCounters};
 use crate::pool::Pool;
 use crate::{Cx, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
@@ -170,8 +170,8 @@ pub struct MapStoreDef {
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// Whether the layout can work, and how many blocks of each lane are kept for map pages.
-    pub fits: fn(&Params, &Layout) -> Result<u32, ConfigError>,
+    /// Whether the layout can work, and how many blocks are kept for map pages.
+    pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
 }

@@ -12,7 +12,9 @@
 
 use super::{MapStore, MapStoreDef, Replay, Update};
 use crate::list::IndexList;
-use crate::map_pages::resident::{DRAM_BYTES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits};
+use crate::map_pages::resident::{
+    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
+};
 use crate::map_pages::slots::{Slots, slot_bytes};
 use crate::map_pages::{PageCounters, Reason};
 use crate::pool::Pool;
@@ -51,6 +53,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         ROLL_FORWARD,
         PACK,
         MAP_OP,
+        LANES,
+        DIRECTORY,
     ],
     fits: |params, layout| {
         let quota = fits(params, layout, SEGMENT_BYTES.key, params.int(SEGMENT_BYTES.key))?;

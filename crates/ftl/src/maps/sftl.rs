@@ -9,7 +9,7 @@ use super::MapStoreDef;
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::BTreeMap;
 
@@ -28,6 +28,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| {
         let share = 1.0 - params.ratio("map.buffer_share");
@@ -49,7 +50,6 @@ pub const DEF: MapStoreDef = MapStoreDef {
                 runs: vec![0; map.table.pages() as usize],
                 bytes: 0,
                 limit: budget - buffer_max * ENTRY_BYTES,
-                counted: false,
                 entry_bytes: entry,
                 bitmap_bytes: u64::from(map.table.per_page).div_ceil(8),
                 buffer: BTreeMap::new(),
@@ -68,8 +68,6 @@ struct Sftl {
     /// Bytes of the pages in memory, and how many there may be.
     bytes: u64,
     limit: u64,
-    /// The runs of the page that was fetched last were counted with the change for which it was fetched.
-    counted: bool,
     entry_bytes: u64,
     bitmap_bytes: u64,
     /// Changed entries of pages that left.
@@ -168,21 +166,20 @@ impl Cache for Sftl {
         }
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
         self.runs[page as usize] = runs(io.map.table.slice(page));
-        self.counted = !check;
         let evicted = self.make_room(io, self.page_bytes(page))?;
         // what the buffer has of the page is part of it again
         self.forget(page);
         self.bytes += self.page_bytes(page);
         self.pages.push(page);
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn) {
         let page = map.table.page_of(lpn);
-        if !self.pages.contains(page) || std::mem::take(&mut self.counted) {
+        if !self.pages.contains(page) {
             return;
         }
         self.bytes -= self.page_bytes(page);

@@ -10,7 +10,7 @@
 
 use super::MapStoreDef;
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -43,6 +43,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         },
         PACK,
         MAP_OP,
+        LANES,
     ],
     fits: |params, layout| fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes"),
     build: |params, layout| {
@@ -213,7 +214,7 @@ impl Cache for Tpftl {
         });
     }
 
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, check: bool) -> Result<OpId, FtlError> {
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
         let more = self.wanted(io, lpn, page);
         let (mut evicted, mut from) = (OpId::NONE, None);
@@ -241,7 +242,7 @@ impl Cache for Tpftl {
             self.insert(page, next);
             self.prefetched += 1;
         }
-        io.load(lpn, check, evicted)
+        io.load(lpn, evicted)
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {

@@ -96,6 +96,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         ("warmup", spec.warmup > 0),
         ("limit", spec.limit.is_some()),
         ("speed", spec.speed != 1.0),
+        ("flush-every", spec.flush_every > 0),
     ];
     let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
     match given.or(spec.reading.given()) {

@@ -1,6 +1,7 @@
 //! The parameters of the page-mapped FTL, and whether a layout leaves it room.
 
 use crate::blocks::WEAR_DYNAMIC;
+use crate::map_pages::MapQuota;
 use crate::maps::map_by_name;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
@@ -68,8 +69,8 @@ pub(super) struct Settings {
     pub idle_valid: u32,
     pub wear_static: bool,
     pub wear_threshold: u32,
-    /// Blocks of a lane that are kept for map pages.
-    pub map_quota: u32,
+    /// Blocks that are kept for map pages.
+    pub map_quota: MapQuota,
 }
 
 /// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
@@ -84,8 +85,8 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
     collection + u64::from(map_quota)
 }
 
-/// Blocks of a lane that the map store keeps for map pages.
-fn map_quota(params: &Params, layout: &Layout) -> Result<u32, ConfigError> {
+/// Blocks that the map store keeps for map pages.
+fn map_quota(params: &Params, layout: &Layout) -> Result<MapQuota, ConfigError> {
     (map_by_name(params.text("map.store"))?.fits)(params, layout)
 }
 
@@ -105,7 +106,8 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
     if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    let map_quota = map_quota(params, layout)?;
+    // lanes without map pages have more room: what all have is counted
+    let map_quota = map_quota(params, layout)?.blocks;
     let reserve = reserve(params, layout, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);

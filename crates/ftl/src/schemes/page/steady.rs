@@ -42,7 +42,7 @@ pub(super) fn make(
     }
     let mut rng = Rng::stream(seed, "precondition.steady");
     // free blocks at the moment at which the host's frontier has been filled
-    let free = settings.map_quota
+    let free = settings.map_quota.blocks
         + match settings.mode {
             GcMode::Single => 1,
             GcMode::Dual => settings.low_water + 1,

@@ -1,0 +1,200 @@
+"""Demand-paged maps over the size of their memory, on three traces (``papers/2-demand-map``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.api import compare
+from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.result import Result
+
+PAPER = "2-demand-map"
+REFERENCE = "dram"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One store with one size of memory on one application."""
+
+    application: str
+    store: str
+    cache_bytes: int | None
+    """Memory for the map; ``None`` for the whole map in DRAM."""
+    result: Result = field(repr=False)
+
+    @property
+    def hit_ratio(self) -> float:
+        """Share of lookups and changes for the host whose entry was in memory."""
+        return self.result.record["map"]["hit_ratio"]
+
+    @property
+    def accesses(self) -> int:
+        """Lookups and changes for the host."""
+        counts = self.result.record["map"]
+        return counts["lookups"] + counts["update_hits"] + counts["update_misses"]
+
+    @property
+    def reads(self) -> float:
+        """Map pages read for each thousand accesses."""
+        counts = self.result.record["map"]
+        return 1000 * (counts["loads"] + counts["merges"]) / self.accesses
+
+    @property
+    def writes(self) -> float:
+        """Map pages written for each thousand accesses, copies of collection among them."""
+        counts = self.result.record["map"]
+        return 1000 * (sum(counts["writes"].values()) + counts["copies"]) / self.accesses
+
+    @property
+    def ram_bytes(self) -> int:
+        """Memory of all tables of the map."""
+        tables = self.result.record["memory_bytes"]["tables"]
+        return sum(size for name, size in tables.items() if "map" in name.lower())
+
+    def latency_ns(self, op: str) -> float | None:
+        """Mean latency of an operation; ``None`` where the workload has none of it."""
+        return self.result.latency.get(op, {}).get("mean")
+
+
+@dataclass(frozen=True)
+class DemandMap:
+    """The experiment, carried out."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    rows: list[Row]
+
+    def of(self, application: str) -> list[Row]:
+        """All stores on one application."""
+        return [row for row in self.rows if row.application == application]
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.demand-map/1",
+            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "rows": [
+                {
+                    "application": row.application,
+                    "store": row.store,
+                    "cache_bytes": row.cache_bytes,
+                    "hit_ratio": row.hit_ratio,
+                    "map_reads_per_1000": row.reads,
+                    "map_writes_per_1000": row.writes,
+                    "read_mean_ns": row.latency_ns("read"),
+                    "write_mean_ns": row.latency_ns("write"),
+                    "ram_bytes": row.ram_bytes,
+                    "waf": row.result.waf,
+                    "map_counters": row.result.record["map"],
+                    "mount": row.result.record.get("mount"),
+                    "violations": row.result.violations,
+                    "config_hash": row.result.record["config_hash"],
+                }
+                for row in self.rows
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    cache_bytes: list[int]
+
+    def runs(self) -> list[tuple[str, str, int | None, dict[str, Any]]]:
+        """Application, store, memory, and options of each run."""
+        made: list[tuple[str, str, int | None, dict[str, Any]]] = []
+        for application in self.applications:
+            made.append((application.name, REFERENCE, None, {"set": [f"map.store={REFERENCE}"], **application.options}))
+            for store in self.experiment["stores"]:
+                for size in self.cache_bytes:
+                    settings = [f"map.store={store}", f"map.cache_bytes={size}"]
+                    made.append((application.name, store, size, {"set": settings, **application.options}))
+        return made
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        return [f"{name}: {store}, {size}" if size else f"{name}: {store}" for name, store, size, _ in self.runs()]
+
+    def carry_out(
+        self,
+        *,
+        limit: int | None = None,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> DemandMap:
+        """Run all of it; arguments as for :func:`demand_map`."""
+        fitting = [run for run in self.runs() if self._fits(run[1], run[2])]
+        by_label = {label: run for label, run in zip(self.labels, self.runs(), strict=True) if run in fitting}
+        results = compare(
+            [{"label": label, **options} for label, (*_, options) in by_label.items()],
+            depth=self.experiment["depth"],
+            limit=limit,
+            jobs=jobs,
+            progress=progress,
+        )
+        rows = [
+            Row(name, store, size, result)
+            for (name, store, size, _), result in zip(by_label.values(), results, strict=True)
+        ]
+        return DemandMap(self.experiment, self.applications, rows)
+
+    def _fits(self, store: str, size: int | None) -> bool:
+        """Whether a store can work with so little memory, as the experiment says."""
+        return size is None or size >= self.experiment["least_bytes"].get(store, 0)
+
+
+def plan(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    cache_bytes: list[int] | None = None,
+) -> Plan:
+    """What :func:`demand_map` runs; arguments as there."""
+    experiment = load(PAPER)
+    folder = None if stand_ins else traces_folder(traces)
+    made = applications(experiment["application"], folder)
+    for application, entry in zip(made, experiment["application"], strict=True):
+        application.options["drive"] = entry["drive"]
+        kind, _, name = entry["precondition"].partition(":")
+        if application.recorded and name:
+            assert folder is not None
+            path = folder / name
+            if not path.is_file():
+                raise InputError(f"{path}: no such trace; {application.name} needs it to bring the drive into its state")
+            application.options["precondition"] = f"{kind}:{path}"
+        else:
+            application.options["precondition"] = "fill"
+    return Plan(experiment, made, cache_bytes or experiment["cache_bytes"])
+
+
+def demand_map(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    cache_bytes: list[int] | None = None,
+    limit: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> DemandMap:
+    """Carry out the experiment.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        cache_bytes: Sizes of memory; those of the experiment if not given.
+        limit: Requests after which each run ends.
+        jobs: Runs at once.
+        progress: As for :func:`flashatlas.compare`.
+
+    """
+    planned = plan(traces, stand_ins=stand_ins, cache_bytes=cache_bytes)
+    return planned.carry_out(limit=limit, jobs=jobs, progress=progress)

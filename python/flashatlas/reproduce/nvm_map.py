@@ -1,0 +1,234 @@
+"""The map in DRAM and NVM against maps in DRAM: figure 1 of the paper, and what it does not show (``papers/0-hybrid-nvm``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas.api import compare
+from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.result import Result
+
+PAPER = "0-hybrid-nvm"
+
+SLOT_HEADER_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One map on one workload."""
+
+    workload: str
+    map: str
+    """The baseline, or how many slots of NVM."""
+    slots: int | None
+    """Slots of NVM; ``None`` for a map in DRAM alone."""
+    figure: bool
+    """Whether the workload is one of the paper's."""
+    operations: int | None
+    """Calls of fsync or fdatasync; ``None`` for the trace."""
+    result: Result = field(repr=False)
+
+    @property
+    def calls_per_s(self) -> float | None:
+        """Calls in a second; ``None`` for the trace."""
+        return None if self.operations is None else self.operations / (self.result.record["simulated_ns"] / 1e9)
+
+    @property
+    def flush_ns(self) -> dict[str, float]:
+        """Latency of FLUSH: mean, p50, p99 and others, in nanoseconds."""
+        return self.result.latency["flush"]
+
+    @property
+    def per_flush(self) -> dict[str, float]:
+        """What a FLUSH costs on average: programs of data, map pages and directory pages to flash, bytes to NVM."""
+        record = self.result.record
+        flushes = record["host"]["flushes"]
+        params, programs = record["config"]["params"], record["nand"]["programs"]
+        planes = params["drive.frame_planes"]
+        writes = record["map"]["writes"]
+        return {
+            "data": sum(n for cause, n in programs.items() if cause in ("host", "cache_evict")) / planes / flushes,
+            "map": writes["flush"] / flushes,
+            "directory": writes["directory"] / flushes,
+            "nvm_bytes": record["map"].get("nvm", {}).get("stored_bytes", 0) / flushes,
+        }
+
+
+@dataclass(frozen=True)
+class NvmMap:
+    """The experiment, carried out."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    trace: Application
+    rows: list[Row]
+
+    @property
+    def workloads(self) -> list[str]:
+        """All workloads, in order."""
+        return list(dict.fromkeys(row.workload for row in self.rows))
+
+    @property
+    def baselines(self) -> list[str]:
+        """Maps in DRAM that write something at a FLUSH."""
+        return [b["name"] for b in self.experiment["baseline"] if not b.get("ideal")]
+
+    def of(self, workload: str) -> list[Row]:
+        """All maps on one workload."""
+        return [row for row in self.rows if row.workload == workload]
+
+    def row(self, workload: str, map: str) -> Row | None:
+        """One map on one workload."""
+        return next((row for row in self.of(workload) if row.map == map), None)
+
+    def gain(self, row: Row, over: str) -> float | None:
+        """How many times as many calls in a second as with a baseline; of a trace, how many times shorter its mean FLUSH."""
+        base = self.row(row.workload, over)
+        if base is None:
+            return None
+        if row.calls_per_s is None or base.calls_per_s is None:
+            return base.flush_ns["mean"] / row.flush_ns["mean"]
+        return row.calls_per_s / base.calls_per_s
+
+    def best(self, workload: str, over: str) -> float | None:
+        """The largest gain of any size of NVM."""
+        gains = [self.gain(row, over) for row in self.of(workload) if row.slots is not None]
+        known = [gain for gain in gains if gain is not None]
+        return max(known) if known else None
+
+    def headline(self) -> dict[str, float]:
+        """The largest gain on the paper's workloads over each baseline."""
+        figure = list(dict.fromkeys(row.workload for row in self.rows if row.figure))
+        return {
+            over: max(gain for name in figure if (gain := self.best(name, over)) is not None) for over in self.baselines
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.nvm-map/1",
+            "trace": {"name": self.trace.name, "source": self.trace.source, "recorded": self.trace.recorded},
+            "published_gain_max": self.experiment["published"]["gain_max"],
+            "headline": self.headline(),
+            "rows": [
+                {
+                    "workload": row.workload,
+                    "map": row.map,
+                    "nvm_slots": row.slots,
+                    "calls_per_s": row.calls_per_s,
+                    "gains": {over: self.gain(row, over) for over in self.baselines},
+                    "flush_ns": row.flush_ns,
+                    "per_flush": row.per_flush,
+                    "waf": row.result.waf,
+                    "map_counters": row.result.record["map"],
+                    "violations": row.result.violations,
+                    "config_hash": row.result.record["config_hash"],
+                }
+                for row in self.rows
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    trace: Application
+    operations: int
+
+    def _maps(self, names: list[str] | None, slots: list[int]) -> list[tuple[str, int | None, list[str], int]]:
+        """Baselines and sizes of NVM: name, slots, settings, and calls of a synchronous workload."""
+        made: list[tuple[str, int | None, list[str], int]] = [
+            (b["name"], None, b["set"], min(b.get("operations", self.operations), self.operations))
+            for b in self.experiment["baseline"]
+            if names is None or b["name"] in names
+        ]
+        slot = self.experiment["segment_bytes"] + SLOT_HEADER_BYTES
+        made += [
+            (slots_name(n), n, [*self.experiment["nvm"]["set"], f"nvm.bytes={n * slot}"], self.operations) for n in slots
+        ]
+        return made
+
+    def runs(self) -> list[tuple[Row | None, dict[str, Any]]]:
+        """A row without its result, and the options of its run."""
+        common, made = self.experiment["set"], []
+        for workload in self.experiment["workload"]:
+            for name, slots, settings, operations in self._maps(None, self.experiment["nvm"]["slots"]):
+                row = Row(workload["name"], name, slots, workload.get("figure", False), operations, _NONE)
+                spec = f"ext4-sync:operations={operations},{workload['spec']}"
+                made.append((row, {"set": common + settings, "workload": spec, "depth": 1}))
+        trace = self.experiment["trace"]
+        for name, slots, settings, _ in self._maps(trace["baselines"], trace["slots"]):
+            row = Row(trace["name"], name, slots, False, None, _NONE)
+            made.append((row, {"set": common + settings, **self.trace.options}))
+        return made
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        return [f"{row.workload}: {row.map}" for row, _ in self.runs()]
+
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> NvmMap:
+        """Run all of it; arguments as for :func:`nvm_map`."""
+        planned = self.runs()
+        results = compare(
+            [{"label": label, **options} for label, (_, options) in zip(self.labels, planned, strict=True)],
+            drive=self.experiment["drive"],
+            jobs=jobs,
+            progress=progress,
+        )
+        rows = [
+            Row(row.workload, row.map, row.slots, row.figure, row.operations, result)
+            for (row, _), result in zip(planned, results, strict=True)
+        ]
+        return NvmMap(self.experiment, self.trace, rows)
+
+
+_NONE = Result({})
+
+
+def slots_name(slots: int) -> str:
+    """The map with so many slots of NVM, in words."""
+    return f"NVM, {slots:,} slots" if slots else "NVM, none"
+
+
+def plan(
+    traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, operations: int | None = None
+) -> Plan:
+    """What :func:`nvm_map` runs; arguments as there."""
+    experiment = load(PAPER)
+    entry = {k: v for k, v in experiment["trace"].items() if k not in ("slots", "baselines")}
+    (trace,) = applications([entry], None if stand_ins else traces_folder(traces))
+    if not trace.recorded:
+        trace.options["flush_every"] = entry["flush_every"]
+    return Plan(experiment, trace, operations or experiment["operations"])
+
+
+def nvm_map(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    operations: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> NvmMap:
+    """Carry out the experiment.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        operations: Calls of fsync or fdatasync in each run.
+        jobs: Runs at once.
+        progress: As for :func:`flashatlas.compare`.
+
+    """
+    return plan(traces, stand_ins=stand_ins, operations=operations).carry_out(jobs=jobs, progress=progress)

@@ -346,6 +346,9 @@ fn owner(key: &str, scheme: &str) -> Option<String> {
     if let Some(c) = flashatlas_ftl::classifiers::CLASSIFIERS.iter().find(|c| has(c.params)) {
         return Some(format!("belongs to ftl.classifier = {}, which is not in use", c.name));
     }
+    if let Some(m) = flashatlas_ftl::maps::MAPS.iter().find(|m| has(m.params)) {
+        return Some(format!("belongs to map.store = {}, which is not in use", m.name));
+    }
     let other = SCHEMES
         .iter()
         .filter(|s| s.name != scheme)
@@ -412,6 +415,53 @@ mod tests {
         assert!(log(&["ftl.scheme=sast", "ftl.group_log_blocks=300"]).contains("there are 256 (ftl.log_blocks)"));
         assert!(log(&["ftl.scheme=mast", "ftl.migrate_valid=1.5"]).ends_with("(allowed: 0 to 1)"));
         assert!(log(&["ftl.scheme=last", "ftl.migrate_valid=0.5"]).contains("belongs to ftl.scheme = mast"));
+    }
+
+    #[test]
+    fn maps_that_cannot_work_say_what_would() {
+        let hybrid = |settings: &[&str]| error("ufs-128gb", &[&["map.store=nvm-hybrid"], settings].concat());
+        assert_eq!(
+            hybrid(&["nvm.bytes=20000"]),
+            "nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its header take 32832 (give 0 for \
+             no NVM)"
+        );
+        assert!(hybrid(&["map.dense_share=0.9", "map.full_share=0.8"]).contains("lies above map.full_share"));
+        assert_eq!(hybrid(&["map.entry_bytes=5"]), "map.entry_bytes: an entry of 5 bytes (allowed: 4, 8)");
+        assert_eq!(error("ufs-128gb", &["map.entry_bytes=6"]), "map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)");
+        let large = hybrid(&["map.dram_bytes=64MiB"]);
+        assert!(large.contains("33554432 pages needs 134217728 bytes, there are 67108864"), "{large}");
+        assert!(hybrid(&["map.segment_bytes=3000"]).contains("map pages of 3000 bytes: expected a power of two"));
+        assert!(hybrid(&["map.lanes=5"]).contains("5 lanes for map pages, the drive has 4"));
+        for (store, least) in
+            [("demand", 16_384), ("dftl", 16), ("cdftl", 16_400), ("sftl", 18_774), ("tpftl", 44), ("leaftl", 34_816)]
+        {
+            let store = format!("map.store={store}");
+            let refused = error("ufs-128gb", &[&store, &format!("map.cache_bytes={}", least - 1)]);
+            assert!(refused.contains("are less than one request needs"), "{store}: {refused}");
+            let fits = [store, format!("map.cache_bytes={least}")];
+            DriveConfig::load("ufs-128gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
+        }
+        assert!(error("ufs-128gb", &["map.gamma=1"]).contains("belongs to map.store = leaftl"));
+        assert!(error("ufs-128gb", &["map.store=dftl", "map.flush=pages"]).contains("belongs to map.store = dram"));
+        // a small drive has no room for that many map pages
+        assert!(
+            error("tiny", &["map.store=dftl", "map.over_provisioning=100"])
+                .contains("map pages, which leaves room")
+        );
+    }
+
+    /// The numbers of the host-cached map's paper: 128 GB, entries of 4 bytes, map pages of 16 KB.
+    #[test]
+    fn the_map_of_a_phone_has_the_size_that_its_paper_says() {
+        let config = DriveConfig::load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
+        let units = u64::from(config.layout().unwrap().logical_units);
+        let (entry, page) = (config.params.int("map.entry_bytes"), config.params.int("map.page_bytes"));
+        assert_eq!(units * entry, 128 << 20, "128 MB of map");
+        assert_eq!(units * entry / page, 8192, "map pages");
+        assert_eq!(page / entry * config.params.int("map.unit"), 16 << 20, "16 MB each");
+        let drive = config.build(Seed(1)).unwrap();
+        let directory = drive.ftl_report().memory.iter().find(|m| m.table.contains("directory")).unwrap().bytes;
+        assert_eq!(directory, 8192 * 4);
     }
 
     #[test]

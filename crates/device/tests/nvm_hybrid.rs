@@ -312,7 +312,7 @@ fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
     let mut ssd = config.build(Seed(1)).unwrap();
     ssd.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     ssd.set_instant(true);
-    let mut read =
+    let read =
         |ssd: &mut Ssd| ssd.submit(Ps::ZERO, Tag(0), Cmd::Read { lba: Lba(0), sectors: 4 }, &mut Reply::default());
     read(&mut ssd).unwrap();
     // another map page takes the only place in memory

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -18,7 +19,17 @@ from flashatlas.result import save_all
 from flashatlas.theory import MODELS
 
 if TYPE_CHECKING:
+    from flashatlas.reproduce.demand_map import DemandMap
     from flashatlas.reproduce.mast import Mast
+    from flashatlas.reproduce.nvm_map import NvmMap
+    from flashatlas.result import Result
+
+Traces = Annotated[
+    Path | None,
+    typer.Option("--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."),
+]
+StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")]
 
 app = typer.Typer(no_args_is_help=True, help="Compute published results again, and show the deviation.")
 
@@ -62,15 +73,12 @@ def reproduce_theory(
 
 @app.command("mast")
 def reproduce_mast(
-    traces: Annotated[
-        Path | None,
-        typer.Option("--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."),
-    ] = None,
-    stand_ins: Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")] = False,
+    traces: Traces = None,
+    stand_ins: StandIns = False,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Also run each reading of what the paper leaves open.")
     ] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")] = None,
+    limit: Limit = None,
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
@@ -88,25 +96,130 @@ def reproduce_mast(
     from flashatlas.reproduce.mast import plan  # noqa: PLC0415
 
     planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
-    missing = [a.name for a in planned.applications if not a.recorded]
-    if missing and not stand_ins:
-        err.print(
-            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(missing)} generated instead", highlight=False
-        )
+    _say_missing([a.name for a in planned.applications if not a.recorded], stand_ins)
     with Bars(planned.labels, enabled=not quiet) as bars:
         mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
-    text = json.dumps(mast.to_json(), indent=2)
-    if out_:
-        save_all([row.result for row in mast.rows], out_)
-        write_whole(out_ / "report.html", mast_page.page(mast, command_line()))
-        write_whole(out_ / "mast.json", text + "\n")
-    write_json(json_, text)
+    results = [row.result for row in mast.rows]
+    _hand_over("mast", mast.to_json(), results, lambda: mast_page.page(mast, command_line()), out_, json_)
     if json_ != "-":
         _show(mast)
-        notes([row.result for row in mast.rows])
-        if out_:
-            say(f"Report: {out_ / 'report.html'}")
-    finish([row.result for row in mast.rows])
+        _close(results, out_)
+    finish(results)
+
+
+def _say_missing(names: list[str], stand_ins: bool) -> None:
+    """Which recorded traces were not found."""
+    if names and not stand_ins:
+        err.print(
+            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(names)} generated instead", highlight=False
+        )
+
+
+def _hand_over(
+    name: str, numbers: Any, results: list[Result], page: Callable[[], str], folder: Path | None, json_: str | None
+) -> None:
+    """Write what an experiment found where the options say."""
+    text = json.dumps(numbers, indent=2)
+    if folder:
+        save_all(results, folder)
+        write_whole(folder / "report.html", page())
+        write_whole(folder / f"{name}.json", text + "\n")
+    write_json(json_, text)
+
+
+def _close(results: list[Result], folder: Path | None) -> None:
+    """What stands below the tables."""
+    notes(results)
+    if folder:
+        say(f"Report: {folder / 'report.html'}")
+
+
+@app.command("nvm-map")
+def reproduce_nvm_map(
+    traces: Traces = None,
+    stand_ins: StandIns = False,
+    operations: Annotated[
+        int | None, typer.Option("--operations", min=1, help="Calls of fsync or fdatasync in each run.")
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Figure 1 of the DRAM+NVM map paper: fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
+
+    With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show: overwrites, random
+    writes, and a database's trace with FLUSHes.
+
+    For example: `flashatlas reproduce nvm-map --out out/nvm-map`
+    """
+    from flashatlas.reproduce import nvm_map_page  # noqa: PLC0415
+    from flashatlas.reproduce.nvm_map import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, operations=operations)
+    _say_missing([] if planned.trace.recorded else [planned.trace.name], stand_ins)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        nvm = planned.carry_out(jobs=jobs, progress=bars.update)
+    results = [row.result for row in nvm.rows]
+    _hand_over("nvm-map", nvm.to_json(), results, lambda: nvm_map_page.page(nvm, command_line()), out_, json_)
+    if json_ != "-":
+        _show_nvm_map(nvm)
+        _close(results, out_)
+    finish(results)
+
+
+def _show_nvm_map(nvm: NvmMap) -> None:
+    from flashatlas.reproduce.nvm_map_page import HEADLINE, NUMBERS, headline_rows, numbers_of  # noqa: PLC0415
+
+    for workload in nvm.workloads:
+        say(f"\n[bold]{workload}[/]")
+        out.print(tables.listing(["", *NUMBERS], [(row.map, *numbers_of(row)) for row in nvm.of(workload)]))
+    say("\n[bold]Largest gain of DRAM+NVM on the paper's workloads[/]")
+    out.print(tables.listing(list(HEADLINE), headline_rows(nvm)))
+
+
+@app.command("demand-map")
+def reproduce_demand_map(
+    traces: Traces = None,
+    stand_ins: StandIns = False,
+    cache_bytes: Annotated[
+        list[int], typer.Option("--cache-bytes", min=1, help="Bytes of memory for the map; may be repeated.")
+    ] = [],  # noqa: B006
+    limit: Limit = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hit ratio, map reads and writes, latency and RAM of every demand-paged map over the size of its memory.
+
+    For example: `flashatlas reproduce demand-map --out out/demand-map`
+    """
+    from flashatlas.reproduce import demand_map_page  # noqa: PLC0415
+    from flashatlas.reproduce.demand_map import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, cache_bytes=cache_bytes or None)
+    _say_missing([a.name for a in planned.applications if not a.recorded], stand_ins)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        demand = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
+    results = [row.result for row in demand.rows]
+    _hand_over(
+        "demand-map", demand.to_json(), results, lambda: demand_map_page.page(demand, command_line()), out_, json_
+    )
+    if json_ != "-":
+        _show_demand_map(demand)
+        _close(results, out_)
+    finish(results)
+
+
+def _show_demand_map(demand: DemandMap) -> None:
+    from flashatlas.reproduce.demand_map_page import NUMBERS, name_of, numbers_of  # noqa: PLC0415
+
+    for application in demand.applications:
+        say(f"\n[bold]{application.name}[/]  {escape(application.source)}")
+        out.print(
+            tables.listing(["", *NUMBERS], [(name_of(row), *numbers_of(row)) for row in demand.of(application.name)])
+        )
 
 
 def _show(mast: Mast) -> None:

@@ -1,6 +1,8 @@
 """Published results, computed again."""
 
 from flashatlas.reproduce.amplification import Point, theory
+from flashatlas.reproduce.demand_map import DemandMap, demand_map
 from flashatlas.reproduce.mast import Mast, mast
+from flashatlas.reproduce.nvm_map import NvmMap, nvm_map
 
-__all__ = ["Mast", "Point", "mast", "theory"]
+__all__ = ["DemandMap", "Mast", "NvmMap", "Point", "demand_map", "mast", "nvm_map", "theory"]

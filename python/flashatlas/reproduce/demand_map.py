@@ -111,11 +111,14 @@ class Plan:
         """Application, store, memory, and options of each run."""
         made: list[tuple[str, str, int | None, dict[str, Any]]] = []
         for application in self.applications:
-            made.append((application.name, REFERENCE, None, {"set": [f"map.store={REFERENCE}"], **application.options}))
+            options = dict(application.options)
+            common = options.pop("set", [])
+            reference = {**options, "set": [*common, f"map.store={REFERENCE}"]}
+            made.append((application.name, REFERENCE, None, reference))
             for store in self.experiment["stores"]:
                 for size in self.cache_bytes:
-                    settings = [f"map.store={store}", f"map.cache_bytes={size}"]
-                    made.append((application.name, store, size, {"set": settings, **application.options}))
+                    settings = [*common, f"map.store={store}", f"map.cache_bytes={size}"]
+                    made.append((application.name, store, size, {**options, "set": settings}))
         return made
 
     @property
@@ -162,13 +165,15 @@ def plan(
     folder = None if stand_ins else traces_folder(traces)
     made = applications(experiment["application"], folder)
     for application, entry in zip(made, experiment["application"], strict=True):
-        application.options["drive"] = entry["drive"]
+        application.options.update({key: entry[key] for key in ("drive", "set") if key in entry})
         kind, _, name = entry["precondition"].partition(":")
         if application.recorded and name:
             assert folder is not None
             path = folder / name
             if not path.is_file():
-                raise InputError(f"{path}: no such trace; {application.name} needs it to bring the drive into its state")
+                raise InputError(
+                    f"{path}: no such trace; {application.name} needs it to bring the drive into its state"
+                )
             application.options["precondition"] = f"{kind}:{path}"
         else:
             application.options["precondition"] = "fill"

@@ -1,4 +1,4 @@
-"""The map in DRAM and NVM against maps in DRAM: figure 1 of the paper, and what it does not show (``papers/0-hybrid-nvm``)."""
+"""The map in DRAM and NVM against maps in DRAM: figure 1 of the paper and more (``papers/0-hybrid-nvm``)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class NvmMap:
         return next((row for row in self.of(workload) if row.map == map), None)
 
     def gain(self, row: Row, over: str) -> float | None:
-        """How many times as many calls in a second as with a baseline; of a trace, how many times shorter its mean FLUSH."""
+        """Calls in a second over those with a baseline; of a trace, how many times shorter its mean FLUSH is."""
         base = self.row(row.workload, over)
         if base is None:
             return None
@@ -148,13 +148,15 @@ class Plan:
         ]
         slot = self.experiment["segment_bytes"] + SLOT_HEADER_BYTES
         made += [
-            (slots_name(n), n, [*self.experiment["nvm"]["set"], f"nvm.bytes={n * slot}"], self.operations) for n in slots
+            (slots_name(n), n, [*self.experiment["nvm"]["set"], f"nvm.bytes={n * slot}"], self.operations)
+            for n in slots
         ]
         return made
 
-    def runs(self) -> list[tuple[Row | None, dict[str, Any]]]:
+    def runs(self) -> list[tuple[Row, dict[str, Any]]]:
         """A row without its result, and the options of its run."""
-        common, made = self.experiment["set"], []
+        common: list[str] = self.experiment["set"]
+        made: list[tuple[Row, dict[str, Any]]] = []
         for workload in self.experiment["workload"]:
             for name, slots, settings, operations in self._maps(None, self.experiment["nvm"]["slots"]):
                 row = Row(workload["name"], name, slots, workload.get("figure", False), operations, _NONE)

@@ -1,0 +1,127 @@
+"""The experiments about maps, on few requests of generated workloads."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from flashatlas import InputError, reproduce
+from flashatlas.cli import main
+from flashatlas.reproduce import demand_map_page, nvm_map_page
+from flashatlas.reproduce.experiment import load
+
+
+@pytest.fixture(scope="module")
+def nvm():
+    return reproduce.nvm_map(stand_ins=True, operations=60)
+
+
+@pytest.fixture(scope="module")
+def demand():
+    return reproduce.demand_map(stand_ins=True, limit=1500, cache_bytes=[65536, 1 << 20])
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path, capsys):
+    """Run an experiment from the command line; returns its numbers and what it printed."""
+
+    def run(name, *arguments):
+        folder = tmp_path / name
+        monkeypatch.setattr(
+            "sys.argv", ["flashatlas", "reproduce", name, "--stand-ins", "-q", "--out", str(folder), *arguments]
+        )
+        with pytest.raises(SystemExit) as done:
+            main()
+        assert done.value.code == 0
+        assert (folder / "report.html").is_file() and (folder / "01" / "run.json").is_file()
+        return json.loads((folder / f"{name}.json").read_text()), capsys.readouterr().out
+
+    return run
+
+
+def test_every_map_runs_on_every_workload_without_a_wrong_page(nvm):
+    experiment = load("0-hybrid-nvm")
+    maps = len(experiment["baseline"]) + len(experiment["nvm"]["slots"])
+    of_trace = len(experiment["trace"]["baselines"]) + len(experiment["trace"]["slots"])
+    assert len(nvm.rows) == len(experiment["workload"]) * maps + of_trace
+    assert not any(row.result.violations for row in nvm.rows)
+    assert all(row.result.record["host"]["flushes"] > 0 for row in nvm.rows)
+
+
+def test_what_a_flush_costs(nvm):
+    calls = 60
+    for workload in ("sequential, fsync", "sequential, fdatasync"):
+        ideal = nvm.row(workload, "no map written")
+        # data and journal, FLUSH, commit block, FLUSH: a program of 32 KB each time
+        assert ideal.result.record["host"]["flushes"] == 2 * calls
+        assert (ideal.per_flush["data"], ideal.per_flush["map"]) == (1, 0)
+        # the first FLUSH finds the map page of the file and that of the journal changed, the second one the latter
+        assert nvm.row(workload, "map pages").per_flush["map"] == 1.5
+        assert nvm.row(workload, "map pages, directory").per_flush["directory"] == 1.5
+        enough = nvm.row(workload, "NVM, 1,600 slots")
+        assert (enough.per_flush["map"], enough.per_flush["nvm_bytes"]) == (0, 1.5 * (32768 + 64))
+        assert nvm.row(workload, "NVM, none").per_flush == nvm.row(workload, "32 KB segments").per_flush
+    overwrite = nvm.row("overwrite, fdatasync", "map pages")
+    assert overwrite.result.record["host"]["flushes"] == calls
+    assert overwrite.per_flush["map"] == 1
+    # 13,000,000 entries of 4 bytes in segments of 32 KB
+    assert nvm.row("overwrite, fdatasync", "whole map").per_flush["map"] == 1587
+
+
+def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):
+    for workload in nvm.workloads:
+        sizes = [row for row in nvm.of(workload) if row.slots is not None]
+        means = [row.flush_ns["mean"] for row in sizes]
+        assert all(later <= before * 1.02 for before, later in itertools.pairwise(means)), (workload, means)
+    row = nvm.row("sequential, fsync", "NVM, 1,600 slots")
+    base = nvm.row("sequential, fsync", "map pages")
+    assert nvm.gain(row, "map pages") == pytest.approx(row.calls_per_s / base.calls_per_s)
+    assert nvm.headline()["map pages"] >= nvm.gain(row, "map pages")
+    gains = list(nvm.headline().values())
+    assert gains[0] < gains[1] < gains[2], "each thing more that a FLUSH waits for adds to the factor"
+
+
+def test_the_report_and_the_command_of_nvm_map(nvm, command):
+    html = nvm_map_page.page(nvm, "flashatlas reproduce nvm-map")
+    assert "Calls a second, with “map pages” as 1" in html
+    numbers, printed = command("nvm-map", "--operations", "5")
+    assert numbers["published_gain_max"] == 3.7
+    assert {row["violations"] for row in numbers["rows"]} == {0}
+    assert "Largest gain of DRAM+NVM" in printed
+
+
+def test_every_store_runs_on_every_application(demand):
+    stores = load("2-demand-map")["stores"]
+    assert len(demand.rows) == 3 * (1 + 2 * len(stores))
+    assert not any(row.result.violations for row in demand.rows)
+    for row in demand.rows:
+        counts = row.result.record["map"]
+        if row.cache_bytes is None:
+            assert (row.hit_ratio, row.reads, row.writes) == (1, 0, 0)
+            continue
+        assert counts["hits"] + counts["misses"] == counts["lookups"]
+        assert row.result.record["memory_bytes"]["tables"]["part of the map in memory"] == row.cache_bytes
+        assert counts["loads"] <= counts["misses"] + counts["update_misses"]
+
+
+def test_more_memory_finds_more_entries_in_it(demand):
+    # an LRU list of whole pages, or of entries, holds with more room what it held with less
+    for row in demand.rows:
+        if row.store in ("demand", "sftl") and row.cache_bytes == 65536:
+            more = next(r for r in demand.of(row.application) if r.store == row.store and r.cache_bytes == 1 << 20)
+            assert more.hit_ratio >= row.hit_ratio
+
+
+def test_the_report_and_the_command_of_demand_map(demand, command):
+    html = demand_map_page.page(demand, "flashatlas reproduce demand-map")
+    assert "Hit ratio, map traffic and latency" in html
+    numbers, printed = command("demand-map", "--limit", "50", "--cache-bytes", "65536")
+    assert len(numbers["rows"]) == 3 * 7
+    assert "virtual machine" in printed
+
+
+def test_folders_of_traces_are_named_in_errors(tmp_path):
+    for experiment in (reproduce.nvm_map, reproduce.demand_map):
+        with pytest.raises(InputError, match="no folder of traces"):
+            experiment(traces=tmp_path / "missing")

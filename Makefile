@@ -86,6 +86,8 @@ theory: $(STAMP) ## write amplification: every model beside its simulation (minu
 
 papers: $(STAMP) ## repeat the experiments of papers, every open reading included (minutes)
 	$(VENV)/bin/flashatlas reproduce mast --sensitivity --out out/mast
+	$(VENV)/bin/flashatlas reproduce nvm-map --out out/nvm-map
+	$(VENV)/bin/flashatlas reproduce demand-map --out out/demand-map
 
 fuzz: tools ## fuzz every parser, a minute each (needs cargo-fuzz and a nightly toolchain)
 	cd fuzz && for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done

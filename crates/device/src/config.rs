@@ -445,8 +445,7 @@ mod tests {
         assert!(error("ufs-128gb", &["map.store=dftl", "map.flush=pages"]).contains("belongs to map.store = dram"));
         // a small drive has no room for that many map pages
         assert!(
-            error("tiny", &["map.store=dftl", "map.over_provisioning=100"])
-                .contains("map pages, which leaves room")
+            error("tiny", &["map.store=dftl", "map.over_provisioning=100"]).contains("map pages, which leaves room")
         );
     }
 

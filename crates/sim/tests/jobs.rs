@@ -326,3 +326,72 @@ fn progress_may_stop_the_run() {
     let stopped = run(&spec, &Files(text.to_owned()), "test", &mut |p| p.phase != "run");
     assert!(matches!(stopped, Err(RunError::Interrupted)));
 }
+
+/// A tiny file system: a journal of 512 blocks of 1 KiB, metadata of one block.
+const EXT4: &str = "ext4:journal_size=1MiB,block_size=2KiB,metadata_blocks=1";
+
+/// A drive with room for the journal: 640 pages of 2 KiB are 1.25 MiB.
+fn on_ext4(options: &str, filesystem: &str) -> (Value, Value) {
+    try_play(&writes(options), json!({ "filesystem": filesystem, "set": ["cache.mode=write-through"] }))
+        .unwrap_or_else(|e| panic!("{options}: {e}"))
+}
+
+#[test]
+fn a_sync_on_ext4_commits_when_it_must() {
+    // 16 KiB in four writes of new blocks, each with a call: descriptor and metadata, FLUSH, commit block, FLUSH
+    for call in ["fsync=1", "fdatasync=1"] {
+        let (record, jobs) = on_ext4(call, EXT4);
+        assert_eq!(record["host"]["writes"], 4 + 2 * 3, "{call}: the last write is not followed by a call");
+        assert_eq!((&record["host"]["flushes"], &jobs["jobs"][0]["sync"]["count"]), (&json!(2 * 3), &json!(3)));
+        assert_eq!(jobs["jobs"][0]["write"]["ios"], 4, "the journal is not the job's");
+        // two pages and a FLUSH that waits for nothing, one page and another: each page 251.2 us
+        assert_eq!(jobs["jobs"][0]["sync"]["mean"], 502_400.0, "{call}");
+    }
+    let (record, jobs) = on_ext4("fdatasync=1", &format!("{EXT4},files=written"));
+    assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(4), &json!(3)));
+    assert_eq!(jobs["jobs"][0]["sync"]["mean"], 0.0, "what it promises is on flash already");
+    // at 24 ticks a second all calls fall into one: its first fsync commits the time
+    let (record, _) = on_ext4("fsync=1", &format!("{EXT4},files=written,hz=24"));
+    assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(4 + 2), &json!(2 + 2)));
+    let (record, _) = on_ext4("fsync=1", &format!("{EXT4},fua=true"));
+    assert_eq!(record["host"]["flushes"], 3, "the commit block carries FUA");
+    let notes = record["approximations"].to_string();
+    assert!(notes.contains("3 transactions, 0 checkpoints"), "{notes}");
+}
+
+#[test]
+fn calls_that_wait_for_a_transaction_share_the_next() {
+    let text = "[global]\nrw=write\ndirect=1\nsize=2k\nbs=2k\nend_fsync=1\n[a]\n[b]\n[c]\n[d]\n";
+    let (record, _) = try_play(text, json!({ "filesystem": EXT4 })).unwrap_or_else(|e| panic!("{e}"));
+    // the first call commits alone, the three others together: four metadata files, of which three in one transaction
+    let notes = record["approximations"].to_string();
+    assert!(notes.contains("2 transactions"), "{notes}");
+    assert_eq!(record["host"]["flushes"], 4);
+}
+
+#[test]
+fn file_systems_are_named_in_errors() {
+    let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
+    assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));
+    assert!(wrong("ext4:fau=true").contains("did you mean `fua`?"));
+    assert!(wrong("ext4").contains("the journal of 134217728 bytes and the metadata do not fit the drive"));
+    let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
+    assert!(refused.contains("--filesystem was given, which is for --job"), "{refused}");
+    let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
+    assert!(refused.contains("use --mode closed --depth 1"), "{refused}");
+}
+
+#[test]
+fn flushes_are_added_to_a_workload_that_has_none() {
+    let spec = json!({
+        "drive": "tiny", "workload": "uniform:requests=10,size=2KiB", "flush_every": 3, "mode": "closed", "depth": 1,
+    });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let record = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap().record;
+    assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(10), &json!(3)));
+    assert!(record["approximations"].to_string().contains("a FLUSH was added after every 3 writes"));
+}

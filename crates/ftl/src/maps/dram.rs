@@ -120,7 +120,10 @@ impl MapStore for Volatile {
     }
 
     fn approximations(&self) -> Vec<&'static str> {
-        vec![FREE_CHANGES]
+        vec![
+            FREE_CHANGES,
+            "no map is written to flash (map.flush = none): a mount reads every spare area, and trims come back",
+        ]
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -8,7 +8,8 @@ pub mod blocks;
 pub mod classifiers;
 mod list;
 mod logblock;
-pub mod map_pages;
+mod map_pages;
+pub mod map_store;
 pub mod maps;
 pub mod pool;
 pub mod report;
@@ -17,7 +18,10 @@ pub mod steady;
 pub mod victims;
 
 pub use blocks::Role;
-pub use report::{AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountReport};
+pub use report::{
+    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountReport, PageCounters,
+    Reason,
+};
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 
 use flashatlas_nand::{Flash, Medium, Unit};

@@ -6,10 +6,18 @@
 
 use crate::Cx;
 use crate::blocks::{Blocks, FreeBlocks, Role};
-use crate::map_pages::MapQuota;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId};
 use std::collections::VecDeque;
+
+/// Blocks that are kept for map pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MapQuota {
+    /// In each of these lanes.
+    pub blocks: u32,
+    /// Lanes that have map pages: the first so many.
+    pub lanes: u32,
+}
 
 /// Blocks by role, free ones by lane, and the programs of data that map pages may have to wait for.
 pub struct Pool {

@@ -1,6 +1,5 @@
 //! What a scheme counted, and what its tables occupy.
 
-use crate::map_pages::PageCounters;
 use flashatlas_types::MemoryKind;
 
 /// Size of one table.
@@ -53,6 +52,49 @@ pub struct MountReport {
     pub damaged_map_pages: u64,
     /// Slots of NVM that do not match their checksums: damaged, or being written when the power failed.
     pub damaged_nvm_slots: u64,
+}
+
+/// Why a map page is written; the run record tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Its place in the cache is needed.
+    Evict,
+    /// A FLUSH.
+    Flush,
+    /// Pages were moved by the collection of data.
+    Moved,
+    /// An entry was trimmed, and a FLUSH or the erase of its block must not forget it.
+    Trim,
+    /// Idle time.
+    Idle,
+    /// A mount found newer entries in spare areas.
+    Mount,
+    /// Pages of the directory, after the map pages of a FLUSH.
+    Directory,
+}
+
+impl Reason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Reason; 7] =
+        [Reason::Evict, Reason::Flush, Reason::Moved, Reason::Trim, Reason::Idle, Reason::Mount, Reason::Directory];
+
+    /// The name in the run record.
+    pub const fn name(self) -> &'static str {
+        ["evict", "flush", "moved", "trim", "idle", "mount", "directory"][self as usize]
+    }
+}
+
+/// Map pages read and written, but for copies of collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCounters {
+    /// Map pages read to look entries up.
+    pub loads: u64,
+    /// Map pages read because a change to a part of them had to be merged in before they were written.
+    pub merges: u64,
+    /// Map pages written, by [`Reason`].
+    pub writes: [u64; Reason::ALL.len()],
+    /// Map pages copied by the collection of map blocks.
+    pub copies: u64,
 }
 
 /// How a merge brings a data block up to date, or what became of a log block that was reclaimed.

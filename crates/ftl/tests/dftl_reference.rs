@@ -2,10 +2,10 @@
 //! store. After every call of a random sequence both have counted the same hits and misses, and the same map pages read
 //! and written for each reason; now and then, both are asked for the whole map.
 
-use flashatlas_ftl::map_pages::Reason;
-use flashatlas_ftl::maps::{MapStore, Update, map_by_name};
+use flashatlas_ftl::map_store::{MapStore, Update};
+use flashatlas_ftl::maps::map_by_name;
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{Cx, PARAMS};
+use flashatlas_ftl::{Cx, PARAMS, Reason};
 use flashatlas_nand::{Flash, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed, Span,

@@ -18,11 +18,11 @@ mod settings;
 pub(crate) mod slots;
 mod table;
 
-pub use settings::MapQuota;
 pub(crate) use settings::{COMMON_PARAMS, MapShape, quota};
 
-use crate::maps::Replay;
+use crate::map_store::Replay;
 use crate::pool::Pool;
+use crate::report::{PageCounters, Reason};
 use crate::{Cx, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
@@ -30,49 +30,6 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, Violation};
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
-
-/// Why a map page is written; the run record tells them apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// Its place in the cache is needed.
-    Evict,
-    /// A FLUSH.
-    Flush,
-    /// Pages were moved by the collection of data.
-    Moved,
-    /// An entry was trimmed, and a FLUSH or the erase of its block must not forget it.
-    Trim,
-    /// Idle time.
-    Idle,
-    /// A mount found newer entries in spare areas.
-    Mount,
-    /// Pages of the directory, after the map pages of a FLUSH.
-    Directory,
-}
-
-impl Reason {
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 7] =
-        [Reason::Evict, Reason::Flush, Reason::Moved, Reason::Trim, Reason::Idle, Reason::Mount, Reason::Directory];
-
-    /// The name in the run record.
-    pub const fn name(self) -> &'static str {
-        ["evict", "flush", "moved", "trim", "idle", "mount", "directory"][self as usize]
-    }
-}
-
-/// Map pages read and written, but for copies of collection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageCounters {
-    /// Map pages read to look entries up.
-    pub loads: u64,
-    /// Map pages read because a change to a part of them had to be merged in before they were written.
-    pub merges: u64,
-    /// Map pages written, by [`Reason`].
-    pub writes: [u64; Reason::ALL.len()],
-    /// Map pages copied by the collection of map blocks.
-    pub copies: u64,
-}
 
 /// The map, and its copy on flash.
 pub(crate) struct MapOnFlash {

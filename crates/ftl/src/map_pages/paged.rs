@@ -7,9 +7,10 @@
 //! collected block is erased (DFTL, section 3: lazy copying and batch updates). What a FLUSH needs beside the data is the
 //! trims: a mount finds everything else in the spare areas.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapQuota, MapShape, PageCounters, Reason, quota};
-use crate::maps::{MapStore, Replay, Update};
-use crate::pool::Pool;
+use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
+use crate::map_store::{MapStore, Replay, Update};
+use crate::pool::{MapQuota, Pool};
+use crate::report::{PageCounters, Reason};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{

@@ -1,8 +1,9 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes what has changed.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapQuota, MapShape, Reason, quota};
-use crate::maps::Update;
-use crate::pool::Pool;
+use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
+use crate::map_store::Update;
+use crate::pool::{MapQuota, Pool};
+use crate::report::Reason;
 use crate::{Cx, MapCounters, MemoryUse};
 use flashatlas_types::{
     Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind, Params, Ppn,

@@ -2,6 +2,7 @@
 
 use super::area::Shape;
 use super::table::HEADER_BYTES;
+use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
@@ -102,15 +103,6 @@ impl MapShape {
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.per_page) * u64::from(self.entry_bytes)
     }
-}
-
-/// Blocks that are kept for map pages.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MapQuota {
-    /// In each of these lanes.
-    pub blocks: u32,
-    /// Lanes that have map pages: the first so many.
-    pub lanes: u32,
 }
 
 /// `map.entry_bytes`, which are 4 or 8.

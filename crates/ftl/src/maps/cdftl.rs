@@ -5,12 +5,12 @@
 //! An entry whose leaving costs nothing, because it has not changed or its map page is in memory, leaves before older ones, as
 //! far as `map.victim_search` looks.
 
-use super::MapStoreDef;
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
 use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {

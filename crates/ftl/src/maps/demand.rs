@@ -2,10 +2,10 @@
 //! al., *Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017: a 16 KB map
 //! page has 4,096 entries and covers 16 MB). The least recently used page leaves; a changed one is written then.
 
-use super::MapStoreDef;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {

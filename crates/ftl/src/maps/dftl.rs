@@ -4,10 +4,10 @@
 //!
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are written with it.
 
-use super::MapStoreDef;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
 use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 /// A logical and a physical page, 4 bytes each.

@@ -3,12 +3,12 @@
 //! 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL
 //! of the Jasmine board).
 
-use super::{MapStore, MapStoreDef, Replay, Update};
 use crate::map_pages::resident::{
     DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
 };
-use crate::map_pages::{MapQuota, PageCounters, Reason};
-use crate::pool::Pool;
+use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
+use crate::pool::{MapQuota, Pool};
+use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation};

@@ -9,12 +9,12 @@
 //! Lines are drawn through places in the order in which a stream of writes takes them: frame after frame over all lanes.
 //! On flash a map page has plain entries, as under every other store; its segments are learned anew when it is loaded.
 
-use super::MapStoreDef;
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::learned::{GROUP, Group, Point};
 use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_store::MapStoreDef;
 use flashatlas_nand::Part;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::{BTreeMap, BTreeSet};

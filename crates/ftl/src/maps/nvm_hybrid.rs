@@ -10,14 +10,14 @@
 //! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one slot is always free; a
 //! copy is good when its checksums match and it is newer than what flash has of the segment.
 
-use super::{MapStore, MapStoreDef, Replay, Update};
 use crate::list::IndexList;
 use crate::map_pages::resident::{
     DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
 };
 use crate::map_pages::slots::{Slots, slot_bytes};
-use crate::map_pages::{PageCounters, Reason};
+use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
+use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{

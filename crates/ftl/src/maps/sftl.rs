@@ -5,11 +5,11 @@
 //! A part of the memory is a buffer of changed entries: a page that leaves with few of them leaves these there, and is not
 //! written. When the buffer is full, the page with the most entries in it is written.
 
-use super::MapStoreDef;
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! converts a preallocated one), so the next sync must commit; later ones overwrite. While a transaction is being committed,
 //! calls wait, and those that wait share the next one.
 
-use super::scheduler::Kind;
+use super::request::Kind;
 use crate::RunError;
 use flashatlas_types::{Lba, ParamDef, ParamKind, Ps, Request, SECTOR_BYTES};
 use flashatlas_workload::ext4::{self, Ext4};

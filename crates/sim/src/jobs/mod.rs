@@ -6,8 +6,10 @@
 mod filesystem;
 mod pacer;
 mod report;
+mod request;
 mod scheduler;
 mod stats;
+mod thread;
 
 use self::filesystem::FileSystem;
 use crate::input::Opener;

@@ -5,14 +5,16 @@
 
 use super::Jobs;
 use super::filesystem::{FileSystem, Member};
-use super::pacer::{Pace, Pacer};
+use super::pacer::Pace;
+use super::request::{Kind, Waiting};
 use super::stats::Stats;
+use super::thread::{State, Thread};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
 use flashatlas_device::Device;
-use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, Rng, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, Job, JobRequest, JobStream, Step, Wish};
+use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
+use flashatlas_workload::fio::{Direction, JobRequest, Step, Wish};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
@@ -21,139 +23,6 @@ pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
 const MAX_AT_ONCE: u64 = 1 << 21;
 /// The latest event: 200 of the 213 days that fit simulated time.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
-
-/// A request between its job and its completion.
-#[derive(Clone, Copy)]
-struct Waiting {
-    job: usize,
-    kind: Kind,
-    request: Request,
-    bytes: u64,
-    /// The job waits for it.
-    call: bool,
-}
-
-/// What a request is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// Data of a job.
-    Data(Direction),
-    Fsync,
-    Fdatasync,
-    /// The fsync at the end of a pass, which fio does not count.
-    EndSync,
-    /// A part of a transaction of the file system, for whichever jobs wait for it.
-    Journal,
-}
-
-/// What a running job waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// To be started.
-    Before,
-    /// Nothing, unless its depth is reached.
-    Ready,
-    /// A request that it waits for, as for a system call.
-    Call,
-    /// That nothing is in flight; then it pauses so long.
-    DrainThenPause(Dur),
-    /// That nothing is in flight; then until that time, unless it has passed.
-    DrainThenUntil(Ps),
-    /// That time.
-    Until(Ps),
-    /// That nothing is in flight; then the next step.
-    Drain,
-    /// That nothing is in flight; then an fsync.
-    DrainThenSync,
-    /// That nothing is in flight; then it is over.
-    Ending,
-    /// Nothing any more.
-    Over,
-}
-
-struct Thread {
-    stream: JobStream,
-    pacer: Pacer,
-    stats: Stats,
-    state: State,
-    depth: u32,
-    in_flight: u32,
-    /// When it may start at the earliest.
-    starts: Ps,
-    started: Ps,
-    /// From when `runtime` counts; moves to the end of the ramp.
-    epoch: Ps,
-    in_ramp: bool,
-    /// Direction chosen by the rates.
-    towards: Option<Direction>,
-    /// The last request, until a pause after it was considered.
-    issued: Option<Direction>,
-    last_written: bool,
-    /// Files of the file system that it wrote since its last sync.
-    dirty: BTreeSet<u64>,
-    /// Its time is up.
-    expired: bool,
-}
-
-impl Thread {
-    fn new(job: &Job, seed: Seed) -> Thread {
-        let (low, high) = job.options.start_delay;
-        let mut rng = Rng::stream(seed, &format!("fio.{}.startdelay", job.number));
-        let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
-        Thread {
-            stream: JobStream::new(job, seed),
-            pacer: Pacer::new(job, Ps::ZERO),
-            stats: Stats::new(Ps::ZERO),
-            state: State::Before,
-            depth: job.options.effective_depth(),
-            in_flight: 0,
-            starts,
-            started: Ps::ZERO,
-            epoch: Ps::ZERO,
-            in_ramp: job.options.ramp > Dur::ZERO,
-            towards: None,
-            issued: None,
-            last_written: false,
-            dirty: BTreeSet::new(),
-            expired: false,
-        }
-    }
-
-    fn start(&mut self, now: Ps) {
-        self.state = State::Ready;
-        (self.started, self.epoch) = (now, now);
-        self.restart(now);
-    }
-
-    /// Statistics and rates begin now.
-    fn restart(&mut self, now: Ps) {
-        self.stats = Stats::new(now);
-        self.pacer = Pacer::new(self.stream.job(), now);
-    }
-
-    /// When its time is up.
-    fn deadline(&self) -> Ps {
-        let runtime = self.stream.job().options.runtime;
-        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { Ps(self.epoch.0.saturating_add(runtime.0)) }
-    }
-
-    /// A call is complete.
-    fn complete_sync(&mut self, kind: Kind, since: Ps, now: Ps) {
-        if kind != Kind::EndSync {
-            self.stats.complete_sync(kind == Kind::Fsync, since, now);
-        }
-    }
-
-    /// Leave the ramp when it is over.
-    fn leave_ramp(&mut self, now: Ps) {
-        if self.in_ramp && now.since(self.started) >= self.stream.job().options.ramp {
-            self.in_ramp = false;
-            self.epoch = now;
-            self.restart(now);
-            self.stream.restart_counts();
-        }
-    }
-}
 
 /// The jobs of a file on a drive.
 struct Scheduler<'a> {

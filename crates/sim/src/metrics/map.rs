@@ -2,7 +2,7 @@
 
 use super::{Metric, MetricDef, Snapshot};
 use crate::table::Table;
-use flashatlas_ftl::map_pages::Reason;
+use flashatlas_ftl::Reason;
 use flashatlas_types::Cause;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! The parameters of the page-mapped FTL, and whether a layout leaves it room.
 
 use crate::blocks::WEAR_DYNAMIC;
-use crate::map_pages::MapQuota;
 use crate::maps::map_by_name;
+use crate::pool::MapQuota;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 pub(super) const PARAMS: &[ParamDef] = &[

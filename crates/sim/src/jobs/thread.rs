@@ -1,0 +1,117 @@
+//! One running job: what it waits for, how far it is, and what it counted.
+
+use super::pacer::Pacer;
+use super::request::Kind;
+use super::stats::Stats;
+use flashatlas_types::{Dur, Ps, Rng, Seed};
+use flashatlas_workload::fio::{Direction, Job, JobStream};
+use std::collections::BTreeSet;
+
+/// What a running job waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// To be started.
+    Before,
+    /// Nothing, unless its depth is reached.
+    Ready,
+    /// A request that it waits for, as for a system call.
+    Call,
+    /// That nothing is in flight; then it pauses so long.
+    DrainThenPause(Dur),
+    /// That nothing is in flight; then until that time, unless it has passed.
+    DrainThenUntil(Ps),
+    /// That time.
+    Until(Ps),
+    /// That nothing is in flight; then the next step.
+    Drain,
+    /// That nothing is in flight; then an fsync.
+    DrainThenSync,
+    /// That nothing is in flight; then it is over.
+    Ending,
+    /// Nothing any more.
+    Over,
+}
+
+pub(super) struct Thread {
+    pub stream: JobStream,
+    pub pacer: Pacer,
+    pub stats: Stats,
+    pub state: State,
+    pub depth: u32,
+    pub in_flight: u32,
+    /// When it may start at the earliest.
+    pub starts: Ps,
+    pub started: Ps,
+    /// From when `runtime` counts; moves to the end of the ramp.
+    pub epoch: Ps,
+    pub in_ramp: bool,
+    /// Direction chosen by the rates.
+    pub towards: Option<Direction>,
+    /// The last request, until a pause after it was considered.
+    pub issued: Option<Direction>,
+    pub last_written: bool,
+    /// Files of the file system that it wrote since its last sync.
+    pub dirty: BTreeSet<u64>,
+    /// Its time is up.
+    pub expired: bool,
+}
+
+impl Thread {
+    pub fn new(job: &Job, seed: Seed) -> Thread {
+        let (low, high) = job.options.start_delay;
+        let mut rng = Rng::stream(seed, &format!("fio.{}.startdelay", job.number));
+        let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
+        Thread {
+            stream: JobStream::new(job, seed),
+            pacer: Pacer::new(job, Ps::ZERO),
+            stats: Stats::new(Ps::ZERO),
+            state: State::Before,
+            depth: job.options.effective_depth(),
+            in_flight: 0,
+            starts,
+            started: Ps::ZERO,
+            epoch: Ps::ZERO,
+            in_ramp: job.options.ramp > Dur::ZERO,
+            towards: None,
+            issued: None,
+            last_written: false,
+            dirty: BTreeSet::new(),
+            expired: false,
+        }
+    }
+
+    pub fn start(&mut self, now: Ps) {
+        self.state = State::Ready;
+        (self.started, self.epoch) = (now, now);
+        self.restart(now);
+    }
+
+    /// Statistics and rates begin now.
+    pub fn restart(&mut self, now: Ps) {
+        self.stats = Stats::new(now);
+        self.pacer = Pacer::new(self.stream.job(), now);
+    }
+
+    /// When its time is up.
+    pub fn deadline(&self) -> Ps {
+        let runtime = self.stream.job().options.runtime;
+        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { Ps(self.epoch.0.saturating_add(runtime.0)) }
+    }
+
+    /// A call is complete.
+    pub fn complete_sync(&mut self, kind: Kind, since: Ps, now: Ps) {
+        if kind != Kind::EndSync {
+            self.stats.complete_sync(kind == Kind::Fsync, since, now);
+        }
+    }
+
+    /// Leave the ramp when it is over.
+    pub fn leave_ramp(&mut self, now: Ps) {
+        if self.in_ramp && now.since(self.started) >= self.stream.job().options.ramp {
+            self.in_ramp = false;
+            self.epoch = now;
+            self.restart(now);
+            self.stream.restart_counts();
+        }
+    }
+}

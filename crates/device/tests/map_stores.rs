@@ -6,6 +6,7 @@ use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every store, with its parameters such that each of its paths is taken; see `every_store_is_here`.
 const STORES: &[&[&str]] = &[
@@ -257,4 +258,42 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
             assert!(cuts > 150, "{cuts} cuts: too few to mean anything");
         }
     });
+}
+
+/// The mount after a cut is cut, too, at each of its operations, and the one after that once more.
+#[test]
+fn mounts_that_are_cut_take_nothing_away() {
+    let cut_mounts = AtomicU64::new(0);
+    on_every_store(|config| {
+        let pages = config.layout().unwrap().logical_units;
+        let work = workload(10, pages, 160);
+        for cuts in (0..).step_by(5) {
+            let mut model = Model::new(config);
+            model.drive.cut_power_after(cuts);
+            let failed = work.iter().any(|&step| model.step(step).is_err());
+            if !failed {
+                break;
+            }
+            let (mut medium, versions) = (model.drive.into_medium(), model.versions);
+            medium.restore_power();
+            for operations in 0.. {
+                let mut again = medium.clone();
+                again.cut_power_after(operations);
+                drop(config.mount(&mut again, Seed(1)));
+                if !again.has_lost_power() {
+                    break;
+                }
+                again.restore_power();
+                again.cut_power_after(operations / 2);
+                drop(config.mount(&mut again, Seed(1)));
+                again.restore_power();
+                cut_mounts.fetch_add(1, Ordering::Relaxed);
+                let held =
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mounts(config, again, &versions, false)));
+                assert!(held.is_ok(), "cut after {cuts}, its mount after {operations}");
+            }
+        }
+    });
+    let cut_mounts = cut_mounts.into_inner();
+    assert!(cut_mounts > 1000, "{cut_mounts} cut mounts: too few to mean anything");
 }

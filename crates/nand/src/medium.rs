@@ -292,6 +292,16 @@ impl Medium {
         self.bytes.insert(ppn, bytes.into());
     }
 
+    /// Power for one operation of the flash; where it fails, NVM loses what was not fenced.
+    #[inline]
+    fn draw_power(&mut self) -> Draw {
+        let draw = self.power.draw();
+        if draw == Draw::Fails {
+            self.nvm.lose_power();
+        }
+        draw
+    }
+
     /// One operation on the byte-addressable memory.
     pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
         let draw = self.power.draw();
@@ -326,20 +336,19 @@ impl Medium {
         frame: FrameId,
         units: impl ExactSizeIterator<Item = &'a Unit>,
     ) -> Result<Ppn, MediumError> {
+        match self.draw_power() {
+            Draw::On => {}
+            Draw::Fails => {
+                self.tear(frame);
+                return Err(MediumError::PowerLost);
+            }
+            Draw::Off => return Err(MediumError::PowerLost),
+        }
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
         let index = frame.0 - layout.frame_in(block, 0).0;
         let state = &mut self.blocks[block.0 as usize];
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
-        match self.power.draw() {
-            Draw::On => {}
-            Draw::Fails => {
-                self.tear(frame);
-                self.nvm.lose_power();
-                return Err(MediumError::PowerLost);
-            }
-            Draw::Off => return Err(MediumError::PowerLost),
-        }
         assert!(!state.bad, "program of a bad block: {block}");
         assert!(
             self.state[frame.0 as usize] == FrameState::Erased as u8,
@@ -385,13 +394,8 @@ impl Medium {
     /// # Panics
     /// When the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
-        match self.power.draw() {
-            Draw::On => {}
-            Draw::Fails => {
-                self.nvm.lose_power();
-                return Err(MediumError::PowerLost);
-            }
-            Draw::Off => return Err(MediumError::PowerLost),
+        if self.draw_power() != Draw::On {
+            return Err(MediumError::PowerLost);
         }
         let state = &mut self.blocks[block.0 as usize];
         assert!(!state.bad, "erase of a bad block: {block}");

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.markup import escape
@@ -20,9 +20,9 @@ from flashatlas.theory import MODELS
 
 if TYPE_CHECKING:
     from flashatlas.reproduce.demand_map import DemandMap
+    from flashatlas.reproduce.experiment import Application
     from flashatlas.reproduce.mast import Mast
     from flashatlas.reproduce.nvm_map import NvmMap
-    from flashatlas.result import Result
 
 Traces = Annotated[
     Path | None,
@@ -96,42 +96,46 @@ def reproduce_mast(
     from flashatlas.reproduce.mast import plan  # noqa: PLC0415
 
     planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
-    _say_missing([a.name for a in planned.applications if not a.recorded], stand_ins)
+    _say_missing(planned.applications, stand_ins)
     with Bars(planned.labels, enabled=not quiet) as bars:
         mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
-    results = [row.result for row in mast.rows]
-    _hand_over("mast", mast.to_json(), results, lambda: mast_page.page(mast, command_line()), out_, json_)
-    if json_ != "-":
-        _show(mast)
-        _close(results, out_)
-    finish(results)
+    _hand_over("mast", mast, mast_page.page, _show, out_, json_)
 
 
-def _say_missing(names: list[str], stand_ins: bool) -> None:
+def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
     """Which recorded traces were not found."""
+    names = [workload.name for workload in workloads if not workload.recorded]
     if names and not stand_ins:
         err.print(
             f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(names)} generated instead", highlight=False
         )
 
 
+Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap")
+
+
 def _hand_over(
-    name: str, numbers: Any, results: list[Result], page: Callable[[], str], folder: Path | None, json_: str | None
+    name: str,
+    made: Made,
+    page: Callable[[Made, str], str],
+    show: Callable[[Made], None],
+    folder: Path | None,
+    json_: str | None,
 ) -> None:
-    """Write what an experiment found where the options say."""
-    text = json.dumps(numbers, indent=2)
+    """Write and print what an experiment found, as the options say."""
+    results = [row.result for row in made.rows]
+    text = json.dumps(made.to_json(), indent=2)
     if folder:
         save_all(results, folder)
-        write_whole(folder / "report.html", page())
+        write_whole(folder / "report.html", page(made, command_line()))
         write_whole(folder / f"{name}.json", text + "\n")
     write_json(json_, text)
-
-
-def _close(results: list[Result], folder: Path | None) -> None:
-    """What stands below the tables."""
-    notes(results)
-    if folder:
-        say(f"Report: {folder / 'report.html'}")
+    if json_ != "-":
+        show(made)
+        notes(results)
+        if folder:
+            say(f"Report: {folder / 'report.html'}")
+    finish(results)
 
 
 @app.command("nvm-map")
@@ -157,15 +161,10 @@ def reproduce_nvm_map(
     from flashatlas.reproduce.nvm_map import plan  # noqa: PLC0415
 
     planned = plan(traces, stand_ins=stand_ins, operations=operations)
-    _say_missing([] if planned.trace.recorded else [planned.trace.name], stand_ins)
+    _say_missing([planned.trace], stand_ins)
     with Bars(planned.labels, enabled=not quiet) as bars:
         nvm = planned.carry_out(jobs=jobs, progress=bars.update)
-    results = [row.result for row in nvm.rows]
-    _hand_over("nvm-map", nvm.to_json(), results, lambda: nvm_map_page.page(nvm, command_line()), out_, json_)
-    if json_ != "-":
-        _show_nvm_map(nvm)
-        _close(results, out_)
-    finish(results)
+    _hand_over("nvm-map", nvm, nvm_map_page.page, _show_nvm_map, out_, json_)
 
 
 def _show_nvm_map(nvm: NvmMap) -> None:
@@ -199,17 +198,10 @@ def reproduce_demand_map(
     from flashatlas.reproduce.demand_map import plan  # noqa: PLC0415
 
     planned = plan(traces, stand_ins=stand_ins, cache_bytes=cache_bytes or None)
-    _say_missing([a.name for a in planned.applications if not a.recorded], stand_ins)
+    _say_missing(planned.applications, stand_ins)
     with Bars(planned.labels, enabled=not quiet) as bars:
         demand = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
-    results = [row.result for row in demand.rows]
-    _hand_over(
-        "demand-map", demand.to_json(), results, lambda: demand_map_page.page(demand, command_line()), out_, json_
-    )
-    if json_ != "-":
-        _show_demand_map(demand)
-        _close(results, out_)
-    finish(results)
+    _hand_over("demand-map", demand, demand_map_page.page, _show_demand_map, out_, json_)
 
 
 def _show_demand_map(demand: DemandMap) -> None:

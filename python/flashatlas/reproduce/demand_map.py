@@ -108,7 +108,7 @@ class Plan:
     cache_bytes: list[int]
 
     def runs(self) -> list[tuple[str, str, int | None, dict[str, Any]]]:
-        """Application, store, memory, and options of each run."""
+        """Application, store, memory, and options of each run; none where a store cannot work with so little memory."""
         made: list[tuple[str, str, int | None, dict[str, Any]]] = []
         for application in self.applications:
             options = dict(application.options)
@@ -116,7 +116,8 @@ class Plan:
             reference = {**options, "set": [*common, f"map.store={REFERENCE}"]}
             made.append((application.name, REFERENCE, None, reference))
             for store in self.experiment["stores"]:
-                for size in self.cache_bytes:
+                least = self.experiment["least_bytes"].get(store, 0)
+                for size in (size for size in self.cache_bytes if size >= least):
                     settings = [*common, f"map.store={store}", f"map.cache_bytes={size}"]
                     made.append((application.name, store, size, {**options, "set": settings}))
         return made
@@ -134,24 +135,16 @@ class Plan:
         progress: Callable[[int, str, int, float | None], None] | None = None,
     ) -> DemandMap:
         """Run all of it; arguments as for :func:`demand_map`."""
-        fitting = [run for run in self.runs() if self._fits(run[1], run[2])]
-        by_label = {label: run for label, run in zip(self.labels, self.runs(), strict=True) if run in fitting}
+        planned = self.runs()
         results = compare(
-            [{"label": label, **options} for label, (*_, options) in by_label.items()],
+            [{"label": label, **options} for label, (*_, options) in zip(self.labels, planned, strict=True)],
             depth=self.experiment["depth"],
             limit=limit,
             jobs=jobs,
             progress=progress,
         )
-        rows = [
-            Row(name, store, size, result)
-            for (name, store, size, _), result in zip(by_label.values(), results, strict=True)
-        ]
+        rows = [Row(name, store, size, result) for (name, store, size, _), result in zip(planned, results, strict=True)]
         return DemandMap(self.experiment, self.applications, rows)
-
-    def _fits(self, store: str, size: int | None) -> bool:
-        """Whether a store can work with so little memory, as the experiment says."""
-        return size is None or size >= self.experiment["least_bytes"].get(store, 0)
 
 
 def plan(

@@ -40,7 +40,6 @@ pub(crate) struct Shape {
 /// The blocks of map pages, and what stands where in them.
 pub(crate) struct MapArea {
     pub shape: Shape,
-    lanes: u32,
     frames_per_block: u32,
     /// First slot of each map page; [`Ppn::NONE`] for pages that were never written.
     directory: Vec<Ppn>,
@@ -60,7 +59,6 @@ impl MapArea {
     pub fn new(layout: &Layout, shape: Shape) -> MapArea {
         MapArea {
             shape,
-            lanes: shape.lanes,
             frames_per_block: layout.frames_per_block,
             directory: vec![Ppn::NONE; (shape.pages + shape.directory) as usize],
             frontiers: vec![None; layout.lanes as usize],
@@ -100,13 +98,13 @@ impl MapArea {
     /// Read a map page that stands on flash.
     pub fn read(&self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
         let at = self.place(page).expect("only pages that were written are read");
-        self.read_slots(cx, at, self.shape.slots, after)
+        self.read_at(cx, at, after)
     }
 
-    fn read_slots(&self, cx: &mut Cx<'_>, at: Ppn, count: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+    fn read_at(&self, cx: &mut Cx<'_>, at: Ppn, after: &[OpId]) -> Result<OpId, FtlError> {
         let layout = cx.flash.medium.layout();
         let frame = layout.frame_of(at);
-        let ones = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+        let ones = u64::MAX >> (64 - self.shape.slots);
         let slots = ones << (at.0 - layout.first_slot(frame).0);
         Ok(cx.flash.read(frame, slots, Part::Whole, Cause::Map, after)?)
     }
@@ -119,7 +117,7 @@ impl MapArea {
         images: &[Image],
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
-        let lane = images[0].page % self.lanes;
+        let lane = images[0].page % self.shape.lanes;
         self.make_room(cx, pool, lane)?;
         self.program(cx, pool, lane, images, after)
     }
@@ -136,7 +134,7 @@ impl MapArea {
         let frame = cx.flash.medium.layout().frame_in(block, index);
         let mut units = Vec::with_capacity(images.len() * self.shape.slots as usize);
         for image in images {
-            assert!(image.page % self.lanes == lane, "map page {} is written in lane {lane}", image.page);
+            assert!(image.page % self.shape.lanes == lane, "map page {} is written in lane {lane}", image.page);
             let (lpn, stamp) = (Lpn(image.page), Stamp(crc32c::crc32c(&image.bytes)));
             units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
@@ -225,7 +223,7 @@ impl MapArea {
                     return Err(FtlError::NotMapped { at, found: Lpn(page) });
                 }
                 let bytes = Arc::clone(cx.flash.medium.map_page(at)?);
-                sensed.push(self.read_slots(cx, at, self.shape.slots, &[])?);
+                sensed.push(self.read_at(cx, at, &[])?);
                 images.push(Image { page, bytes });
             }
             self.copies += images.len() as u64;
@@ -239,8 +237,8 @@ impl MapArea {
         pool.erase(cx, victim, Cause::Map, &after)
     }
 
-    /// Take over the map blocks that a mount found, with the newest intact version of each page. `damaged` hears of versions
-    /// that are not intact and how many there were.
+    /// Take over the map blocks that a mount found, with the newest intact version of each page. `damaged` hears of each version
+    /// that is not intact.
     pub fn mount(
         &mut self,
         cx: &mut Cx<'_>,
@@ -284,7 +282,7 @@ impl MapArea {
                 Err(error) => return Err(error.into()),
             }
         }
-        for lane in 0..self.lanes {
+        for lane in 0..self.shape.lanes {
             // a collection that was cut had the last block: what it left is moved first, and fits
             if pool.free_for_map(lane) == 0
                 && let Some(victim) = self.pick(pool, lane, self.room(lane))

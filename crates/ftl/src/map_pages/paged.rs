@@ -112,7 +112,7 @@ pub(crate) trait Cache: Send {
     fn cleaned(&mut self, page: u32);
 
     /// Whether something of a changed map page is in memory, from which it can be written.
-    fn has_changes_of(&self, map: &MapOnFlash, page: u32) -> bool;
+    fn has_changes_of(&self, page: u32) -> bool;
 
     /// Changed map pages that a FLUSH writes.
     fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
@@ -341,7 +341,7 @@ impl<C: Cache> MapStore for Paged<C> {
             format!("{bytes} bytes of {}", self.budget)
         })?;
         for page in self.map.changes.iter() {
-            let known = self.moved.contains(&page) || self.cache.has_changes_of(&self.map, page);
+            let known = self.moved.contains(&page) || self.cache.has_changes_of(page);
             Violation::unless(known, "what has changed is in memory", || format!("map page {page}"))?;
         }
         self.map.check(medium, pool, |_| false)

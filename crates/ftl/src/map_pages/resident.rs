@@ -112,7 +112,7 @@ impl Resident {
 
     /// The map pages of a segment.
     pub fn pages_of(&self, segment: u32) -> std::ops::Range<u32> {
-        segment * self.group..((segment + 1) * self.group).min(self.map.table.pages())
+        segment_pages(segment, self.group, self.map.table.pages())
     }
 
     /// Segments of the map.
@@ -157,6 +157,11 @@ impl Resident {
             dram("directory of map pages", self.map.directory_bytes()),
         ]
     }
+}
+
+/// The map pages of a segment of `group` pages, in a map of `pages`.
+pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::Range<u32> {
+    segment * group..((segment + 1) * group).min(pages)
 }
 
 /// A lookup of one entry of a map in DRAM.

@@ -148,7 +148,7 @@ impl Cache for Cdftl {
         self.merged[page as usize] = false;
     }
 
-    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+    fn has_changes_of(&self, page: u32) -> bool {
         self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page as usize])
     }
 

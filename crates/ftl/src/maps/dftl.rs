@@ -81,7 +81,7 @@ impl Cache for Dftl {
         self.cleaned += self.cmt.clean(page);
     }
 
-    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+    fn has_changes_of(&self, page: u32) -> bool {
         self.cmt.has_changes_of(page)
     }
 

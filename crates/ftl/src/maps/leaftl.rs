@@ -279,7 +279,7 @@ impl Cache for Leaftl {
 
     fn cleaned(&mut self, _: u32) {}
 
-    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+    fn has_changes_of(&self, page: u32) -> bool {
         self.pages.contains(page)
     }
 

@@ -12,7 +12,7 @@
 
 use crate::list::IndexList;
 use crate::map_pages::resident::{
-    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
+    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits, segment_pages,
 };
 use crate::map_pages::slots::{Slots, slot_bytes};
 use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
@@ -145,8 +145,8 @@ impl NvmHybrid {
             Utilization::Dense => self.work.nvm_dense += 1,
             Utilization::Full => self.work.nvm_full += 1,
         }
+        let pages = self.resident.pages_of(segment);
         let map = &mut self.resident.map;
-        let pages = segment * self.resident.group..((segment + 1) * self.resident.group).min(map.table.pages());
         let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
         let mut after = vec![cx.command, last];
         after.extend(pool.unfinished(newest));
@@ -200,7 +200,7 @@ impl MapStore for NvmHybrid {
         let mut last = OpId::NONE;
         let mut to_flash = Vec::new();
         if !all {
-            changed.sort_by_key(|&s| (self.utilization(s), self.resident.count(s).0));
+            changed.sort_by_cached_key(|&s| (self.utilization(s), self.resident.count(s).0));
         }
         for segment in changed {
             let full = self.utilization(segment) == Utilization::Full;
@@ -248,7 +248,7 @@ impl MapStore for NvmHybrid {
         let page_bytes = table.page_bytes() as usize;
         let mut order = Vec::new();
         let damaged = self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
-            let pages = segment * group..((segment + 1) * group).min(table.pages());
+            let pages = segment_pages(segment, group, table.pages());
             let (mut newer, mut older) = (false, false);
             for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
                 if header.version < replay.version[page as usize] {

@@ -198,7 +198,7 @@ impl Cache for Sftl {
         self.forget(page);
     }
 
-    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+    fn has_changes_of(&self, page: u32) -> bool {
         self.pages.contains(page) || self.buffer.contains_key(&page)
     }
 

@@ -256,7 +256,7 @@ impl Cache for Tpftl {
         self.clean(page);
     }
 
-    fn has_changes_of(&self, _: &MapOnFlash, page: u32) -> bool {
+    fn has_changes_of(&self, page: u32) -> bool {
         self.nodes.get(&page).is_some_and(|node| !node.changed.is_empty())
     }
 

@@ -8,7 +8,7 @@ TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
 SOURCES := $(shell find crates devices papers python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python system-tests lint bench theory papers fuzz docs clean tools
+.PHONY: help demo build test test-rust test-python system-tests crash crash-long lint bench theory papers fuzz docs clean tools
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
 	  --case "cost-benefit:ftl.victim=cost-benefit" \
-	  --case "4 streams:ftl.classifier=dac ftl.streams=4 ftl.low_water=4" \
+	  --case "4 streams:ftl.classifier=dac ftl.streams=4" \
 	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
 	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
 
@@ -60,7 +60,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --out out/demo-phone > out/demo-phone.txt
 	@echo "Report: out/demo-phone/report.html"
 
-test: test-rust test-python ## all tests, and the README's commands with their output
+test: test-rust test-python crash ## all tests, the README's commands with their output, and every power failure
 
 test-rust: tools
 	cargo test --workspace --exclude flashatlas-python --quiet
@@ -70,6 +70,15 @@ test-python: $(STAMP)
 
 system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for the report, fio for job files
 	@command -v fio >/dev/null && command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium; }
+
+crash: $(STAMP) ## every power failure of every scheme and map store, and of the mounts on the square geometry (minutes)
+	$(VENV)/bin/flashatlas crash --json out/crash-1.json
+	$(VENV)/bin/flashatlas crash --depth 2 --geometry square --steps 60 --json out/crash-2.json
+
+crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry, and cuts of those mounts (hours)
+	$(VENV)/bin/flashatlas crash --seeds 50
+	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
+	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
 
 lint: $(STAMP) ## formatting and lints of both languages
 	cargo fmt --check

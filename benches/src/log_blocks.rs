@@ -24,7 +24,7 @@ fn rates(scheme: &str) -> (f64, f64) {
     let mut settings = vec!["drive.logical_pages=16384".to_owned(), format!("ftl.scheme={scheme}")];
     match scheme {
         // as many blocks to spare as the log has, and what collection keeps
-        "page" => settings.extend(["drive.blocks=275".to_owned(), "ftl.low_water=1".to_owned()]),
+        "page" => settings.extend(["drive.blocks=276".to_owned()]),
         "block" => {}
         _ => settings.push("ftl.log_blocks=16".to_owned()),
     }

@@ -36,7 +36,7 @@ class Bars:
         self._tasks: list[TaskID] = [self._progress.add_task(label or "run", total=1.0, note="") for label in shown]
         self._shares = [0.0] * len(labels)
 
-    def update(self, run: int, phase: str, requests: int, share: float | None) -> None:
+    def update(self, run: int, phase: str, requests: int, share: float | None, unit: str = "requests") -> None:
         """Show how far a run has come."""
         self._shares[run] = share if phase == "run" and share is not None else self._shares[run]
         if self._together:
@@ -47,7 +47,7 @@ class Bars:
             return
         task = self._progress.tasks[run]
         rate = f", {requests / task.elapsed:,.0f}/s" if task.elapsed and phase == "run" else ""
-        note = f"{phase}: {requests:,} requests{rate}"
+        note = f"{phase}: {requests:,} {unit}{rate}"
         self._progress.update(self._tasks[run], completed=share if phase == "run" else None, note=note)
 
     def __enter__(self) -> Bars:

@@ -6,7 +6,7 @@ use crate::{DriveConfig, SubmitError};
 use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
-use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ppn, Ps, Seed, Stamp};
+use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp};
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
@@ -21,7 +21,7 @@ pub(crate) fn mount(
     let flash = Flash { medium, plan };
     let oldest_unfinished = OpId(u64::MAX);
     let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, ahead: 0, programmed };
-    (scheme.mount)(&config.params, &mut cx, seed)
+    scheme.mount(&config.params, &mut cx, seed)
 }
 
 /// The write cache of a drive, empty; none where writes go straight through.
@@ -123,9 +123,27 @@ impl Ssd {
     /// # Panics
     /// When the drive is busy.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.medium.switch_off();
+        self.switch_on(config, seed)
+    }
+
+    /// Another medium takes the place of this drive's, and is mounted: as [`DriveConfig::build_on`], in a controller that is
+    /// there already. The medium was switched off; `config` is that of both.
+    ///
+    /// # Errors
+    /// When the FTL cannot mount. The drive is of no use then.
+    ///
+    /// # Panics
+    /// When the drive is busy.
+    pub fn remount(&mut self, medium: Medium, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.medium = medium;
+        self.switch_on(config, seed)
+    }
+
+    fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
-        self.medium.switch_off();
+        self.programmed.clear();
         self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();
@@ -133,15 +151,10 @@ impl Ssd {
         Ok(())
     }
 
-    /// Fault: the power fails in the program or erase after the next `operations`. What the drive does then is of no account:
-    /// mount what [`Ssd::into_medium`] gives.
-    pub fn cut_power_after(&mut self, operations: u64) {
-        self.medium.cut_power_after(operations);
-    }
-
-    /// Fault: a bit of the map page that begins in a slot has flipped (see [`Medium::corrupt`]).
-    pub fn corrupt(&mut self, ppn: Ppn) {
-        self.medium.corrupt(ppn);
+    /// The medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal of what is done to it. After a cut
+    /// what the drive does is of no account: mount what [`Ssd::into_medium`] gives.
+    pub fn faults(&mut self) -> &mut Medium {
+        &mut self.medium
     }
 
     /// Power off for good: what is left is the medium.

@@ -5,7 +5,7 @@ mod naive;
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_ftl::Place;
-use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_types::{Cause, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use naive::{AreaSize, ColdVictim, Counts, Last, LastRules, Mast, MastRules, Reference, Shape};
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ impl Setup {
 
     fn settings(&self) -> Vec<String> {
         let Frame { pages, block_pages, channels, ways } = self.frame;
-        let blocks = pages.div_ceil(block_pages) + self.log_blocks() as u32 + 2;
+        let blocks = pages.div_ceil(block_pages) + self.log_blocks() as u32 + 4;
         let order = if self.strict { "strict" } else { "any" };
         let common = [
             ("cache.mode", "write-through".to_owned()),
@@ -288,7 +288,9 @@ fn counts_of(drive: &Ssd) -> Counts {
         migrated: merges.migrated_blocks,
         in_place: merges.in_place,
         order_detours: merges.order_detours,
-        erases: drive.medium().counters.erases.iter().sum(),
+        // but for those of trim records, of which the papers know nothing
+        erases: drive.medium().counters.erases.iter().sum::<u64>()
+            - drive.medium().counters.erases[Cause::Map as usize],
     }
 }
 

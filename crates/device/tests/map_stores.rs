@@ -62,8 +62,7 @@ const STORES: &[&[&str]] = &[
 
 /// A drive of 90 pages in blocks of eight, with hardly more blocks than it needs.
 fn config(settings: &[&str]) -> DriveConfig {
-    let common =
-        ["drive.ways=1", "drive.blocks=13", "drive.logical_pages=90", "cache.mode=write-through", "ftl.low_water=1"];
+    let common = ["drive.ways=1", "drive.blocks=14", "drive.logical_pages=90", "cache.mode=write-through"];
     let mut all: Vec<String> = common.iter().map(|&s| s.to_owned()).collect();
     if settings.contains(&"drive.logical_pages=600") {
         all[1] = "drive.blocks=60".into();
@@ -232,7 +231,7 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
             let work = workload(seed, pages, 160);
             loop {
                 let mut model = Model::new(config);
-                model.drive.cut_power_after(cuts);
+                model.drive.faults().cut_power_after(cuts);
                 let failed = work.iter().find(|&&step| model.step(step).is_err());
                 let Some(step) = failed.filter(|_| model.drive.medium().has_lost_power()) else {
                     assert!(failed.is_none(), "with the power on: {failed:?}");
@@ -269,7 +268,7 @@ fn mounts_that_are_cut_take_nothing_away() {
         let work = workload(10, pages, 160);
         for cuts in (0..).step_by(5) {
             let mut model = Model::new(config);
-            model.drive.cut_power_after(cuts);
+            model.drive.faults().cut_power_after(cuts);
             let failed = work.iter().any(|&step| model.step(step).is_err());
             if !failed {
                 break;

@@ -19,13 +19,12 @@ const DRIVES: &[&[&str]] = &[
         "map.unit=1KiB",
         "ftl.streams=3",
         "ftl.classifier=two-lru",
-        "ftl.low_water=3",
         "ftl.hot_pages=8",
-        "drive.blocks=24",
+        "drive.blocks=28",
         "drive.over_provisioning=2.8",
     ],
     // hardly any room: collection all the time once the drive is filled
-    &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.2", "ftl.low_water=1"],
+    &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.25"],
     &["drive.blocks=32", "drive.over_provisioning=0.15", "cache.mode=write-through"],
     &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.12", "ftl.gc_mode=single"],
     // two planes programmed together
@@ -310,7 +309,7 @@ fn a_mount_finds_what_was_flushed() {
 /// block to spare beside the log and the reserve.
 #[test]
 fn worn_out_blocks_leave_the_rest() {
-    let tight = ["drive.channels=1", "drive.ways=1", "drive.blocks=48", "drive.logical_pages=240", "ftl.log_blocks=16"];
+    let tight = ["drive.channels=1", "drive.ways=1", "drive.blocks=50", "drive.logical_pages=240", "ftl.log_blocks=16"];
     for scheme in ["page", "block", "bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
         let scheme = format!("ftl.scheme={scheme}");
         let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=40"];
@@ -354,8 +353,8 @@ fn worn_out_blocks_leave_the_rest() {
 fn a_worn_drive_is_switched_on_again() {
     for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
         let scheme = format!("ftl.scheme={scheme}");
-        let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=30", "drive.channels=1"];
-        settings.extend(["drive.ways=1", "drive.blocks=48", "drive.logical_pages=240", "ftl.log_blocks=16"]);
+        let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=40", "drive.channels=1"];
+        settings.extend(["drive.ways=1", "drive.blocks=50", "drive.logical_pages=240", "ftl.log_blocks=16"]);
         let mut model = Model::new(&settings, 1);
         let mut rng = flashatlas_types::Rng::stream(Seed(5), "steps");
         while model.drive.ftl_report().retired_blocks < 3 {

@@ -319,7 +319,7 @@ fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
     let other = Cmd::Read { lba: Lba(90 * 4), sectors: 4 };
     ssd.submit(Ps::ZERO, Tag(0), other, &mut Reply::default()).unwrap();
     let (_, at) = *map_pages(ssd.medium()).iter().rev().find(|p| p.0 == 0).unwrap();
-    ssd.corrupt(at);
+    ssd.faults().corrupt(at);
     let error = read(&mut ssd).unwrap_err().to_string();
     assert_eq!(error, format!("what stands at {at} does not match its checksum"));
 }

@@ -4,6 +4,7 @@
 //! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one another inside one call.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_nand::OobRole;
 use flashatlas_types::{BlockId, Dur, Lba, Lpn, OpId, OpKind, Ppn, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +18,7 @@ const DRIVES: &[&[&str]] = &[
     &["cache.bytes=16KiB"],
     &["cache.bytes=4KiB", "cache.high=1", "cache.low=1"],
     &["cache.bytes=4KiB", "map.unit=512"],
-    &["cache.bytes=8KiB", "map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "drive.blocks=14"],
+    &["cache.bytes=8KiB", "map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "drive.blocks=15"],
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_mode=single"],
     &["cache.bytes=32KiB", "drive.frame_channels=2", "drive.frame_ways=2", "map.unit=8KiB"],
     &["cache.bytes=8KiB", "ftl.scheme=block", "nand.program_order=any"],
@@ -243,6 +244,9 @@ impl World {
 
     /// Look up what a program put on flash, and whether all of it had arrived.
     fn programmed(&mut self, id: u64, block: BlockId, page: u32, complete: &Ops) -> Result<(), String> {
+        if self.drive.medium().oob_role(block) == OobRole::MAP {
+            return Ok(()); // a record of trims
+        }
         let layout = self.drive.layout();
         let first = layout.first_slot(layout.frame_in(block, page)).0;
         for ppn in (first..first + layout.slots_per_frame).map(Ppn) {

@@ -48,9 +48,9 @@ fn workload(seed: u64) -> Vec<Write> {
 }
 
 fn config(settings: &[&str]) -> DriveConfig {
-    // as few blocks as it can do with: data, log, and the reserve of two
+    // as few blocks as it can do with: data, log, the reserve of two, and two for trims
     let log: u32 = settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
-    with_blocks(settings, PAGES.div_ceil(8) + log + 2)
+    with_blocks(settings, PAGES.div_ceil(8) + log + 4)
 }
 
 fn with_blocks(settings: &[&str], blocks: u32) -> DriveConfig {
@@ -91,7 +91,7 @@ struct Cut {
 fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<Cut> {
     let mut drive = filled(config);
     let mut expected: Vec<Stamp> = (1..=PAGES).map(Stamp).collect();
-    drive.cut_power_after(operations);
+    drive.faults().cut_power_after(operations);
     for (number, &one) in (1u64 << 32..).zip(work) {
         let accepted = write(&mut drive, number, one);
         if drive.medium().has_lost_power() {

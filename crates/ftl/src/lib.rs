@@ -14,7 +14,9 @@ pub mod maps;
 pub mod pool;
 pub mod report;
 pub mod schemes;
+mod sealed;
 pub mod steady;
+mod trims;
 pub mod victims;
 
 pub use blocks::Role;

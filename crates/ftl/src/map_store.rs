@@ -112,6 +112,11 @@ pub trait MapStore: Send {
         true
     }
 
+    /// Whether trims do not outlive a mount.
+    fn forgets_trims(&self) -> bool {
+        false
+    }
+
     /// The map page that holds the entry of a page, as an index of [`Replay::upto`].
     fn page_of(&self, lpn: Lpn) -> u32;
 
@@ -163,4 +168,7 @@ pub struct MapStoreDef {
     pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
+    /// Settings with which the store takes each of its paths on a drive of a few hundred pages; every one of them is tried at
+    /// every power failure.
+    pub small: &'static [&'static [&'static str]],
 }

@@ -42,6 +42,8 @@ pub struct MountReport {
     pub map_page_reads: u64,
     /// Map pages written.
     pub map_page_writes: u64,
+    /// Blocks that were not erased and of which no page can be read: erased.
+    pub unreadable_blocks: u64,
     /// Bytes loaded from NVM.
     pub nvm_bytes: u64,
     /// Entries that were newer in spare areas than in the map that survived.
@@ -180,6 +182,8 @@ pub struct AreaUse {
 /// Counters since the last reset, and tables.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
+    /// Whether trims do not outlive a mount: after one, a trimmed page may hold any version that it ever had.
+    pub forgets_trims: bool,
     /// Map accesses.
     pub map: MapCounters,
     /// Map pages on flash, read and written.

@@ -128,7 +128,13 @@ impl Medium {
         let medium = Medium {
             rules,
             blocks: state
-                .map(|((&erases, &next), (&bad, &role))| Block { erases, next, bad: bad == 1, role: OobRole(role) })
+                .map(|((&erases, &next), (&bad, &role))| Block {
+                    erases,
+                    next,
+                    bad: bad == 1,
+                    failing: false,
+                    role: OobRole(role),
+                })
                 .collect(),
             state: image.state,
             sequence_low: image.sequence_low,
@@ -139,6 +145,9 @@ impl Medium {
             spare: HashMap::new(),
             sequence: image.sequence,
             power: Power::ON,
+            journal: None,
+            fading: Vec::new(),
+            failing_program: 0,
             nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,

@@ -4,16 +4,20 @@
 //! writes one operation into the [`flashatlas_types::Plan`] of the request.
 
 pub mod counters;
+pub mod faults;
 pub mod flash;
 pub mod image;
+pub mod journal;
 pub mod medium;
 pub mod nvm;
 pub mod oob;
 mod power;
 
 pub use counters::Counters;
+pub use faults::Torn;
 pub use flash::{Flash, Part};
 pub use image::Image;
+pub use journal::Change;
 pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};

@@ -1,6 +1,7 @@
 //! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the caller and asserts, in
 //! release builds too; what real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
+use crate::journal::Change;
 use crate::power::{Draw, Power};
 use crate::{Counters, Nvm, Oob, OobRole};
 use flashatlas_types::{
@@ -60,6 +61,8 @@ pub(crate) struct Block {
     /// Frames below this one were programmed or torn (strict order: the next frame to program).
     pub next: u32,
     pub bad: bool,
+    /// A program failed here: the next erase does, too.
+    pub failing: bool,
     /// What the spare areas of its pages say the block was opened for.
     pub role: OobRole,
 }
@@ -81,6 +84,12 @@ pub struct Medium {
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
+    /// Changes since it was last taken, where they are noted.
+    pub(crate) journal: Option<Vec<Change>>,
+    /// Frames that can be read once more (see [`crate::faults`]).
+    pub(crate) fading: Vec<FrameId>,
+    /// Programs until one fails; 0: none does.
+    pub(crate) failing_program: u64,
     /// The byte-addressable memory; empty where the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
@@ -140,6 +149,9 @@ impl Medium {
             spare: HashMap::new(),
             sequence: 0,
             power: Power::ON,
+            journal: None,
+            fading: Vec::new(),
+            failing_program: 0,
             nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
@@ -202,6 +214,24 @@ impl Medium {
         self.blocks[block.0 as usize].role
     }
 
+    /// Whether any frame of a block can be read.
+    pub fn has_readable_frame(&self, block: BlockId) -> bool {
+        let first = self.layout.frame_in(block, 0).0 as usize;
+        let written = self.write_pointer(block) as usize;
+        self.state[first..first + written].contains(&(FrameState::Programmed as u8))
+    }
+
+    /// The frame of a block that was programmed last, of those that can be read.
+    pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
+        let first = self.layout.frame_in(block, 0).0;
+        let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
+        let mut readable = written.filter(|f| self.state[f.0 as usize] == FrameState::Programmed as u8);
+        match self.rules.order {
+            ProgramOrder::Strict => readable.next(),
+            ProgramOrder::Any => readable.max_by_key(|&f| self.frame_sequence(f).expect("it can be read")),
+        }
+    }
+
     /// From now on the pages of an erased block carry `role` in their spare areas.
     ///
     /// # Panics
@@ -213,6 +243,7 @@ impl Medium {
         let state = &mut self.blocks[block.0 as usize];
         assert!(state.next == 0, "block {block} is opened as {role:?} but not erased");
         state.role = role;
+        self.note(|| Change::Open(block, role));
     }
 
     /// The number of the last program.
@@ -223,7 +254,17 @@ impl Medium {
     /// Take a number for something that is ordered with programs and is none.
     pub fn take_number(&mut self) -> u64 {
         self.sequence += 1;
-        self.sequence
+        let number = self.sequence;
+        self.note(|| Change::Number(number));
+        number
+    }
+
+    /// A mount found something with this number: the next ones are larger.
+    pub fn raise_number(&mut self, number: u64) {
+        if number > self.sequence {
+            self.sequence = number;
+            self.note(|| Change::Number(number));
+        }
     }
 
     /// When a frame was programmed.
@@ -281,53 +322,10 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Fault: a bit of the bytes that stand in a slot has flipped, and the checksum is what it was.
-    ///
-    /// # Panics
-    /// When no bytes are kept there.
-    pub fn corrupt(&mut self, ppn: Ppn) {
-        let mut bytes = self.bytes[&ppn].to_vec();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        self.bytes.insert(ppn, bytes.into());
-    }
-
-    /// Power for one operation of the flash; where it fails, NVM loses what was not fenced.
-    #[inline]
-    fn draw_power(&mut self) -> Draw {
-        let draw = self.power.draw();
-        if draw == Draw::Fails {
-            self.nvm.lose_power();
-        }
-        draw
-    }
-
-    /// One operation on the byte-addressable memory.
-    pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
-        let draw = self.power.draw();
-        if draw != Draw::Off {
-            // the store in which the power fails has begun: none of its lines is fenced
-            work(&mut self.nvm);
-        }
-        match draw {
-            Draw::On => Ok(()),
-            Draw::Fails => {
-                self.nvm.lose_power();
-                Err(MediumError::PowerLost)
-            }
-            Draw::Off => Err(MediumError::PowerLost),
-        }
-    }
-
-    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or torn.
-    pub fn switch_off(&mut self) {
-        self.nvm.lose_power();
-    }
-
     /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
     ///
     /// # Errors
-    /// [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block should be emptied. [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// When the block is bad, the frame is not erased, or out of order under [`ProgramOrder::Strict`].
@@ -347,8 +345,8 @@ impl Medium {
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
         let index = frame.0 - layout.frame_in(block, 0).0;
-        let state = &mut self.blocks[block.0 as usize];
-        let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        let state = &self.blocks[block.0 as usize];
+        let slots = layout.slots_per_frame;
         assert!(!state.bad, "program of a bad block: {block}");
         assert!(
             self.state[frame.0 as usize] == FrameState::Erased as u8,
@@ -360,12 +358,36 @@ impl Medium {
             state.next
         );
         assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
-        state.next = state.next.max(index + 1);
+        if self.program_fails() {
+            self.redo(&Change::ProgramFailed(frame));
+            self.note(|| Change::ProgramFailed(frame));
+            return Err(MediumError::ProgramFailed(frame));
+        }
         self.sequence += 1;
         assert!(self.sequence < 1 << 40, "the 40-bit program sequence is used up");
+        self.counters.padded_slots += u64::from(slots) - units.len() as u64;
+        if self.journal.is_none() {
+            return Ok(self.fill(frame, self.sequence, units));
+        }
+        let units: Vec<Unit> = units.cloned().collect();
+        let first = self.fill(frame, self.sequence, units.iter());
+        let sequence = self.sequence;
+        self.note(|| Change::Program { frame, sequence, units });
+        Ok(first)
+    }
+
+    /// What a program leaves in the cells. Returns the frame's first slot.
+    #[inline]
+    pub(crate) fn fill<'a>(&mut self, frame: FrameId, sequence: u64, units: impl Iterator<Item = &'a Unit>) -> Ppn {
+        let layout = &self.layout;
+        let block = layout.block_of_frame(frame);
+        let index = frame.0 - layout.frame_in(block, 0).0;
+        let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        let state = &mut self.blocks[block.0 as usize];
+        state.next = state.next.max(index + 1);
         self.state[frame.0 as usize] = FrameState::Programmed as u8;
-        self.sequence_low[frame.0 as usize] = self.sequence as u32;
-        self.sequence_high[frame.0 as usize] = (self.sequence >> 32) as u8;
+        self.sequence_low[frame.0 as usize] = sequence as u32;
+        self.sequence_high[frame.0 as usize] = (sequence >> 32) as u8;
         let mut at = first.0 as usize;
         for unit in units {
             self.lpns[at] = unit.lpn.0;
@@ -378,12 +400,11 @@ impl Medium {
         let end = (first.0 + slots) as usize;
         self.lpns[at..end].fill(Lpn::NONE.0);
         self.stamps[at..end].fill(0);
-        self.counters.padded_slots += (end - at) as u64;
         if self.rules.keep_bytes {
             let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
-            self.spare.insert(frame, Oob { role: state.role, sequence: self.sequence, lpns }.encode());
+            self.spare.insert(frame, Oob { role: state.role, sequence, lpns }.encode());
         }
-        Ok(first)
+        first
     }
 
     /// Erase a block.
@@ -399,10 +420,19 @@ impl Medium {
         }
         let state = &mut self.blocks[block.0 as usize];
         assert!(!state.bad, "erase of a bad block: {block}");
-        if state.erases >= self.rules.endurance {
+        if state.erases >= self.rules.endurance || state.failing {
             state.bad = true;
+            self.note(|| Change::EraseFailed(block));
             return Err(MediumError::EraseFailed(block));
         }
+        self.wipe(block);
+        self.note(|| Change::Erase(block));
+        Ok(())
+    }
+
+    /// What an erase leaves in the cells.
+    pub(crate) fn wipe(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.0 as usize];
         state.erases += 1;
         state.next = 0;
         let role = std::mem::take(&mut state.role);
@@ -414,16 +444,6 @@ impl Medium {
             (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
             (first..first + frames).for_each(|f| drop(self.spare.remove(&FrameId(f as u32))));
         }
-        Ok(())
-    }
-
-    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is not erased either.
-    pub fn tear(&mut self, frame: FrameId) {
-        let block = self.layout.block_of_frame(frame);
-        let index = frame.0 - self.layout.frame_in(block, 0).0;
-        let next = &mut self.blocks[block.0 as usize].next;
-        *next = (*next).max(index + 1);
-        self.state[frame.0 as usize] = FrameState::Torn as u8;
     }
 
     /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all erased.

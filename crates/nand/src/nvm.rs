@@ -2,10 +2,11 @@
 //!
 //! A store is visible at once and durable at the next fence. Fault, when the power fails: each 64-byte line that was stored
 //! to since the last fence holds the new bytes, the old ones, or is torn (new up to some word of 8 bytes, old from there
-//! on); which of these is drawn for each line from the address and the number of stores so far, so that a cut repeats.
+//! on); which of these is drawn for each line from the address, the number of stores so far, and a number that whoever cuts
+//! may give, so that a cut repeats and can be made otherwise.
 //! Words are never torn: 8 bytes are what the parts write at once.
 
-use crate::Flash;
+use crate::{Change, Flash};
 use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
 
 /// Bytes that are written back, lost and worn together.
@@ -79,7 +80,7 @@ impl Nvm {
         (self.cells, self.wear)
     }
 
-    fn store(&mut self, address: u64, bytes: &[u8]) {
+    pub(crate) fn store(&mut self, address: u64, bytes: &[u8]) {
         let range = address as usize..address as usize + bytes.len();
         let old = self.cells[range.clone()].to_vec();
         self.unfenced.push(Unfenced { address, old });
@@ -89,12 +90,12 @@ impl Nvm {
         self.stores += 1;
     }
 
-    fn fence(&mut self) {
+    pub(crate) fn fence(&mut self) {
         self.unfenced.clear();
     }
 
     /// Fault: the power is gone. See the top of this file.
-    pub(crate) fn lose_power(&mut self) {
+    pub(crate) fn lose_power(&mut self, draw: u8) {
         for Unfenced { address, old } in std::mem::take(&mut self.unfenced).into_iter().rev() {
             let end = address + old.len() as u64;
             let mut at = address;
@@ -102,7 +103,7 @@ impl Nvm {
                 let line_end = ((at / LINE_BYTES + 1) * LINE_BYTES).min(end);
                 // words of this part of the line that stay new: all, none, or some
                 let words = (line_end - at).div_ceil(WORD_BYTES);
-                let draw = mix((at / LINE_BYTES) ^ (self.stores << 32));
+                let draw = mix((at / LINE_BYTES) ^ (self.stores << 32) ^ (u64::from(draw) << 56));
                 let new = match draw % 3 {
                     0 => words,
                     1 => 0,
@@ -138,10 +139,9 @@ impl Flash<'_> {
     /// # Panics
     /// Beyond the end of the memory.
     pub fn nvm_store(&mut self, address: u64, bytes: &[u8], after: &[OpId]) -> Result<OpId, MediumError> {
-        self.medium.nvm_operation(|nvm| {
-            nvm.store(address, bytes);
-            nvm.counters.stored += bytes.len() as u64;
-        })?;
+        self.medium.nvm_operation(|nvm| nvm.store(address, bytes))?;
+        self.medium.nvm.counters.stored += bytes.len() as u64;
+        self.medium.note(|| Change::Store { address, bytes: bytes.to_vec() });
         let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: bytes.len() as u32, write: true };
         Ok(self.plan.push(kind, Class::Map, after))
     }
@@ -151,10 +151,9 @@ impl Flash<'_> {
     /// # Errors
     /// [`MediumError::PowerLost`].
     pub fn nvm_fence(&mut self, after: &[OpId]) -> Result<OpId, MediumError> {
-        self.medium.nvm_operation(|nvm| {
-            nvm.fence();
-            nvm.counters.fences += 1;
-        })?;
+        self.medium.nvm_operation(Nvm::fence)?;
+        self.medium.nvm.counters.fences += 1;
+        self.medium.note(|| Change::Fence);
         let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: 0, write: true };
         Ok(self.plan.push(kind, Class::Map, after))
     }
@@ -179,7 +178,7 @@ mod tests {
             nvm.store(0, &[1; 1 << 14]);
             nvm.fence();
             nvm.store(line * LINE_BYTES, &[2; 128]);
-            nvm.lose_power();
+            nvm.lose_power(0);
             assert!(nvm.bytes(0, line * LINE_BYTES).iter().all(|&b| b == 1), "fenced bytes stay");
             let bytes = nvm.bytes(line * LINE_BYTES, LINE_BYTES);
             let new = bytes.iter().filter(|&&b| b == 2).count();
@@ -200,7 +199,7 @@ mod tests {
             let mut nvm = Nvm::new(1 << 14);
             nvm.store(at * 8, &[1; 64]);
             nvm.store(at * 8, &[2; 64]);
-            nvm.lose_power();
+            nvm.lose_power(0);
             assert!(nvm.bytes(at * 8, 64).chunks(8).all(|w| w.iter().all(|&b| b == w[0] && b <= 2)));
         }
     }

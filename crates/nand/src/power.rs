@@ -7,7 +7,10 @@
 //! That one and every later operation end with [`flashatlas_types::MediumError::PowerLost`], which travels up through the
 //! scheme; what the scheme still holds in memory is of no account, and the next thing to look at the medium is a mount.
 
-use crate::Medium;
+use crate::{FrameState, Medium, Nvm, OobRole};
+use flashatlas_types::MediumError;
+
+const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
 /// How many operations there is power for.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +55,60 @@ impl Medium {
         self.power = Power(operations + 1);
     }
 
+    /// Power for one operation of the flash; where it fails, NVM loses what was not fenced.
+    #[inline]
+    pub(crate) fn draw_power(&mut self) -> Draw {
+        let draw = self.power.draw();
+        if draw == Draw::Fails {
+            self.nvm.lose_power(0);
+        }
+        draw
+    }
+
+    /// One operation on the byte-addressable memory.
+    pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
+        let draw = self.power.draw();
+        if draw != Draw::Off {
+            // the store in which the power fails has begun: none of its lines is fenced
+            work(&mut self.nvm);
+        }
+        match draw {
+            Draw::On => Ok(()),
+            Draw::Fails => {
+                self.nvm.lose_power(0);
+                Err(MediumError::PowerLost)
+            }
+            Draw::Off => Err(MediumError::PowerLost),
+        }
+    }
+
+    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or torn, and what the controller
+    /// knew of the medium is forgotten: which number the last program had (beyond what can be read), and what blocks were
+    /// opened for of which no page can be read.
+    pub fn switch_off(&mut self) {
+        self.switch_off_drawing(0);
+    }
+
+    /// As [`Medium::switch_off`], with a number of which lines of the memory are lost or torn.
+    pub fn switch_off_drawing(&mut self, draw: u8) {
+        self.nvm.lose_power(draw);
+        self.sequence = 0;
+        let per_block = self.layout.frames_per_block as usize;
+        for (block, frames) in self.blocks.iter_mut().zip(self.state.chunks_exact(per_block).enumerate()) {
+            let (id, states) = frames;
+            let mut readable = false;
+            for (index, _) in states[..block.next as usize].iter().enumerate().filter(|&(_, &s)| s == PROGRAMMED) {
+                let frame = id * per_block + index;
+                let sequence = u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32;
+                self.sequence = self.sequence.max(sequence);
+                readable = true;
+            }
+            if !readable {
+                block.role = OobRole::default();
+            }
+        }
+    }
+
     /// Whether the power has failed.
     pub fn has_lost_power(&self) -> bool {
         self.power.is_off()
@@ -59,6 +116,7 @@ impl Medium {
 
     /// Power is back, and does not fail again.
     pub fn restore_power(&mut self) {
+        self.switch_off();
         self.power = Power::ON;
     }
 }

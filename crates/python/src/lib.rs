@@ -3,6 +3,7 @@
 //! This is an edge: it opens files and looks at the clock (for progress and wall time), which nothing beneath does.
 #![allow(clippy::disallowed_methods)]
 
+mod crash;
 mod names;
 mod papers;
 mod tables;
@@ -205,6 +206,8 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;

@@ -53,6 +53,7 @@ pub fn all() -> Result<Value, ConfigError> {
             "name": g.name, "summary": g.summary, "params": params(g.params),
         })).collect::<Vec<_>>(),
         "papers": crate::papers::PAPERS.iter().map(|(name, toml)| json!({ "name": name, "toml": toml })).collect::<Vec<_>>(),
+        "crash": crate::crash::names(),
         "metrics": flashatlas_sim::metrics::METRICS.iter().map(|m| json!({ "name": m.name, "summary": m.summary })).collect::<Vec<_>>(),
     }))
 }

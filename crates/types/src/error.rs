@@ -77,6 +77,8 @@ impl std::error::Error for ConfigError {}
 pub enum MediumError {
     /// The erase failed (end of endurance, or a fault): the block is bad from now on.
     EraseFailed(BlockId),
+    /// The program failed: the page holds nothing, and the block will not be erased again.
+    ProgramFailed(FrameId),
     /// The page was never programmed, or torn: there is nothing to read.
     Unreadable(FrameId),
     /// The block is bad: it takes no operation.
@@ -91,6 +93,7 @@ impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
+            MediumError::ProgramFailed(p) => write!(f, "program of frame {p} failed"),
             MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
             MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
             MediumError::Damaged(p) => write!(f, "what stands at {p} does not match its checksum"),

@@ -310,6 +310,14 @@ impl Layout {
         die / (self.geometry.ways * self.geometry.dies)
     }
 
+    /// Frames of the same block whose cells a frame shares, and that were programmed before it: none for a lower page, then
+    /// one, then two.
+    pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
+        let index = frame.0 - self.frame_in(self.block_of_frame(frame), 0).0;
+        let shared = u32::from(self.geometry.level(index));
+        (frame.0 - shared..frame.0).map(FrameId)
+    }
+
     /// The block of a frame.
     #[inline]
     pub fn block_of_frame(&self, frame: FrameId) -> BlockId {

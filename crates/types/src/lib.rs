@@ -14,7 +14,7 @@ pub mod rng;
 pub mod time;
 
 pub use content::Stamp;
-pub use error::{ConfigError, FtlError, MediumError, Violation};
+pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};

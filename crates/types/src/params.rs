@@ -56,6 +56,19 @@ pub enum Value {
     Text(String),
 }
 
+impl std::fmt::Display for Value {
+    /// As it can be written in a file or after `--set`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Time(time) => write!(f, "{}ns", time.0 as f64 / 1000.0),
+            Value::Ratio(r) => write!(f, "{r}"),
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::Text(text) => write!(f, "{text}"),
+        }
+    }
+}
+
 /// What was written, not yet checked: text by key, with place and source.
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {

@@ -1,11 +1,13 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
 use super::free::FreePool;
-use super::{ROLE_DATA, ROLE_MOUNT, Settings};
+use super::{ROLE_DATA, Settings};
 use crate::blocks::{Blocks, Role, unit_at};
+use crate::sealed::ROLE_MOUNT;
+use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, MapCounters, MergeCounters, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -25,7 +27,12 @@ impl HostPage<'_> {
 
 /// Blocks that must be erased when a log block is taken: one for the merge that makes the next room, and one that a power
 /// cut finds.
-pub(crate) const RESERVE: u32 = 2;
+const RESERVE: u32 = 2;
+
+/// Blocks that neither data nor the log may have: the reserve, and those of trim records.
+pub(crate) fn kept(layout: &Layout) -> u32 {
+    RESERVE + blocks_kept(layout)
+}
 
 /// The books of one log block.
 #[derive(Clone, Debug)]
@@ -103,6 +110,10 @@ pub(crate) struct Core {
     ready: Vec<OpId>,
     /// Programs that superseded pages of each block: its erase waits for them.
     superseded: Vec<Vec<OpId>>,
+    /// What was trimmed.
+    pub(super) trims: Trims,
+    /// See [`kept`].
+    kept: u32,
     /// Lane at which the next log block is looked for.
     cursor: u32,
     /// Why blocks are merged at the moment.
@@ -137,6 +148,8 @@ impl Core {
             slots: std::iter::repeat_n(OpId::NONE, budget as usize).collect(),
             ready: vec![OpId::NONE; blocks],
             superseded: vec![Vec::new(); blocks],
+            trims: Trims::new(layout),
+            kept: kept(layout),
             cursor: 0,
             cause: Cause::Merge,
             clock: 0,
@@ -206,7 +219,7 @@ impl Core {
     /// wants a data block. Where a block has gone bad, one of the reserve is lent until the log has given up a block.
     pub fn has_slot(&self) -> bool {
         let homes = if self.has_data_blocks { self.homeless } else { 0 };
-        !self.slots.is_empty() && self.free.len() + self.overdrawn.min(1) > RESERVE + homes
+        !self.slots.is_empty() && self.free.len() + self.trims.blocks() + self.overdrawn.min(1) > self.kept + homes
     }
 
     /// Log blocks that may be in use.
@@ -273,9 +286,15 @@ impl Core {
     /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
     pub(super) fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId) -> Result<OpId, FtlError> {
         assert!(self.blocks.valid(block) == 0, "block {block} is erased with {} valid pages", self.blocks.valid(block));
+        let recorded = if self.trims.needs(block) { self.record_trims(cx)? } else { OpId::NONE };
         let mut after = std::mem::take(&mut self.superseded[block.0 as usize]);
-        after.retain(|&op| op >= cx.oldest_unfinished);
-        match cx.flash.erase(block, self.cause, &after) {
+        after.push(recorded);
+        after.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        self.erase_after(cx, block, &after, self.cause)
+    }
+
+    fn erase_after(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<OpId, FtlError> {
+        match cx.flash.erase(block, cause, after) {
             Ok(op) => {
                 self.blocks.set_role(block, Role::Free);
                 self.free.push(self.layout.lane_of(block), block, cx.flash.medium.erases(block), op);
@@ -283,10 +302,34 @@ impl Core {
             }
             Err(MediumError::EraseFailed(_)) => {
                 self.retire(block);
-                Ok(cx.flash.plan.join(self.cause.class(false), &after))
+                Ok(cx.flash.plan.join(cause.class(false), after))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
+    pub fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
+        if !self.trims.is_pending() {
+            return Ok(OpId::NONE);
+        }
+        let (free, blocks) = (&mut self.free, &mut self.blocks);
+        let (valid_units, good) = (blocks.total(), self.layout.blocks() - blocks.count(Role::Bad) as u32);
+        let physical_units = u64::from(good) * u64::from(self.pages);
+        let take = |cx: &mut Cx<'_>| {
+            let (block, waits) =
+                free.take(cx, 0).ok_or(FtlError::NoSpace { free_blocks: 0, valid_units, physical_units })?;
+            blocks.set_role(block, Role::Map);
+            Ok((
+                block,
+                cx.flash.plan.join(Class::Map, &waits.into_iter().filter(|&op| op != OpId::NONE).collect::<Vec<_>>()),
+            ))
+        };
+        let (written, old) = self.trims.record(cx, take)?;
+        for block in old {
+            self.erase_after(cx, block, &[written], Cause::Map)?;
+        }
+        Ok(written)
     }
 
     /// A block could not be erased.
@@ -300,7 +343,7 @@ impl Core {
     pub(super) fn count_overdrawn(&mut self) {
         let lbns = self.data.len() as u32;
         let log = self.budget - if self.has_data_blocks { 0 } else { lbns };
-        self.overdrawn = log.saturating_sub(self.good_blocks().saturating_sub(lbns + RESERVE));
+        self.overdrawn = log.saturating_sub(self.good_blocks().saturating_sub(lbns + self.kept));
     }
 
     fn good_blocks(&self) -> u32 {
@@ -447,6 +490,7 @@ impl Core {
             }
             None => self.live[lbn as usize] += 1,
         }
+        self.trims.written(unit.lpn, op);
         self.blocks.set_valid(ppn);
         if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
             log.program(lbn, index == offset);
@@ -476,7 +520,8 @@ impl Core {
     pub fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped() else { return Ok(()) };
         let lbn = self.lbn(lpn);
-        self.forget(old, lbn);
+        let block = self.forget(old, lbn);
+        self.trims.trimmed(lpn, block);
         self.live[lbn as usize] -= 1;
         if self.live[lbn as usize] == 0
             && let Some(block) = self.data[lbn as usize].take()

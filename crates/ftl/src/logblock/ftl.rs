@@ -140,9 +140,14 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         self.give_up_lost(cx)
     }
 
-    /// Nothing is buffered, and every table can be rebuilt from the spare areas: nothing to do.
+    /// Nothing is buffered.
     fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
         Ok(())
+    }
+
+    /// Every table can be rebuilt from the spare areas, but for what was trimmed.
+    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+        if fua { Ok(OpId::NONE) } else { self.core.record_trims(cx) }
     }
 
     fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
@@ -210,6 +215,7 @@ impl Core {
         vec![
             table("block map", self.data.len() as u64 * 4),
             table("log map", u64::from(self.budget) * u64::from(self.pages) * log_entry),
+            table("trimmed pages", self.trims.bytes()),
         ]
     }
 

@@ -8,6 +8,7 @@
 use super::{Core, Found, HostPage};
 use crate::Cx;
 use crate::report::MergeClass;
+use crate::sealed::seal;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn};
 use std::ops::Range;
@@ -19,7 +20,7 @@ impl Core {
         let new = self.take_data_block(cx, lbn)?;
         self.fill_up(cx, lbn, new, 0..self.pages_of(lbn), page)?;
         if self.cause == Cause::Recovery {
-            self.seal(cx, new)?;
+            seal(cx, new, self.cause)?;
         }
         self.switch_to(cx, lbn, new)?;
         self.merges.merged(MergeClass::Full);

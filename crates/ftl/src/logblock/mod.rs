@@ -29,7 +29,7 @@ mod sequential;
 mod settings;
 
 pub(crate) use area::Area;
-pub(crate) use core::{Core, HostPage, RESERVE};
+pub(crate) use core::{Core, HostPage, kept};
 pub(crate) use ftl::{Hybrid, LogScheme};
 pub(crate) use groups::{GROUP_PARAMS, Groups, fits_groups};
 pub(crate) use mount::Found;
@@ -50,5 +50,3 @@ pub(crate) const ROLE_HOT: OobRole = OobRole(3);
 pub(crate) const ROLE_COLD: OobRole = OobRole(4);
 /// Log block of a group of logical blocks (BAST, SAST).
 pub(crate) const ROLE_GROUP: OobRole = OobRole(5);
-/// Data block that a mount made; complete once its last page is programmed.
-pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);

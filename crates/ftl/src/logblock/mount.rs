@@ -3,9 +3,8 @@
 //! The newest version of a page is the one programmed last. Copies come after what they were copied from, so a merge that
 //! was cut leaves pages in two blocks and loses none. In this order:
 //!
-//! 1. A data block that a mount was making when it was cut is erased. Such a block has a role of its own and is complete
-//!    once its last page is programmed ([`Core::seal`]); nothing that it is made of is erased before that. So mounts that are
-//!    cut again and again take no blocks away.
+//! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so are records of trims but for
+//!    the newest whole one ([`crate::trims`]). Copies of pages that it names, and that are older, are passed over.
 //! 2. Blocks in which nothing is valid are erased.
 //! 3. A logical block without a data block has the oldest log block as one that was opened for it and holds its pages at
 //!    their offsets: a log block is opened only beside a data block, so it was switched since.
@@ -13,11 +12,12 @@
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
 use super::core::Log;
-use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_MOUNT, ROLE_SEQUENTIAL, Settings};
+use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;
-use flashatlas_nand::{FrameState, Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, MediumError, OpId};
+use crate::sealed::{ROLE_MOUNT, is_cut_copy};
+use flashatlas_nand::{FrameState, OobRole};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, MediumError, OpId, Ppn};
 use std::collections::BTreeMap;
 
 /// A data block that a mount found, and its logical block.
@@ -47,7 +47,7 @@ impl Core {
         let layout = cx.flash.medium.layout().clone();
         let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
-        core.discard_cut_copies(cx)?;
+        core.discard_leftovers(cx)?;
         let (mut data, mut found) = core.scan(cx)?;
         for block in (0..layout.blocks()).map(BlockId) {
             if matches!(core.blocks.role(block), Role::Data | Role::Log) && core.blocks.valid(block) == 0 {
@@ -80,6 +80,10 @@ impl Core {
                 self.free.push(self.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
                 continue;
             }
+            if self.trims.has_block(block) {
+                self.blocks.set_role(block, Role::Map);
+                continue;
+            }
             let role = medium.oob_role(block);
             let is_data = matches!(role, ROLE_DATA | ROLE_MOUNT);
             self.blocks.set_role(block, if is_data { Role::Data } else { Role::Log });
@@ -98,6 +102,9 @@ impl Core {
                 if !believed {
                     continue; // no page of a data block: a damaged medium
                 }
+                if self.trims.is_dead(lpn, sequence) {
+                    continue;
+                }
                 let newest = &mut self.newest[lpn.0 as usize];
                 self.live[lbn as usize] += u32::from(newest.mapped().is_none());
                 if self.blocks.supersede(medium, newest.mapped(), ppn, sequence)? {
@@ -111,34 +118,23 @@ impl Core {
             }
         }
         found.sort_unstable_by_key(|f| f.opened);
+        let alive = (0..).map(Lpn).zip(&self.newest).filter(|(_, ppn)| **ppn != Ppn::NONE).map(|(lpn, _)| lpn);
+        self.trims.mounted(alive);
         Ok((data, found))
     }
 
-    /// Erase data blocks that a mount was making when it was cut.
-    fn discard_cut_copies(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        for block in (0..self.layout.blocks()).map(BlockId) {
-            let medium = &*cx.flash.medium;
-            let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
-            if made_by_a_mount && !medium.is_bad(block) && !self.is_sealed(medium, block) {
-                match cx.flash.erase(block, self.cause, &[]) {
-                    Err(MediumError::EraseFailed(_)) => self.retire(block),
-                    erased => drop(erased?),
-                }
+    /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but that of the newest one.
+    fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let medium = &*cx.flash.medium;
+        let good = || (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+        let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
+        let mut discarded: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
+        discarded.extend(self.trims.mount(medium, &records));
+        for block in discarded {
+            match cx.flash.erase(block, self.cause, &[]) {
+                Err(MediumError::EraseFailed(_)) => self.retire(block),
+                erased => drop(erased?),
             }
-        }
-        Ok(())
-    }
-
-    fn is_sealed(&self, medium: &Medium, block: BlockId) -> bool {
-        medium.state(self.layout.frame_in(block, self.pages - 1)) == FrameState::Programmed
-    }
-
-    /// Mark a data block that a mount made as complete: its last page is programmed, with padding if there is nothing else
-    /// for it.
-    pub(super) fn seal(&self, cx: &mut Cx<'_>, block: BlockId) -> Result<(), FtlError> {
-        if !self.is_sealed(cx.flash.medium, block) {
-            let last = self.layout.frame_in(block, self.pages - 1);
-            cx.flash.program(last, std::iter::empty(), self.cause, &[])?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Parameters that all log-block schemes share, and whether a layout leaves them room.
 
-use super::RESERVE;
+use super::kept;
 use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
@@ -37,7 +37,7 @@ pub(crate) struct Settings {
 /// Blocks that neither data nor merges need, of `good` ones.
 fn spare(layout: &Layout, good: u32) -> u64 {
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
-    u64::from(good).saturating_sub(u64::from(data) + u64::from(RESERVE))
+    u64::from(good).saturating_sub(u64::from(data) + u64::from(kept(layout)))
 }
 
 impl Settings {
@@ -61,14 +61,14 @@ impl Settings {
 /// A unit that is not the whole frame, and a budget below `least` or above the spare blocks.
 pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Result<u64, ConfigError> {
     fits_whole_frames(layout, "log-block schemes keep")?;
-    let (blocks, spare) = (layout.blocks(), spare(layout, layout.blocks()));
+    let (blocks, spare, kept) = (layout.blocks(), spare(layout, layout.blocks()), kept(layout));
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     if spare < least {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data and {RESERVE} are for \
-                 merges, and the scheme needs {least} log blocks",
+                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data and {kept} are for \
+                 merges and trims, and the scheme needs {least} log blocks",
                 layout.logical_units
             ),
         ));
@@ -82,7 +82,7 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
                 "ftl.log_blocks",
                 format!(
                     "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks {spare} are left beside \
-                     {data} for data and {RESERVE} for merges"
+                     {data} for data and {kept} for merges and trims"
                 ),
             )
         });

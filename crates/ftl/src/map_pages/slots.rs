@@ -137,8 +137,8 @@ impl Slots {
     }
 
     /// Look at every slot: of several copies of a segment `take` is shown the newest, and says whether it is newer than what
-    /// there is elsewhere; then the segment keeps its slot. Returns how many slots are not intact.
-    pub fn mount(&mut self, nvm: &Nvm, mut take: impl FnMut(u32, Header, &[u8]) -> bool) -> u32 {
+    /// there is elsewhere; then the segment keeps its slot. Returns how many slots are not intact, and the largest version of the others.
+    pub fn mount(&mut self, nvm: &Nvm, mut take: impl FnMut(u32, Header, &[u8]) -> bool) -> (u32, u64) {
         let mut damaged = 0;
         let mut found: Vec<(u32, u64, u32)> = Vec::new();
         for slot in 0..self.count {
@@ -157,7 +157,7 @@ impl Slots {
                 self.free.retain(|f| f.0 != slot);
             }
         }
-        damaged
+        (damaged, found.iter().map(|&(_, version, _)| version).max().unwrap_or(0))
     }
 
     /// The entries that a segment's slot holds, if it has one.

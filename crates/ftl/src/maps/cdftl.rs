@@ -43,6 +43,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
         Box::new(Paged::new(params, layout, false, |map, budget| Cdftl::new(map, budget, share, search)))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=80"],
+        &["map.page_bytes=64", "map.cache_bytes=300", "map.victim_search=3"],
+    ],
 };
 
 struct Cdftl {

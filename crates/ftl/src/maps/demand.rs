@@ -30,6 +30,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let share = params.ratio("map.changed_share");
         Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=64"],
+        &["map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
+    ],
 };
 
 /// Map pages in the order of their last use.

@@ -39,6 +39,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Dftl { cmt: Cmt::new(limit, (share * f64::from(limit)) as u32, map.table.pages()), cleaned: 0 }
         }))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],
+        &["map.page_bytes=64", "map.cache_bytes=160", "map.protected_share=0.5"],
+    ],
 };
 
 struct Dftl {

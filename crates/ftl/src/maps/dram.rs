@@ -50,6 +50,14 @@ pub const DEF: MapStoreDef = MapStoreDef {
             whole: params.text("map.flush") == "whole",
         }),
     },
+    small: &[
+        &[],
+        &["map.flush=pages", "map.page_bytes=512"],
+        &["map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
+        &["map.flush=whole", "map.segment_bytes=256", "map.roll_forward=false"],
+        &["map.flush=pages", "map.page_bytes=128", "map.roll_forward=false", "map.pack=false"],
+        &["map.flush=pages", "map.page_bytes=64", "map.directory=page", "map.lanes=1"],
+    ],
 };
 
 /// What is written together at a FLUSH: the key that says so, and its bytes.
@@ -105,6 +113,10 @@ impl MapStore for Volatile {
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
         self.entries[lpn.0 as usize] = ppn;
+    }
+
+    fn forgets_trims(&self) -> bool {
+        true
     }
 
     fn page_of(&self, _: Lpn) -> u32 {

@@ -77,6 +77,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
             counters: Counters::default(),
         }))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=160", "map.learn_batch=4"],
+        &["map.page_bytes=128", "map.cache_bytes=400", "map.learn_batch=8", "map.gamma=4", "map.compaction=50"],
+    ],
 };
 
 /// Places in the order in which a stream of writes takes them.

@@ -72,6 +72,15 @@ pub const DEF: MapStoreDef = MapStoreDef {
         Ok(quota)
     },
     build: |params, layout| Box::new(NvmHybrid::new(params, layout)),
+    small: &[
+        // room for every segment, for some, for one (the spare slot), and none at all
+        &["map.segment_bytes=128", "nvm.bytes=4KiB"],
+        &["map.segment_bytes=64", "nvm.bytes=512", "map.dense_share=0.2", "map.full_share=0.5"],
+        &["map.segment_bytes=64", "nvm.bytes=300", "map.nvm_idle=10us"],
+        &["map.segment_bytes=256", "nvm.bytes=0"],
+        &["map.segment_bytes=64", "nvm.bytes=640", "map.roll_forward=false"],
+        &["map.segment_bytes=64", "nvm.bytes=400", "map.directory=page", "map.roll_forward=false"],
+    ],
 };
 
 struct NvmHybrid {
@@ -247,7 +256,7 @@ impl MapStore for NvmHybrid {
         let halved = &mut self.halved;
         let page_bytes = table.page_bytes() as usize;
         let mut order = Vec::new();
-        let damaged = self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
+        let (damaged, newest) = self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
             let pages = segment_pages(segment, group, table.pages());
             let (mut newer, mut older) = (false, false);
             for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
@@ -268,6 +277,7 @@ impl MapStore for NvmHybrid {
             replay.from = replay.from.max(header.replay_from);
             newer
         });
+        cx.flash.medium.raise_number(newest);
         order.sort_unstable();
         order.into_iter().for_each(|(_, segment)| held.push(segment));
         mount.damaged_nvm_slots += u64::from(damaged);

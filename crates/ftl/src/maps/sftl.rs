@@ -59,6 +59,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
             }
         }))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=80"],
+        &["map.page_bytes=128", "map.cache_bytes=300", "map.buffer_share=0.4", "map.entry_bytes=8"],
+    ],
 };
 
 struct Sftl {

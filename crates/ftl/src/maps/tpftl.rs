@@ -62,6 +62,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
             cleaned: 0,
         }))
     },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=44"],
+        &["map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
+    ],
 };
 
 /// The entries of one map page that are in memory.

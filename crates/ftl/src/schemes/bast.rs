@@ -14,7 +14,8 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Kim et al., IEEE TCE 48:2 (2002)",
     params: |_| Ok(PARAMS.iter().chain([&IDLE]).collect()),
     fits: |params, layout| fits_groups(params, layout, 1),
-    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?)),
+    rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?)),
     on_flash: &[],
     steady: None,
+    small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
 };

@@ -6,8 +6,10 @@
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, FreeBlocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
+use crate::sealed::{ROLE_MOUNT, is_cut_copy, seal};
+use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
-use flashatlas_nand::{Medium, Part, ProgramOrder, Unit};
+use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
     ParamKind, Params, Ppn, Violation,
@@ -19,9 +21,10 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "in common use; with spare pages Shinohara, US 5,905,993 (1999)",
     params: |_| Ok(PARAMS.iter().collect()),
     fits,
-    mount: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+    rebuild: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
     on_flash: &["ftl.spare_pages"],
     steady: None,
+    small: &[&[], &["ftl.spare_pages=1", "ftl.coalesce=false"], &["nand.program_order=any"]],
 };
 
 const PARAMS: &[ParamDef] = &[
@@ -40,8 +43,11 @@ const PARAMS: &[ParamDef] = &[
     WEAR_DYNAMIC,
 ];
 
-/// Blocks of a lane that rewrites need: the new block is filled before the old one is erased.
-const RESERVE: u32 = 1;
+/// Blocks that are kept: a rewrite fills a new block before the old one is erased; one that was cut is done again into
+/// another; and there are the records of what was trimmed.
+fn reserve(layout: &Layout) -> u32 {
+    2 + blocks_kept(layout)
+}
 
 /// Logical pages in a block: all but the spare ones.
 fn main_pages(params: &Params, layout: &Layout) -> u32 {
@@ -57,13 +63,15 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
             format!("must be below the {} pages of a block", layout.frames_per_block),
         ));
     }
-    let room = u64::from(layout.blocks_per_lane.saturating_sub(RESERVE)) * u64::from(main) * u64::from(layout.lanes);
+    let reserve = reserve(layout);
+    let room = u64::from(layout.blocks().saturating_sub(reserve)) * u64::from(main);
     if u64::from(layout.logical_units.div_ceil(main)) * u64::from(main) > room {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages do not fit: {} blocks in each of {} lanes, {RESERVE} of them for rewrites, hold {room}",
-                layout.logical_units, layout.blocks_per_lane, layout.lanes
+                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and trims, hold {room}",
+                layout.logical_units,
+                layout.blocks()
             ),
         ));
     }
@@ -83,13 +91,15 @@ struct BlockMapped {
     newest: Vec<Ppn>,
     blocks: Blocks,
     free: Vec<FreeBlocks>,
+    trims: Trims,
     report: FtlReport,
     merges: MergeCounters,
 }
 
 impl BlockMapped {
     /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical blocks: page by page
-    /// the version programmed last is valid, and the fuller block is kept once the next write rewrites it.
+    /// the version programmed last is valid, and it is rewritten once more; so is one whose rewrite by a mount was cut, from
+    /// what it was made of.
     fn mount(params: &Params, cx: &mut Cx<'_>) -> Result<BlockMapped, FtlError> {
         let medium = &*cx.flash.medium;
         let layout = medium.layout().clone();
@@ -104,9 +114,16 @@ impl BlockMapped {
             free: vec![FreeBlocks::new(params.flag("ftl.wear_dynamic")); layout.lanes as usize],
             report: FtlReport::default(),
             merges: MergeCounters::default(),
+            trims: Trims::new(&layout),
             layout,
         };
+        ftl.discard_leftovers(cx)?;
+        let medium = &*cx.flash.medium;
         for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+            if ftl.trims.has_block(block) {
+                ftl.blocks.set_role(block, Role::Map);
+                continue;
+            }
             if medium.write_pointer(block) == 0 {
                 ftl.free[ftl.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
                 continue;
@@ -117,7 +134,7 @@ impl BlockMapped {
                 let Ok(sequence) = medium.frame_sequence(frame) else { continue };
                 let ppn = ftl.layout.first_slot(frame);
                 let lpn = medium.lpn(ppn)?;
-                if lpn.0 >= ftl.layout.logical_units {
+                if lpn.0 >= ftl.layout.logical_units || ftl.trims.is_dead(lpn, sequence) {
                     continue;
                 }
                 let newest = &mut ftl.newest[lpn.0 as usize];
@@ -127,8 +144,29 @@ impl BlockMapped {
                 }
             }
         }
+        let alive = (0..).map(Lpn).zip(&ftl.newest).filter(|(_, ppn)| **ppn != Ppn::NONE).map(|(lpn, _)| lpn);
+        ftl.trims.mounted(alive);
         ftl.reclaim_leftovers(cx)?;
         Ok(ftl)
+    }
+
+    /// Erase what a mount was making when it was cut, and records of trims but for the newest.
+    fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+        let medium = &*cx.flash.medium;
+        let good = || (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+        let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
+        let mut discarded: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
+        discarded.extend(self.trims.mount(medium, &records));
+        for block in discarded {
+            match cx.flash.erase(block, Cause::Recovery, &[]) {
+                Err(MediumError::EraseFailed(_)) => {
+                    self.blocks.set_role(block, Role::Bad);
+                    self.report.retired_blocks += 1;
+                }
+                erased => drop(erased?),
+            }
+        }
+        Ok(())
     }
 
     /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks without any valid page
@@ -156,7 +194,7 @@ impl BlockMapped {
         lbn * self.main..((lbn + 1) * self.main).min(self.layout.logical_units)
     }
 
-    fn take_free(&mut self, lbn: u32) -> Result<BlockId, FtlError> {
+    fn take_free(&mut self, cx: &mut Cx<'_>, lbn: u32, cause: Cause) -> Result<BlockId, FtlError> {
         let lanes = self.layout.lanes;
         let block = (0..lanes).find_map(|i| self.free[((lbn + i) % lanes) as usize].pop());
         let block = block.ok_or_else(|| FtlError::NoSpace {
@@ -165,10 +203,42 @@ impl BlockMapped {
             physical_units: u64::from(self.layout.slots()),
         })?;
         self.blocks.set_role(block, Role::Open);
+        cx.flash.open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
         Ok(block)
     }
 
     fn retire(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
+        let mut after = after.to_vec();
+        if self.trims.needs(block) {
+            after.push(self.record_trims(cx)?);
+        }
+        self.erase(cx, block, &after, cause)
+    }
+
+    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
+    fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
+        if !self.trims.is_pending() {
+            return Ok(OpId::NONE);
+        }
+        let no_space = FtlError::NoSpace {
+            free_blocks: 0,
+            valid_units: self.blocks.total(),
+            physical_units: u64::from(self.layout.slots()),
+        };
+        let (free, blocks) = (&mut self.free, &mut self.blocks);
+        let take = |_: &mut Cx<'_>| {
+            let block = free.iter_mut().find_map(FreeBlocks::pop).ok_or_else(|| no_space.clone())?;
+            blocks.set_role(block, Role::Map);
+            Ok((block, OpId::NONE))
+        };
+        let (written, old) = self.trims.record(cx, take)?;
+        for block in old {
+            self.erase(cx, block, &[written], Cause::Map)?;
+        }
+        Ok(written)
+    }
+
+    fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
         match cx.flash.erase(block, cause, after) {
             Ok(_) => {
                 self.blocks.set_role(block, Role::Free);
@@ -207,6 +277,7 @@ impl BlockMapped {
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, after)?;
+        self.trims.written(unit.lpn, op);
         let newest = &mut self.newest[unit.lpn.0 as usize];
         if let Some(old) = newest.mapped() {
             self.blocks.invalidate(old);
@@ -225,7 +296,7 @@ impl BlockMapped {
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError> {
-        let new = self.take_free(lbn)?;
+        let new = self.take_free(cx, lbn, cause)?;
         let mut old: Vec<BlockId> = self.map[lbn as usize].into_iter().collect();
         let mut done = Vec::new();
         for lpn in self.pages(lbn) {
@@ -245,6 +316,9 @@ impl BlockMapped {
                 }
             }
         }
+        if cause == Cause::Recovery {
+            seal(cx, new, cause)?;
+        }
         self.map[lbn as usize] = Some(new);
         if !old.is_empty() {
             self.merges.merged(MergeClass::Full);
@@ -261,7 +335,7 @@ impl BlockMapped {
     fn write_block(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
         let lbn = run[0].lpn.0 / self.main;
         if self.map[lbn as usize].is_none() {
-            self.map[lbn as usize] = Some(self.take_free(lbn)?);
+            self.map[lbn as usize] = Some(self.take_free(cx, lbn, cause)?);
         }
         for (i, unit) in run.iter().enumerate() {
             let block = self.map[lbn as usize].expect("mapped above");
@@ -303,6 +377,7 @@ impl Ftl for BlockMapped {
         let Some(old) = newest.mapped() else { return Ok(()) };
         *newest = Ppn::NONE;
         let (block, valid) = self.blocks.invalidate(old);
+        self.trims.trimmed(lpn, block);
         if valid == 0 {
             self.map[(lpn.0 / self.main) as usize] = None;
             self.retire(cx, block, &[], Cause::Merge)?;
@@ -312,6 +387,10 @@ impl Ftl for BlockMapped {
 
     fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
         Ok(())
+    }
+
+    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+        if fua { Ok(OpId::NONE) } else { self.record_trims(cx) }
     }
 
     fn idle(&mut self, _: &mut Cx<'_>) -> Result<Idle, FtlError> {
@@ -359,7 +438,8 @@ impl Ftl for BlockMapped {
         report.merges = Some(self.merges);
         report.free_blocks = self.free.iter().map(|f| u64::from(f.len())).sum();
         let entries = self.map.len() as u64;
-        report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
+        let sram = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
+        report.memory = vec![sram("block map", entries * 4), sram("trimmed pages", self.trims.bytes())];
         report.approximations.push(FREE_CHANGES);
         report.approximations.push(
             "block: which pages of a block are valid is known at no cost; a drive would read spare areas or keep a bitmap",

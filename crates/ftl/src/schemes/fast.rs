@@ -23,9 +23,10 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Lee et al., ACM TECS 6:3 (2007)",
     params: |_| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
     fits: |params, layout| fits_budget(params, layout, 2).map(drop),
-    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?)),
+    rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?)),
     on_flash: &[],
     steady: None,
+    small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
 };
 
 const EAGER_DEAD: ParamDef = ParamDef {

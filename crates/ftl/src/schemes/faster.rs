@@ -34,11 +34,12 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Lim et al., SNAPI (2010)",
     params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
     fits,
-    mount: |params, cx, _| {
+    rebuild: |params, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings, core))?))
     },
     on_flash: &[],
     steady: None,
+    small: &[&["ftl.log_blocks=6"], &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"]],
 };
 
 const OWN: &[ParamDef] = &[

@@ -42,9 +42,15 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Lee et al., ACM OSR 42:6 (2008)",
     params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
     fits,
-    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?)),
+    rebuild: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?))
+    },
     on_flash: &[],
     steady: None,
+    small: &[
+        &["ftl.log_blocks=4", "ftl.sequential_pages=3"],
+        &["ftl.log_blocks=6", "ftl.sequential_blocks=2", "nand.program_order=any"],
+    ],
 };
 
 const OWN: &[ParamDef] = &[

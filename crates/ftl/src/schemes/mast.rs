@@ -49,9 +49,15 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Kim et al., MAST (papers/1)",
     params: |_| Ok(PARAMS.iter().chain(OWN).chain(sizes::PARAMS).collect()),
     fits,
-    mount: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?)),
+    rebuild: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
+    },
     on_flash: &[],
     steady: None,
+    small: &[
+        &["ftl.log_blocks=7"],
+        &["ftl.log_blocks=8", "ftl.migrate_valid=0.4", "ftl.resize_window=16", "nand.program_order=any"],
+    ],
 };
 
 const OWN: &[ParamDef] = &[

@@ -11,7 +11,7 @@ mod sast;
 mod superblock;
 
 use crate::{Cx, Ftl};
-use flashatlas_types::{ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
+use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
 pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
@@ -37,13 +37,33 @@ pub struct SchemeDef {
     pub params: SchemeParams,
     /// Whether the layout can work, before anything is built; the logical capacity is part of the layout.
     pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
-    /// Rebuild the scheme's tables from the medium. Formatting is mounting a blank medium.
-    pub mount: Mount,
+    /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it). Formatting is mounting a blank
+    /// medium.
+    pub rebuild: Mount,
     /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium is mounted only under
     /// the values with which it was written.
     pub on_flash: &'static [&'static str],
     /// Bring a blank medium into its steady state, where the scheme knows one.
     pub steady: Option<MakeSteady>,
+    /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried at every power failure.
+    pub small: &'static [&'static [&'static str]],
+}
+
+impl SchemeDef {
+    /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed last has been read twice: a
+    /// program in which the power failed may be readable once and never again. Nothing is made of such a page.
+    ///
+    /// # Errors
+    /// When the scheme cannot mount what it finds; when the power fails.
+    pub fn mount(&self, params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<Box<dyn Ftl>, FtlError> {
+        let medium = &mut *cx.flash.medium;
+        for block in (0..medium.layout().blocks()).map(BlockId) {
+            if let Some(frame) = medium.last_programmed(block) {
+                medium.reread(frame);
+            }
+        }
+        (self.rebuild)(params, cx, seed)
+    }
 }
 
 /// All schemes.

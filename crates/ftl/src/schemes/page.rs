@@ -40,7 +40,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(all)
     },
     fits,
-    mount: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
+    rebuild: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
     on_flash: &[
         "ftl.gc_mode",
         "ftl.low_water",
@@ -55,6 +55,11 @@ pub const DEF: SchemeDef = SchemeDef {
         "nvm.bytes",
     ],
     steady: Some(steady::make),
+    small: &[
+        &[],
+        &["ftl.gc_mode=single"],
+        &["ftl.streams=2", "ftl.classifier=dac", "ftl.wear_static=true", "ftl.wear_threshold=2"],
+    ],
 };
 
 struct Lane {
@@ -372,6 +377,7 @@ impl Ftl for PageMapped {
 
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
+        report.forgets_trims = self.map.forgets_trims();
         report.map = self.map.counters();
         report.map_pages = self.map.pages();
         report.map_details = self.map.details();

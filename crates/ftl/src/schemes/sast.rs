@@ -13,10 +13,11 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Park et al., ACM TECS 38 (2008)",
     params: |_| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
     fits: |params, layout| fits_groups(params, layout, params.int("ftl.group_log_blocks")),
-    mount: |params, cx, _| {
+    rebuild: |params, cx, _| {
         let [n, k] = ["ftl.group_blocks", "ftl.group_log_blocks"].map(|key| params.u32(key));
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },
     on_flash: &[],
     steady: None,
+    small: &[&["ftl.log_blocks=4"], &["ftl.log_blocks=5", "ftl.group_blocks=3", "nand.program_order=any"]],
 };

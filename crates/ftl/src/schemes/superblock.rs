@@ -30,11 +30,15 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Kang et al., EMSOFT (2006)",
     params: |_| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
     fits: |params, layout| fits_budget(params, layout, 1).map(drop),
-    mount: |params, cx, _| {
+    rebuild: |params, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Superblocks::new(params, settings, core))?))
     },
     on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
     steady: None,
+    small: &[
+        &["ftl.log_blocks=2", "ftl.superblock_blocks=2"],
+        &["ftl.log_blocks=3", "ftl.superblock_blocks=4", "nand.program_order=any"],
+    ],
 };
 
 const SIZE: ParamDef = ParamDef {

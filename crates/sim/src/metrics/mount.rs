@@ -28,6 +28,7 @@ impl Metric for Mount {
                 "lost_entries": mount.lost,
                 "damaged_map_pages": mount.damaged_map_pages,
                 "damaged_nvm_slots": mount.damaged_nvm_slots,
+                "unreadable_blocks": mount.unreadable_blocks,
             }),
         );
     }

@@ -2,6 +2,7 @@
 //! wear. The erase of a victim waits for the copies of its valid pages, and for the programs that superseded the others:
 //! at a power cut no page is on its way with neither version on flash.
 
+use super::frontier::Frontier;
 use super::{GcMode, Leaving, PageMapped, Pending};
 use crate::Cx;
 use crate::blocks::Role;
@@ -84,10 +85,11 @@ impl PageMapped {
             if !self.collection_has_room(lane) {
                 self.pad_copies(cx, lane)?;
             }
-            if !self.collection_has_room(lane) {
-                break;
-            }
-            let Some(victim) = self.pick(lane, u32::MAX) else { break };
+            let victim = match self.collection_has_room(lane) {
+                true => self.pick(lane, u32::MAX),
+                false => self.least_valid(lane),
+            };
+            let Some(victim) = victim else { break };
             match self.pool.blocks.valid(victim) < self.layout.slots_per_block {
                 true => fruitful -= 1,
                 false => fruitless -= 1,
@@ -115,6 +117,19 @@ impl PageMapped {
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
         let free = self.pool.free(lane);
         free > 0 && free >= needed
+    }
+
+    /// The closed block with the fewest valid slots, if what collection has open takes them all: the way on for a drive whose
+    /// power failed while the last free block was being filled, and that had not erased the victim yet.
+    fn least_valid(&self, lane: u32) -> Option<BlockId> {
+        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
+        let room = |f: &Frontier| match f.block {
+            Some(_) => (self.layout.frames_per_block - f.next) * self.layout.slots_per_frame - f.buffer.len() as u32,
+            None => 0,
+        };
+        let room = frontiers.iter().map(room).min().unwrap_or(0);
+        let closed = self.layout.lane_blocks(LaneId(lane)).filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        closed.min_by_key(|&b| self.pool.blocks.valid(b)).filter(|&b| self.pool.blocks.valid(b) <= room)
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.

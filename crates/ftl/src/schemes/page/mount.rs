@@ -1,6 +1,7 @@
 //! Building the tables of the page-mapped FTL from what stands on the medium.
 //!
-//! 1. The spare area of each block's first page says whether it is erased, or holds data or map pages.
+//! 1. The spare area of each block's first page says whether it is erased, or holds data or map pages. (Where that page cannot
+//!    be read, the first one that can does.) A block without a readable page is erased.
 //! 2. The map store puts together what survives of the map: map pages on flash, segments in NVM.
 //! 3. Roll forward: the spare areas of data that was programmed after the oldest change which that map may lack. Of each
 //!    block the last page says whether it holds such data. An entry is taken from there when its program has a larger number
@@ -8,7 +9,8 @@
 //! 4. Every entry is followed once, for the valid slots. One that leads to another page, and is superseded nowhere, is lost.
 //! 5. The store writes what it cannot keep in memory.
 //!
-//! Blocks that are neither erased nor full are closed as they are, but for those of map pages, which are written on.
+//! Blocks that are neither erased nor full are written on: a drive that was collecting when the power failed may have no other
+//! room.
 
 use super::frontier::Frontier;
 use super::settings::Settings;
@@ -21,7 +23,7 @@ use crate::pool::Pool;
 use crate::victims::{LaneShape, victim_by_name};
 use crate::{Cx, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -64,7 +66,7 @@ impl PageMapped {
     }
 
     fn rebuild(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let (data, map) = self.sort_blocks(cx.flash.medium);
+        let (data, map) = self.sort_blocks(cx)?;
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
         }
@@ -74,7 +76,8 @@ impl PageMapped {
         }
         self.follow_entries(cx.flash.medium);
         self.map.mounted(cx, &mut self.pool, &mut self.mount)?;
-        let mut closed: Vec<(u64, BlockId)> = data
+        let full = self.adopt_frontiers(cx.flash.medium, data);
+        let mut closed: Vec<(u64, BlockId)> = full
             .into_iter()
             .map(|b| {
                 let last = self.layout.frame_in(b, cx.flash.medium.write_pointer(b) - 1);
@@ -93,16 +96,25 @@ impl PageMapped {
         self.mount.spare_reads[self.layout.lane_of(block).0 as usize] += u64::from(count);
     }
 
-    /// Free blocks are listed; blocks of data and of map pages are returned.
-    fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>) {
+    /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no page can be read is erased:
+    /// its erase was cut, or its first program, and nobody knows what it was for.
+    fn sort_blocks(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<BlockId>, Vec<BlockId>), FtlError> {
         let (mut data, mut map) = (Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.pool.blocks.role(block) == Role::Bad {
                 continue;
             }
             self.read_spare_areas(block, 1);
+            let medium = &*cx.flash.medium;
             if medium.write_pointer(block) == 0 {
                 self.pool.put(medium, block);
+                continue;
+            }
+            self.read_spare_areas(block, 1); // its last page once more (SchemeDef::mount)
+            if !medium.has_readable_frame(block) {
+                self.read_spare_areas(block, medium.write_pointer(block) - 1);
+                self.mount.unreadable_blocks += 1;
+                self.pool.erase(cx, block, Cause::Recovery, &[])?;
             } else if medium.oob_role(block) == OobRole::MAP {
                 map.push(block);
             } else {
@@ -110,7 +122,26 @@ impl PageMapped {
                 data.push(block);
             }
         }
-        (data, map)
+        Ok((data, map))
+    }
+
+    /// Blocks that are not full are written on. Those with the most room are collection's: a victim that was moving when the
+    /// power failed has to fit what is left of the block that it was moving to, if no other is free. Returns the other blocks.
+    fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
+        let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
+            data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
+        partial.sort_unstable_by_key(|&b| (medium.write_pointer(b), b));
+        for block in partial {
+            let lane = &mut self.lanes[self.layout.lane_of(block).0 as usize];
+            match lane.frontiers.iter_mut().rev().find(|f| f.block.is_none()) {
+                Some(frontier) => {
+                    (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
+                    self.pool.blocks.set_role(block, Role::Open);
+                }
+                None => full.push(block),
+            }
+        }
+        full
     }
 
     /// Take newer entries from the spare areas of a block of data.

@@ -15,9 +15,9 @@ pub(super) const PARAMS: &[ParamDef] = &[
     },
     ParamDef {
         key: "ftl.low_water",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("2"),
-        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; at least ftl.streams",
+        kind: ParamKind::Int(0, 1 << 20),
+        default: Some("0"),
+        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; above ftl.streams; 0: one above",
     },
     ParamDef {
         key: "ftl.gc_parallel",
@@ -73,6 +73,14 @@ pub(super) struct Settings {
     pub map_quota: MapQuota,
 }
 
+/// `ftl.low_water`, resolved.
+fn low_water(params: &Params) -> u32 {
+    match params.u32("ftl.low_water") {
+        0 => params.u32("ftl.streams") + 1,
+        given => given,
+    }
+}
+
 /// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
 /// share a frame, also the blocks whose last survivors wait for the rest of theirs; and those of map pages.
 fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
@@ -80,7 +88,7 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
     let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
     let collection = match params.text("ftl.gc_mode") {
         "single" => streams + 1 + shared_frames,
-        _ => 2 * streams + params.int("ftl.low_water") + shared_frames,
+        _ => 2 * streams + u64::from(low_water(params)) + shared_frames,
     };
     collection + u64::from(map_quota)
 }
@@ -97,10 +105,11 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
-    if params.text("ftl.gc_mode") == "dual" && params.int("ftl.low_water") < params.int("ftl.streams") {
+    if params.text("ftl.gc_mode") == "dual" && low_water(params) <= params.u32("ftl.streams") {
         return Err(ConfigError::new(
             "ftl.low_water",
-            "must be at least ftl.streams: collection may open that many blocks",
+            "must be above ftl.streams: collection may open that many blocks, and after a power failure one more for what the \
+             torn page took",
         ));
     }
     if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
@@ -131,7 +140,7 @@ impl Settings {
         Settings {
             mode: if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual },
             streams: params.u32("ftl.streams"),
-            low_water: params.u32("ftl.low_water"),
+            low_water: low_water(params),
             gc_parallel: params.flag("ftl.gc_parallel"),
             idle_free: params.u32("ftl.idle_free"),
             idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,

@@ -1,0 +1,163 @@
+//! The names of cuts, and the identity of a failure: `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is
+//! followed by `*steps` if it has not the usual length.
+
+use flashatlas_nand::Torn;
+use std::fmt;
+use std::str::FromStr;
+
+/// Where the power fails, counted in operations (programs, erases, stores and fences) from the beginning of a workload or
+/// of a mount.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Cut {
+    /// Operations that were carried out.
+    pub after: u32,
+    /// What happened then.
+    pub how: How,
+}
+
+/// What happens at a cut.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum How {
+    /// The next operation does not begin. Written `123`.
+    Before,
+    /// The next operation is left half done. Written with the letter of [`Torn`]: `123g`.
+    Torn(Torn),
+    /// There is no next operation of the command: it was acknowledged. Written `123a`.
+    Acknowledged,
+    /// Of the operations in flight when a command was submitted, another subset was carried out. Written with its number: `123x5`;
+    /// `after` counts commands.
+    Subset(u32),
+}
+
+/// Steps of a workload where nothing else is said.
+pub const STEPS: u32 = 160;
+
+/// A failure, as it is printed and run again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Id {
+    /// Scheme, with its variant.
+    pub scheme: String,
+    /// Store, with its variant; `-` without.
+    pub store: String,
+    /// Workload.
+    pub workload: String,
+    /// Its length, in steps, about.
+    pub steps: u32,
+    /// Geometry.
+    pub geometry: String,
+    /// Seed of the workload; of `all` the number of the sequence.
+    pub seed: u64,
+    /// The cut of the workload, of the mount after it, and so on. Empty: the workload itself fails.
+    pub cuts: Vec<Cut>,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.after)?;
+        match self.how {
+            How::Before => Ok(()),
+            How::Torn(Torn::Lines(draw)) => write!(f, "l{draw}"),
+            How::Torn(torn) => write!(f, "{}", torn.letter()),
+            How::Acknowledged => write!(f, "a"),
+            How::Subset(number) => write!(f, "x{number}"),
+        }
+    }
+}
+
+impl FromStr for Cut {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cut, String> {
+        let wrong =
+            || format!("`{text}` is no cut: a number of operations and what happened then, such as 12, 12g or 12l3");
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let after = text[..digits].parse().map_err(|_| wrong())?;
+        let (letter, rest) = text[digits..].split_at(text[digits..].chars().next().map_or(0, char::len_utf8));
+        let how = match (letter, rest) {
+            ("", "") => How::Before,
+            ("a", "") => How::Acknowledged,
+            ("l", draw) => How::Torn(Torn::Lines(draw.parse().map_err(|_| wrong())?)),
+            ("x", number) => How::Subset(number.parse().map_err(|_| wrong())?),
+            (letter, "") => {
+                let all = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Paired, Torn::Erase];
+                How::Torn(all.into_iter().find(|t| letter.starts_with(t.letter())).ok_or_else(wrong)?)
+            }
+            _ => return Err(wrong()),
+        };
+        Ok(Cut { after, how })
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.scheme, self.store, self.workload)?;
+        if self.steps != STEPS {
+            write!(f, "*{}", self.steps)?;
+        }
+        write!(f, "@{}:{}:", self.geometry, self.seed)?;
+        for (i, cut) in self.cuts.iter().enumerate() {
+            write!(f, "{}{cut}", if i > 0 { "." } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Id {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Id, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is no identity of a failure: expected scheme:store:workload@geometry:seed:cut, such as page:dram:random@mini:1:57g"
+            )
+        };
+        let fields: Vec<&str> = text.split(':').collect();
+        let [scheme, store, place, seed, cuts] = fields[..] else { return Err(wrong()) };
+        let (workload, geometry) = place.split_once('@').ok_or_else(wrong)?;
+        let (workload, steps) = match workload.split_once('*') {
+            Some((workload, steps)) => (workload, steps.parse().map_err(|_| wrong())?),
+            None => (workload, STEPS),
+        };
+        Ok(Id {
+            scheme: scheme.into(),
+            store: store.into(),
+            workload: workload.into(),
+            steps,
+            geometry: geometry.into(),
+            seed: seed.parse().map_err(|_| wrong())?,
+            cuts: cuts.split('.').filter(|c| !c.is_empty()).map(str::parse).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_are_read_as_they_are_written() {
+        for text in [
+            "page:dram.2:random@mini:7:123",
+            "mast.2:-:trim@lanes:0:0g.17a",
+            "page:nvm-hybrid:collect@square:18446744073709551615:9l3.4e.0o",
+            "page:dram:all@mini:99:",
+            "page:sftl.2:random*60@square:3:5p.0g",
+            "page:dram:random@lanes:1:12x31.3p.2m",
+        ] {
+            assert_eq!(text.parse::<Id>().unwrap().to_string(), text);
+        }
+        for wrong in [
+            "",
+            "page:dram:random:7:1",
+            "page:dram:random@mini:x:1",
+            "a:b:c@d:1:9z",
+            "a:b:c@d:1:g",
+            "a:b:c@d:1:9l",
+            "a:b:c@d:1:9gg",
+            "a:b:c@d:1:9é",
+        ] {
+            assert!(wrong.parse::<Id>().unwrap_err().contains("expected") || wrong.contains("c@d"), "{wrong}");
+            assert!(wrong.parse::<Id>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Every cut of a recording: the changes are carried out again one by one on a copy of the medium, and at each a copy of that
+//! copy loses its power.
+
+use crate::Failure;
+use crate::cut::{Cut, How};
+use crate::faults::Faults;
+use crate::model::Step;
+use crate::recording::Recording;
+use crate::verify::{Mounted, Verifier};
+use flashatlas_device::DriveConfig;
+use flashatlas_nand::{Change, Medium, Torn};
+
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Cuts one after the other: 1, the workload; 2, the mount after it, too; and so on.
+    pub cuts: u32,
+    /// Faults beside the cut itself.
+    pub faults: Faults,
+}
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// States of the medium that were mounted, by how the power had failed: between two operations, in one, after an
+    /// acknowledgement that promised something.
+    pub between: u64,
+    /// See `between`.
+    pub torn: u64,
+    /// See `between`.
+    pub acknowledged: u64,
+    /// Of these, states in which something was under way, or acknowledged and not flushed.
+    pub dirty: u64,
+    /// Of these, states that a cut mount left.
+    pub deeper: u64,
+    /// Mounts, those after writing on among them.
+    pub mounts: u64,
+    /// Programs and erases of the longest mount.
+    pub longest_mount: u64,
+    /// Failures.
+    pub violations: u64,
+}
+
+impl Tally {
+    /// States that were mounted and compared.
+    pub fn cuts(&self) -> u64 {
+        self.between + self.torn + self.acknowledged
+    }
+
+    /// Add another.
+    pub fn add(&mut self, other: &Tally) {
+        self.between += other.between;
+        self.torn += other.torn;
+        self.acknowledged += other.acknowledged;
+        self.dirty += other.dirty;
+        self.deeper += other.deeper;
+        self.mounts += other.mounts;
+        self.longest_mount = self.longest_mount.max(other.longest_mount);
+        self.violations += other.violations;
+    }
+}
+
+/// Failures of one recording after which the rest of it is not looked at.
+const ENOUGH: u64 = 3;
+
+/// Goes through the cuts of one drive.
+pub struct Enumerator<'c, 'f> {
+    verifier: Verifier<'c>,
+    depth: Depth,
+    /// Only this path of cuts, where one failure is run again.
+    only: Option<&'f [Cut]>,
+    path: Vec<Cut>,
+    tally: Tally,
+    on_failure: &'f mut dyn FnMut(&[Cut], Failure),
+}
+
+impl<'c, 'f> Enumerator<'c, 'f> {
+    /// For drives of `config`; `on_failure` hears of each failure, with the cuts that led to it.
+    pub fn new(
+        config: &'c DriveConfig,
+        depth: Depth,
+        only: Option<&'f [Cut]>,
+        on_failure: &'f mut dyn FnMut(&[Cut], Failure),
+    ) -> Enumerator<'c, 'f> {
+        let verifier = Verifier::new(config);
+        Enumerator { verifier, depth, only, path: Vec::new(), tally: Tally::default(), on_failure }
+    }
+
+    /// Every cut of a recording.
+    pub fn run(mut self, recording: &Recording) -> Tally {
+        let (mut medium, mut model) = (recording.base.clone(), recording.model.clone());
+        let (mut at, mut operations) = (0, 0);
+        for (&step, &end) in recording.steps.iter().zip(&recording.ends) {
+            model.begin(step);
+            for change in &recording.changes[at..end] {
+                if change.is_operation() {
+                    self.cut_at(&medium, change, operations, &model);
+                    operations += 1;
+                }
+                medium.redo(change);
+                if self.tally.violations >= ENOUGH {
+                    return self.finish();
+                }
+            }
+            at = end;
+            model.end(step);
+            if matches!(step, Step::Flush | Step::Write { fua: true, .. }) {
+                self.examine(&medium, Cut { after: operations, how: How::Acknowledged }, &model, None);
+            }
+        }
+        self.examine(&medium, Cut { after: operations, how: How::Before }, &model, None);
+        self.finish()
+    }
+
+    fn finish(mut self) -> Tally {
+        self.tally.mounts = self.verifier.mounts;
+        self.tally.longest_mount = self.verifier.longest_mount;
+        self.tally
+    }
+
+    /// The power fails before `change`, and in it.
+    fn cut_at(&mut self, medium: &Medium, change: &Change, after: u32, model: &crate::model::Model) {
+        self.examine(medium, Cut { after, how: How::Before }, model, None);
+        for torn in self.depth.faults.torn(change) {
+            self.examine(medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
+        }
+    }
+
+    /// One state: mount it, and if there is depth left, cut that mount at each of its operations.
+    fn examine(&mut self, medium: &Medium, cut: Cut, model: &crate::model::Model, torn: Option<(&Change, Torn)>) {
+        let level = self.path.len();
+        if self.only.is_some_and(|only| only.get(level) != Some(&cut)) {
+            return;
+        }
+        let mut left = medium.clone();
+        if let Some((change, torn)) = torn {
+            left.begin(change, torn);
+        }
+        let draw = if let Some((_, Torn::Lines(draw))) = torn { draw } else { 0 };
+        left.switch_off_drawing(draw);
+        match cut.how {
+            How::Torn(_) => self.tally.torn += 1,
+            How::Acknowledged => self.tally.acknowledged += 1,
+            _ => self.tally.between += 1,
+        }
+        self.tally.dirty += u64::from(torn.is_some() || model.is_dirty() || level > 0);
+        self.tally.deeper += u64::from(level > 0);
+        self.path.push(cut);
+        let deeper = self.path.len() < self.depth.cuts as usize || self.only.is_some_and(|only| only.len() > level + 1);
+        match self.verifier.examine(left, model, self.tally.cuts(), deeper) {
+            Err(failure) => {
+                self.tally.violations += 1;
+                (self.on_failure)(&self.path, failure);
+            }
+            Ok(mounted) if deeper => self.cut_mount(mounted, model),
+            Ok(_) => {}
+        }
+        self.path.pop();
+    }
+
+    fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {
+        let mut medium = mounted.before.expect("it was asked for");
+        // the mount has read every page that it reads twice before it changes anything
+        medium.fade();
+        let operations = mounted.changes.iter().filter(|c| c.is_operation()).count();
+        let mut after = 0;
+        for change in &mounted.changes {
+            // a cut before the first operation leaves what the cut before left
+            if change.is_operation() {
+                if after > 0 {
+                    self.examine(&medium, Cut { after, how: How::Before }, model, None);
+                }
+                for torn in self.depth.faults.torn(change) {
+                    self.examine(&medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
+                }
+                after += 1;
+            }
+            medium.redo(change);
+            if self.tally.violations >= ENOUGH {
+                return;
+            }
+        }
+        assert_eq!(after as usize, operations);
+    }
+}

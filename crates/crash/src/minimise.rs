@@ -1,0 +1,65 @@
+//! Making a failing workload short: steps are dropped for as long as some cut still breaks the same promise.
+
+use crate::Failure;
+use crate::cut::Cut;
+use crate::enumerate::{Depth, Enumerator};
+use crate::model::Step;
+use crate::recording::Recording;
+use flashatlas_device::DriveConfig;
+
+/// The shortest workload that was found, and how it fails.
+pub struct Minimal {
+    /// The steps that are left.
+    pub steps: Vec<Step>,
+    /// Where the power fails.
+    pub cuts: Vec<Cut>,
+    /// What is broken then.
+    pub failure: Failure,
+}
+
+/// Runs of the workload at most.
+const TRIES: u32 = 400;
+
+/// Drop steps, in halves first and singly at the end, while a cut of what is left breaks the same promise. `None` when the
+/// workload does not fail.
+pub fn minimise(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Option<Minimal> {
+    let mut best = fails(config, steps, filled, depth, None)?;
+    let mut tries = 0;
+    let mut size = best.steps.len().div_ceil(2);
+    while size > 0 && tries < TRIES {
+        let mut from = 0;
+        let mut dropped = false;
+        while from < best.steps.len() && tries < TRIES {
+            tries += 1;
+            let mut fewer = best.steps.clone();
+            fewer.drain(from..(from + size).min(fewer.len()));
+            match fails(config, &fewer, filled, depth, Some(best.failure.promise)) {
+                Some(shorter) => {
+                    best = shorter;
+                    dropped = true;
+                }
+                None => from += size,
+            }
+        }
+        if !dropped || size > 1 {
+            size /= 2;
+        }
+    }
+    Some(best)
+}
+
+fn fails(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth, promise: Option<&str>) -> Option<Minimal> {
+    let mut first: Option<(Vec<Cut>, Failure)> = None;
+    let mut note = |cuts: &[Cut], failure: Failure| {
+        if promise.is_none_or(|p| p == failure.promise) && first.is_none() {
+            first = Some((cuts.to_vec(), failure));
+        }
+    };
+    match Recording::make(config, steps, filled) {
+        Ok(recording) => drop(Enumerator::new(config, depth, None, &mut note).run(&recording)),
+        Err(failure) => note(&[], failure),
+    }
+    let (cuts, failure) = first?;
+    // what comes after the command in which the power failed plays no part
+    Some(Minimal { steps: steps.to_vec(), cuts, failure })
+}

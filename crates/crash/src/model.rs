@@ -1,0 +1,253 @@
+//! The reference model: what each logical unit may hold after a power failure.
+//!
+//! Of each unit the model has an ordered list of versions: the one that was flushed last, then every one since, those of a
+//! command that is under way at the end. After a cut any of them is right (promise R2); a FLUSH leaves the last one (R1,
+//! R3), and so does a FUA write for the units that it covers.
+
+use flashatlas_device::Cmd;
+use flashatlas_types::{Lba, Stamp};
+
+/// One command of a workload, in sectors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Write.
+    Write {
+        /// First sector.
+        lba: u32,
+        /// How many.
+        sectors: u32,
+        /// Durable when complete.
+        fua: bool,
+    },
+    /// Forget.
+    Trim {
+        /// First sector.
+        lba: u32,
+        /// How many.
+        sectors: u32,
+    },
+    /// Read.
+    Read {
+        /// First sector.
+        lba: u32,
+        /// How many.
+        sectors: u32,
+    },
+    /// Make durable.
+    Flush,
+    /// The host asks for nothing for a while.
+    Idle,
+}
+
+impl Step {
+    /// The command, if it is one; `content` names what a write brings.
+    pub fn command(self, content: u64) -> Option<Cmd<'static>> {
+        let at = |lba: u32| Lba(lba.into());
+        Some(match self {
+            Step::Write { lba, sectors, fua } => Cmd::Write { lba: at(lba), sectors, fua, content, data: None },
+            Step::Trim { lba, sectors } => Cmd::Trim { lba: at(lba), sectors },
+            Step::Read { lba, sectors } => Cmd::Read { lba: at(lba), sectors },
+            Step::Flush => Cmd::Flush,
+            Step::Idle => return None,
+        })
+    }
+
+    /// The units that it changes: all that a write touches, and those that a trim covers whole.
+    pub fn units(self, unit_sectors: u32) -> std::ops::Range<u32> {
+        match self {
+            Step::Write { lba, sectors, .. } => lba / unit_sectors..(lba + sectors).div_ceil(unit_sectors),
+            Step::Trim { lba, sectors } => lba.div_ceil(unit_sectors)..(lba + sectors) / unit_sectors,
+            Step::Read { .. } | Step::Flush | Step::Idle => 0..0,
+        }
+    }
+
+    /// What it leaves in one of its units, which held `old`.
+    #[inline]
+    pub fn stamp(self, unit: u32, unit_sectors: u32, content: u64, old: Stamp) -> Stamp {
+        let Step::Write { lba, sectors, .. } = self else { return Stamp::ZERO };
+        let start = unit * unit_sectors;
+        let (from, to) = (lba.max(start), (lba + sectors).min(start + unit_sectors));
+        if to - from == unit_sectors {
+            Stamp::whole(content, from - lba)
+        } else {
+            old.overwritten(content, from - start, to - from)
+        }
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Write { lba, sectors, fua: false } => write!(f, "write {lba}+{sectors}"),
+            Step::Write { lba, sectors, fua: true } => write!(f, "write {lba}+{sectors} fua"),
+            Step::Trim { lba, sectors } => write!(f, "trim {lba}+{sectors}"),
+            Step::Read { lba, sectors } => write!(f, "read {lba}+{sectors}"),
+            Step::Flush => write!(f, "flush"),
+            Step::Idle => write!(f, "idle"),
+        }
+    }
+}
+
+/// Versions of every unit.
+#[derive(Clone, Debug)]
+pub struct Model {
+    versions: Vec<Vec<Stamp>>,
+    /// Of a drive that says that its trims do not outlive a mount: versions of each unit from before the last FLUSH.
+    older: Option<Vec<Vec<Stamp>>>,
+    unit_sectors: u32,
+    /// Number of the next write.
+    content: u64,
+    /// Units of which more than one version is possible.
+    open: u32,
+}
+
+impl Model {
+    /// Units that hold exactly these stamps; writes are numbered from `content`, below 2^40.
+    pub fn holding(stamps: impl Iterator<Item = Stamp>, unit_sectors: u32, content: u64) -> Model {
+        Model { versions: stamps.map(|s| vec![s]).collect(), older: None, unit_sectors, content, open: 0 }
+    }
+
+    /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the last FLUSH came, may hold
+    /// anything that it ever held.
+    #[must_use]
+    pub fn forgetting_trims(mut self) -> Model {
+        self.older = Some(vec![Vec::new(); self.versions.len()]);
+        self
+    }
+
+    /// Whether a unit may hold this.
+    #[inline]
+    pub fn allows(&self, unit: u32, stamp: Stamp) -> bool {
+        let versions = self.versions(unit);
+        versions.contains(&stamp)
+            || self
+                .older
+                .as_ref()
+                .is_some_and(|older| versions.contains(&Stamp::ZERO) && older[unit as usize].contains(&stamp))
+    }
+
+    /// Units.
+    pub fn len(&self) -> u32 {
+        self.versions.len() as u32
+    }
+
+    /// No units.
+    pub fn is_empty(&self) -> bool {
+        self.versions.is_empty()
+    }
+
+    /// What a unit may hold, the oldest first.
+    #[inline]
+    pub fn versions(&self, unit: u32) -> &[Stamp] {
+        &self.versions[unit as usize]
+    }
+
+    /// What a unit holds while the power is on.
+    pub fn newest(&self, unit: u32) -> Stamp {
+        *self.versions[unit as usize].last().expect("a unit has a version")
+    }
+
+    /// Whether a cut may leave more than one content: something is acknowledged or under way and not flushed.
+    pub fn is_dirty(&self) -> bool {
+        self.open > 0
+    }
+
+    fn push(&mut self, unit: u32, stamp: Stamp) {
+        let versions = &mut self.versions[unit as usize];
+        self.open += u32::from(versions.len() == 1);
+        versions.push(stamp);
+    }
+
+    fn settle(&mut self, unit: u32) {
+        let versions = &mut self.versions[unit as usize];
+        if versions.len() > 1 {
+            let gone = versions.drain(..versions.len() - 1);
+            match &mut self.older {
+                Some(older) => older[unit as usize].extend(gone),
+                None => drop(gone),
+            }
+            self.open -= 1;
+        }
+    }
+
+    /// A step begins. Returns the content that a write of it has.
+    pub fn begin(&mut self, step: Step) -> u64 {
+        let content = self.content;
+        self.content += u64::from(matches!(step, Step::Write { .. }));
+        for unit in step.units(self.unit_sectors) {
+            let stamp = step.stamp(unit, self.unit_sectors, content, self.newest(unit));
+            self.push(unit, stamp);
+        }
+        content
+    }
+
+    /// A step was acknowledged.
+    pub fn end(&mut self, step: Step) {
+        match step {
+            Step::Flush => (0..self.len()).for_each(|unit| self.settle(unit)),
+            Step::Write { fua: true, .. } => step.units(self.unit_sectors).for_each(|unit| self.settle(unit)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model() -> Model {
+        Model::holding((1..=3).map(Stamp), 4, 100)
+    }
+
+    #[test]
+    fn a_flush_leaves_the_newest_version_and_a_fua_write_that_of_its_units() {
+        let mut model = model();
+        let write = Step::Write { lba: 0, sectors: 8, fua: false };
+        model.begin(write);
+        assert_eq!(model.versions(0), [Stamp(1), Stamp::whole(100, 0)]);
+        assert_eq!(model.versions(1), [Stamp(2), Stamp::whole(100, 4)]);
+        model.end(write);
+        assert!(model.is_dirty(), "acknowledged is not flushed");
+        let fua = Step::Write { lba: 4, sectors: 4, fua: true };
+        model.begin(fua);
+        assert_eq!(model.versions(1).len(), 3, "pending");
+        model.end(fua);
+        assert_eq!(model.versions(1), [Stamp::whole(101, 0)]);
+        assert_eq!(model.versions(0).len(), 2);
+        model.begin(Step::Flush);
+        assert_eq!(model.versions(0).len(), 2, "a FLUSH that is under way promises nothing");
+        model.end(Step::Flush);
+        assert_eq!(model.versions(0), [Stamp::whole(100, 0)]);
+        assert!(!model.is_dirty());
+    }
+
+    #[test]
+    fn what_was_trimmed_may_come_back_where_the_drive_says_so() {
+        let mut model = model().forgetting_trims();
+        let write = Step::Write { lba: 0, sectors: 4, fua: false };
+        for step in [write, Step::Flush, Step::Trim { lba: 0, sectors: 8 }, Step::Flush] {
+            model.begin(step);
+            model.end(step);
+        }
+        for stamp in [Stamp(1), Stamp::whole(100, 0), Stamp::ZERO] {
+            assert!(model.allows(0, stamp), "{stamp:?}");
+        }
+        assert!(!model.allows(0, Stamp(2)) && !model.allows(2, Stamp::ZERO) && model.allows(2, Stamp(3)));
+        model.begin(write);
+        model.end(write);
+        assert!(model.allows(0, Stamp(1)), "not flushed yet");
+        model.end(Step::Flush);
+        assert!(!model.allows(0, Stamp(1)) && !model.allows(0, Stamp::ZERO));
+    }
+
+    #[test]
+    fn parts_of_units_are_written_over_and_never_trimmed() {
+        let mut model = model();
+        model.begin(Step::Write { lba: 3, sectors: 2, fua: false });
+        assert_eq!(model.newest(0), Stamp(1).overwritten(100, 3, 1));
+        assert_eq!(model.newest(1), Stamp(2).overwritten(100, 0, 1));
+        model.begin(Step::Trim { lba: 1, sectors: 10 });
+        assert_eq!([0, 1, 2].map(|u| model.versions(u).len()), [2, 3, 1]);
+        assert_eq!(model.newest(1), Stamp::ZERO);
+    }
+}

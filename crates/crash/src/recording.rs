@@ -1,0 +1,106 @@
+//! A workload, carried out once: the medium before it, every change that it made, and which of them each command had made when
+//! it was acknowledged.
+
+use crate::model::{Model, Step};
+use crate::{Failure, guarded};
+use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
+use flashatlas_nand::{Change, Medium};
+use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag};
+
+/// Seed of every drive: what is random in a drive is the same in each run.
+pub const SEED: Seed = Seed(1);
+
+/// A workload that ran with the power on.
+pub struct Recording {
+    /// The medium when the journal began.
+    pub base: Medium,
+    /// What was done to it.
+    pub changes: Vec<Change>,
+    /// The commands.
+    pub steps: Vec<Step>,
+    /// Changes when each command was acknowledged.
+    pub ends: Vec<usize>,
+    /// What the units held when the journal began.
+    pub model: Model,
+}
+
+impl Recording {
+    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the way.
+    ///
+    /// # Errors
+    /// When the drive fails, or a read returns something else, with the power on.
+    pub fn make(config: &DriveConfig, steps: &[Step], filled: bool) -> Result<Recording, Failure> {
+        guarded(|| Recording::try_make(config, steps, filled))
+    }
+
+    fn try_make(config: &DriveConfig, steps: &[Step], filled: bool) -> Result<Recording, Failure> {
+        let mut drive = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
+        if filled {
+            drive.fill(|lpn| Stamp(lpn.0 + 1)).map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
+        }
+        drive.set_instant(true);
+        let units = drive.layout().logical_units;
+        let stamp = |unit| if filled { Stamp(unit + 1) } else { Stamp::ZERO };
+        let model = Model::holding((0..units).map(stamp), drive.unit_sectors(), 1 << 20);
+        let model = if drive.ftl_report().forgets_trims { model.forgetting_trims() } else { model };
+        let base = drive.medium().clone();
+        drive.faults().keep_journal();
+        let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
+        for &step in steps {
+            let content = now.begin(step);
+            let reply =
+                apply(&mut drive, step, content).map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?;
+            if let Step::Read { lba, .. } = step {
+                let first = lba / drive.unit_sectors();
+                for (unit, &stamp) in (first..).zip(&reply.stamps) {
+                    let right = now.newest(unit) == stamp;
+                    Failure::unless(right, "R6", || {
+                        format!("power on: unit {unit} reads {stamp:?}, not {:?}", now.newest(unit))
+                    })?;
+                }
+            }
+            now.end(step);
+            ends.push(drive.medium().journal_len());
+        }
+        for unit in 0..units {
+            let held = held(&drive, unit)?;
+            let right = held == now.newest(unit);
+            Failure::unless(right, "R6", || {
+                format!("power on: unit {unit} holds {held:?}, not {:?}", now.newest(unit))
+            })?;
+        }
+        drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
+        let changes = drive.faults().take_journal();
+        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model })
+    }
+}
+
+/// Carry out a step on a drive whose commands are instant.
+pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, String> {
+    let mut reply = Reply::default();
+    match step.command(content) {
+        Some(command) => drive.submit(Ps::ZERO, Tag(0), command, &mut reply).map_err(|e| e.to_string())?,
+        None => {
+            // work in idle time takes time, which does not pass while commands are instant
+            drive.set_instant(false);
+            let now = drive.settle_down();
+            let worked = drive.idle(now, now.after(Dur::from_us(400_000)));
+            drive.settle_down();
+            drive.set_instant(true);
+            worked.map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(reply)
+}
+
+/// What a unit holds.
+///
+/// # Errors
+/// When it cannot be read.
+#[inline]
+pub fn held(drive: &Ssd, unit: u32) -> Result<Stamp, Failure> {
+    match drive.peek(Lpn(unit)) {
+        Ok(found) => Ok(found.map_or(Stamp::ZERO, |u| u.stamp)),
+        Err(error) => Err(Failure::new("R2", format!("unit {unit}: {error}"))),
+    }
+}

@@ -1,0 +1,385 @@
+//! A whole run: every stack of the registries on every geometry under every workload, on all cores, with a table at the end.
+
+use crate::Failure;
+use crate::cut::{Cut, Id, STEPS};
+use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::faults::Faults;
+use crate::minimise::minimise;
+use crate::model::Step;
+use crate::recording::Recording;
+use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
+use crate::workloads::{SEQUENCES, Shape, WORKLOADS, Workload, exhaustive};
+use flashatlas_device::DriveConfig;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// The name of the workload that is every short sequence of operations on a blank drive.
+pub const ALL_SEQUENCES: &str = "all";
+
+/// What to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// Schemes, with a variant or without; empty: all.
+    pub schemes: Vec<String>,
+    /// Stores, likewise.
+    pub stores: Vec<String>,
+    /// Geometries; empty: all.
+    pub geometries: Vec<String>,
+    /// Workloads; empty: all.
+    pub workloads: Vec<String>,
+    /// Cuts one after the other.
+    pub depth: u32,
+    /// Names of faults, separated by commas.
+    pub faults: String,
+    /// First seed, and how many.
+    pub seed: u64,
+    /// Seeds for each workload.
+    pub seeds: u64,
+    /// Steps of a workload, about.
+    pub steps: u32,
+    /// Threads; 0: as many as there are cores.
+    pub threads: usize,
+    /// Whether a workload that fails is made short.
+    pub minimise: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            schemes: Vec::new(),
+            stores: Vec::new(),
+            geometries: Vec::new(),
+            workloads: Vec::new(),
+            depth: 1,
+            faults: "all".into(),
+            seed: 1,
+            seeds: 1,
+            steps: STEPS,
+            threads: 0,
+            minimise: true,
+        }
+    }
+}
+
+/// A failure, as a user sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// For `--rerun`.
+    pub id: String,
+    /// Promise and finding.
+    pub failure: String,
+    /// A short workload that fails the same way, as lines to paste.
+    pub minimal: Vec<String>,
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Scheme, all variants.
+    pub scheme: String,
+    /// Store, all variants.
+    pub store: String,
+    /// Combinations of variant, geometry, workload and seed.
+    pub workloads: u64,
+    /// States mounted and compared.
+    pub cuts: u64,
+    /// Of these, in an operation.
+    pub torn: u64,
+    /// Of these, dirty.
+    pub dirty: u64,
+    /// Of these, of a mount.
+    pub deeper: u64,
+    /// Mounts.
+    pub mounts: u64,
+    /// Programs and erases of the longest.
+    pub longest_mount: u64,
+    /// Failures.
+    pub violations: u64,
+}
+
+/// What a run found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// By scheme and store.
+    pub rows: Vec<Row>,
+    /// Failures, at most a few for each workload.
+    pub found: Vec<Found>,
+    /// Whether it was stopped.
+    pub stopped: bool,
+}
+
+/// One recording to make and to go through.
+struct Job {
+    stack: Stack,
+    geometry: &'static Geometry,
+    /// `None`: all short sequences.
+    workload: Option<&'static Workload>,
+    seeds: std::ops::Range<u64>,
+}
+
+impl Job {
+    fn id(&self, seed: u64, steps: u32, cuts: &[Cut]) -> Id {
+        Id {
+            scheme: self.stack.scheme_name(),
+            store: self.stack.store_name(),
+            workload: self.workload.map_or(ALL_SEQUENCES, |w| w.name).into(),
+            steps: if self.workload.is_some() { steps } else { STEPS },
+            geometry: self.geometry.name.into(),
+            seed,
+            cuts: cuts.to_vec(),
+        }
+    }
+
+    fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
+        let layout = config.layout().expect("the configuration is checked");
+        let shape = Shape { units: layout.logical_units, unit_sectors: layout.unit_sectors(), steps };
+        match self.workload {
+            Some(workload) => workload.steps(&shape, seed),
+            None => exhaustive(&shape, seed),
+        }
+    }
+
+    fn filled(&self) -> bool {
+        self.workload.is_some_and(|w| w.filled)
+    }
+
+    /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
+    fn run(&self, plan: &Plan, faults: Faults, stop: &AtomicBool) -> Result<(Tally, u64, Vec<Found>), String> {
+        let config = drive(&self.stack, self.geometry, self.workload)?;
+        let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
+        for seed in self.seeds.clone() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            workloads += 1;
+            let steps = self.steps(&config, seed, plan.steps);
+            let depth = Depth { cuts: plan.depth, faults };
+            let mut failures: Vec<(Vec<Cut>, Failure)> = Vec::new();
+            let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
+            match Recording::make(&config, &steps, self.filled()) {
+                Ok(recording) => tally.add(&Enumerator::new(&config, depth, None, &mut note).run(&recording)),
+                Err(failure) => {
+                    tally.violations += 1;
+                    note(&[], failure);
+                }
+            }
+            for (cuts, failure) in failures {
+                let minimal = match found.is_empty() && plan.minimise {
+                    true => minimal_lines(&config, &steps, self.filled(), depth),
+                    false => Vec::new(),
+                };
+                found.push(Found {
+                    id: self.id(seed, plan.steps, &cuts).to_string(),
+                    failure: failure.to_string(),
+                    minimal,
+                });
+            }
+            if !found.is_empty() && self.workload.is_none() {
+                break;
+            }
+        }
+        Ok((tally, workloads, found))
+    }
+}
+
+/// A workload that fails, as short as it could be made: the drive's settings, the steps, the cut, what is broken.
+fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Vec<String> {
+    let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
+    let fresh = DriveConfig::load("tiny", None, &[]).expect("a preset");
+    let differs = |(key, value): &(&'static str, &flashatlas_types::Value)| {
+        fresh.pairs().find(|(k, _)| k == key).is_none_or(|(_, v)| v != *value)
+    };
+    let settings: Vec<String> = config.pairs().filter(differs).map(|(k, v)| format!("{k}={v}")).collect();
+    let mut lines = vec![format!("drive tiny {}", settings.join(" "))];
+    lines.extend(filled.then(|| "fill".to_owned()));
+    lines.extend(minimal.steps.iter().map(Step::to_string));
+    let cuts: Vec<String> = minimal.cuts.iter().map(Cut::to_string).collect();
+    lines.push(format!("cut {}", cuts.join(".")));
+    lines.push(minimal.failure.to_string());
+    lines
+}
+
+fn chosen<'a>(given: &[String], what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let names: Vec<&str> = names.collect();
+    for name in given {
+        let plain = name.split('.').next().unwrap_or(name);
+        if !names.contains(&plain) && !names.contains(&name.as_str()) {
+            let near =
+                flashatlas_types::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(format!("no {what} is called `{name}`{near} (there are: {})", names.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
+    given.is_empty() || given.iter().any(|g| g == name || g == with_variant)
+}
+
+fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
+    let all = stacks();
+    chosen(&plan.schemes, "scheme", flashatlas_ftl::SCHEMES.iter().map(|s| s.name))?;
+    chosen(&plan.stores, "map store", flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]))?;
+    chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
+    chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
+    let mut jobs = Vec::new();
+    for stack in all {
+        if !wanted(&plan.schemes, stack.scheme.name, &stack.scheme_name())
+            || !wanted(&plan.stores, stack.store, &stack.store_name())
+        {
+            continue;
+        }
+        for (i, geometry) in GEOMETRIES.iter().enumerate() {
+            if !wanted(&plan.geometries, geometry.name, geometry.name) {
+                continue;
+            }
+            let seeds = plan.seed..plan.seed + plan.seeds;
+            for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
+                jobs.push(Job { stack, geometry, workload: Some(workload), seeds: seeds.clone() });
+            }
+            // what a blank drive does with four operations does not depend on its shape
+            if i == 0 && wanted(&plan.workloads, ALL_SEQUENCES, ALL_SEQUENCES) {
+                jobs.push(Job { stack, geometry, workload: None, seeds: 0..SEQUENCES });
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return Err("no scheme of those takes a store of those".into());
+    }
+    Ok(jobs)
+}
+
+/// Time between two calls of the progress function while no workload ends.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Go through everything that `plan` names. `progress` hears how many of how many workloads are done, on the calling thread,
+/// and stops the run by answering `false`.
+///
+/// # Errors
+/// Unknown names; a stack that fits no drive of a geometry.
+pub fn run(plan: &Plan, progress: &mut dyn FnMut(usize, usize) -> bool) -> Result<Report, String> {
+    let faults = Faults::parse(&plan.faults)?;
+    if !(1..=4).contains(&plan.depth) {
+        return Err(format!("a depth of {}: expected 1 to 4", plan.depth));
+    }
+    let jobs = jobs(plan)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if plan.threads == 0 { cores } else { plan.threads }.min(jobs.len());
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut results = Vec::with_capacity(jobs.len());
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..threads {
+            let sender = sender.clone();
+            let (jobs, next, stop) = (&jobs, &next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(at) else { break };
+                    let result = job.run(plan, faults, stop);
+                    if sender.send((at, result)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match receiver.recv_timeout(PROGRESS_EVERY) {
+                Ok(result) => results.push(result),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            if !stop.load(Ordering::Relaxed) && !progress(results.len(), jobs.len()) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    results.sort_by_key(|(at, _)| *at);
+    let mut report = Report { rows: Vec::new(), found: Vec::new(), stopped: stop.into_inner() };
+    for (at, result) in results {
+        let (tally, workloads, found) = result?;
+        report.add(&jobs[at], &tally, workloads);
+        report.found.extend(found);
+    }
+    Ok(report)
+}
+
+impl Report {
+    fn add(&mut self, job: &Job, tally: &Tally, workloads: u64) {
+        let (scheme, store) = (job.stack.scheme.name, job.stack.store);
+        let row = match self.rows.iter_mut().position(|r| r.scheme == scheme && r.store == store) {
+            Some(at) => &mut self.rows[at],
+            None => {
+                self.rows.push(Row {
+                    scheme: scheme.into(),
+                    store: store.into(),
+                    workloads: 0,
+                    cuts: 0,
+                    torn: 0,
+                    dirty: 0,
+                    deeper: 0,
+                    mounts: 0,
+                    longest_mount: 0,
+                    violations: 0,
+                });
+                self.rows.last_mut().expect("just added")
+            }
+        };
+        row.workloads += workloads;
+        row.cuts += tally.cuts();
+        row.torn += tally.torn;
+        row.dirty += tally.dirty;
+        row.deeper += tally.deeper;
+        row.mounts += tally.mounts;
+        row.longest_mount = row.longest_mount.max(tally.longest_mount);
+        row.violations += tally.violations;
+    }
+
+    /// Failures of all rows.
+    pub fn violations(&self) -> u64 {
+        self.rows.iter().map(|r| r.violations).sum()
+    }
+}
+
+/// Run one failure again. Returns what it finds now: nothing, where it does not fail any more.
+///
+/// # Errors
+/// An identity that names nothing that exists.
+pub fn rerun(text: &str) -> Result<Option<Found>, String> {
+    let id: Id = text.parse()?;
+    let stack = stacks().into_iter().find(|s| s.scheme_name() == id.scheme && s.store_name() == id.store);
+    let stack = stack.ok_or_else(|| format!("there is no scheme {} with store {}", id.scheme, id.store))?;
+    chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
+    chosen(std::slice::from_ref(&id.workload), "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
+    let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");
+    let workload = WORKLOADS.iter().find(|w| w.name == id.workload);
+    if workload.is_none() && id.seed >= SEQUENCES {
+        return Err(format!("there are {SEQUENCES} sequences, counted from 0; {} is none of them", id.seed));
+    }
+    let job = Job { stack, geometry, workload, seeds: id.seed..id.seed + 1 };
+    let config = drive(&job.stack, job.geometry, job.workload)?;
+    let steps = job.steps(&config, id.seed, id.steps);
+    let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
+    let mut first: Option<Failure> = None;
+    match Recording::make(&config, &steps, job.filled()) {
+        Err(failure) => first = Some(failure),
+        Ok(recording) => {
+            let mut note = |_: &[Cut], failure| {
+                first.get_or_insert(failure);
+            };
+            let tally = Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
+            if first.is_none() && tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty() {
+                return Err(format!("{text}: the workload has no such cut"));
+            }
+        }
+    }
+    Ok(first.map(|failure| Found {
+        id: text.to_owned(),
+        failure: failure.to_string(),
+        minimal: minimal_lines(&config, &steps, job.filled(), depth),
+    }))
+}

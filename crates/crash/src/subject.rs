@@ -1,0 +1,214 @@
+//! What is tested: every scheme of the registry, with every map store where it takes one, each in every variant that its
+//! definition names ([`flashatlas_ftl::SchemeDef::small`]), on every geometry. A new scheme or store is found here without
+//! being named.
+
+use crate::workloads::Workload;
+use flashatlas_device::DriveConfig;
+use flashatlas_ftl::maps::MAPS;
+use flashatlas_ftl::{SCHEMES, SchemeDef};
+
+/// A shape of drive.
+pub struct Geometry {
+    /// Name in the identity of a failure.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Settings over the preset `tiny`: blocks of 8 pages of four sectors.
+    settings: &'static [&'static str],
+    /// Blocks of a die at least; more where a scheme needs more.
+    blocks: u32,
+    /// Whether blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
+    grows: bool,
+    /// The largest unit first that the scheme takes.
+    units: &'static [&'static str],
+}
+
+/// All geometries.
+pub const GEOMETRIES: &[Geometry] = &[
+    Geometry {
+        name: "mini",
+        summary: "one die with blocks of four pages, writes straight through",
+        settings: &["drive.channels=1", "drive.ways=1", "drive.pages=4", "cache.mode=write-through"],
+        blocks: 6,
+        grows: true,
+        units: &["2KiB"],
+    },
+    Geometry {
+        name: "square",
+        summary: "one die with 16 blocks of 16 pages, a write cache of eight pages",
+        settings: &["drive.channels=1", "drive.ways=1", "drive.pages=16", "cache.bytes=16KiB"],
+        blocks: 16,
+        grows: false,
+        units: &["2KiB"],
+    },
+    Geometry {
+        name: "lanes",
+        summary: "four dies with blocks of six MLC pages, units of a quarter page where the scheme can, a write cache",
+        settings: &["drive.pages=6", "drive.cell=mlc", "cache.bytes=4KiB", "drive.spare_bytes=128"],
+        blocks: 6,
+        grows: false,
+        units: &["512", "2KiB"],
+    },
+];
+
+/// A scheme with a map store, each in one of its variants.
+#[derive(Clone, Copy)]
+pub struct Stack {
+    /// The scheme.
+    pub scheme: &'static SchemeDef,
+    /// Which of [`SchemeDef::small`].
+    pub scheme_variant: usize,
+    /// The store's name, `-` for schemes without.
+    pub store: &'static str,
+    /// Which of the store's variants.
+    pub store_variant: usize,
+    store_settings: &'static [&'static str],
+}
+
+impl Stack {
+    /// The scheme's name, with its variant.
+    pub fn scheme_name(&self) -> String {
+        variant(self.scheme.name, self.scheme_variant)
+    }
+
+    /// The store's name, with its variant.
+    pub fn store_name(&self) -> String {
+        variant(self.store, self.store_variant)
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let scheme = [format!("ftl.scheme={}", self.scheme.name)];
+        let store = (self.store != "-").then(|| format!("map.store={}", self.store));
+        let own = self.scheme.small.get(self.scheme_variant).copied().unwrap_or(&[]);
+        let own = own.iter().chain(self.store_settings).map(|&s| s.to_owned());
+        scheme.into_iter().chain(store).chain(own).collect()
+    }
+}
+
+/// `name` for the first variant, `name.2` for the second.
+fn variant(name: &str, index: usize) -> String {
+    if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
+}
+
+/// Every scheme with every store. The variants of a scheme are tried with the first variant of each store, and those of a store
+/// with the first of the scheme.
+pub fn stacks() -> Vec<Stack> {
+    let mut all = Vec::new();
+    for scheme in SCHEMES {
+        let takes_store = (scheme.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
+        for scheme_variant in 0..scheme.small.len().max(1) {
+            let stack = Stack { scheme, scheme_variant, store: "-", store_variant: 0, store_settings: &[] };
+            if !takes_store {
+                all.push(stack);
+                continue;
+            }
+            for store in MAPS {
+                let variants = if scheme_variant == 0 { store.small.len().max(1) } else { 1 };
+                all.extend((0..variants).map(|store_variant| Stack {
+                    store: store.name,
+                    store_variant,
+                    store_settings: store.small.get(store_variant).copied().unwrap_or(&[]),
+                    ..stack
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// The drive for a stack on a geometry under a workload: as many logical pages as the scheme can do with where the workload is
+/// tight, half to two thirds of them where it is not.
+///
+/// # Errors
+/// When no drive of this shape fits the stack, in words.
+pub fn drive(stack: &Stack, geometry: &Geometry, workload: Option<&Workload>) -> Result<DriveConfig, String> {
+    let tight = workload.is_some_and(|w| w.tight);
+    let mut last = String::new();
+    for unit in geometry.units {
+        let most_blocks = if tight && geometry.grows { 160 } else { geometry.blocks + 24 };
+        let mut best: Option<(u32, u32)> = None;
+        for blocks in (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 }) {
+            let load = |pages: u32| config(stack, geometry, unit, blocks, pages);
+            let Some(slots) = load_slots(stack, geometry, unit, blocks) else { continue };
+            // at least two and a half blocks of data, so that something is collected
+            let least = slots / blocks * 5 / 2;
+            match load(least) {
+                Ok(_) => {}
+                Err(why) => {
+                    last = why;
+                    continue;
+                }
+            }
+            let roomy = (slots as f64 / 1.03) as u32;
+            let pages = most(least, roomy, |pages| load(pages).is_ok());
+            best = Some((blocks, pages));
+            if !(tight && geometry.grows) || pages == roomy {
+                break;
+            }
+        }
+        if let Some((blocks, pages)) = best {
+            let pages = if tight { pages } else { (pages * 2 / 3).max(7) };
+            return config(stack, geometry, unit, blocks, pages);
+        }
+    }
+    Err(format!("no drive like `{}` fits {} with {}: {last}", geometry.name, stack.scheme_name(), stack.store_name()))
+}
+
+/// Slots of the whole drive.
+fn load_slots(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32) -> Option<u32> {
+    let layout = config(stack, geometry, unit, blocks, 7).ok()?.layout().ok()?;
+    Some(layout.slots())
+}
+
+/// The largest number from `low` to `high` that is `good`, where `low` is and all below a good one are.
+fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (low, high.max(low));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if good(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+fn config(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32, pages: u32) -> Result<DriveConfig, String> {
+    let mut settings: Vec<String> = geometry.settings.iter().map(|&s| s.to_owned()).collect();
+    settings.push(format!("drive.blocks={blocks}"));
+    settings.push(format!("drive.logical_pages={pages}"));
+    settings.push(format!("map.unit={unit}"));
+    settings.push("host.idle_after=1us".into());
+    settings.extend(stack.settings());
+    DriveConfig::load("tiny", None, &settings).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::WORKLOADS;
+
+    #[test]
+    fn every_scheme_and_store_fits_every_geometry() {
+        let stacks = stacks();
+        for scheme in SCHEMES {
+            assert!(stacks.iter().any(|s| s.scheme.name == scheme.name), "{}", scheme.name);
+        }
+        for store in MAPS {
+            assert!(stacks.iter().any(|s| s.store == store.name), "{}", store.name);
+        }
+        for stack in &stacks {
+            for geometry in GEOMETRIES {
+                for workload in WORKLOADS {
+                    let config = drive(stack, geometry, Some(workload)).unwrap_or_else(|e| panic!("{e}"));
+                    let layout = config.layout().unwrap();
+                    assert!(layout.logical_units >= 7 && layout.slots() < 3000, "{} units", layout.logical_units);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_good_number_is_found() {
+        for limit in 3..20 {
+            assert_eq!(most(3, 19, |n| n <= limit), limit);
+        }
+    }
+}

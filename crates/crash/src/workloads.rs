@@ -1,0 +1,248 @@
+//! Workloads: what a host does to a drive of a few blocks before its power fails. One function and one line in
+//! [`WORKLOADS`] each.
+
+use crate::model::Step;
+use flashatlas_types::{Rng, Seed};
+
+/// What a workload is made for.
+pub struct Shape {
+    /// Logical units of the drive.
+    pub units: u32,
+    /// Sectors of a unit.
+    pub unit_sectors: u32,
+    /// Steps, about.
+    pub steps: u32,
+}
+
+/// One workload of the registry.
+pub struct Workload {
+    /// Name in the identity of a failure.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Whether every unit is written before the first step; the power stays on until then.
+    pub filled: bool,
+    /// Whether the drive has as little over-provisioning as its scheme can do with, down to 3 %.
+    pub tight: bool,
+    make: fn(&Shape, &mut Rng) -> Vec<Step>,
+}
+
+/// All workloads, but for the exhaustive one ([`exhaustive`]).
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "sequential",
+        summary: "runs from one end to the other, again and again, broken off by FLUSHes",
+        filled: false,
+        tight: false,
+        make: sequential,
+    },
+    Workload {
+        name: "random",
+        summary: "writes of one to three units anywhere, some in part, some FUA; now and then a FLUSH or a read",
+        filled: false,
+        tight: false,
+        make: random,
+    },
+    Workload {
+        name: "hot-cold",
+        summary: "nine of ten writes go to a tenth of the drive; a FLUSH after every fourth; idle time",
+        filled: true,
+        tight: false,
+        make: hot_cold,
+    },
+    Workload {
+        name: "trim",
+        summary: "as many trims as writes, and FLUSHes after both",
+        filled: true,
+        tight: false,
+        make: trim,
+    },
+    Workload {
+        name: "collect",
+        summary: "random writes to a full drive at 3 % over-provisioning, or as little as the scheme can do with",
+        filled: true,
+        tight: true,
+        make: collect,
+    },
+    Workload {
+        name: "map-pages",
+        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map pages rather than data",
+        filled: true,
+        tight: false,
+        make: map_pages,
+    },
+];
+
+impl Workload {
+    /// The steps for a seed.
+    pub fn steps(&self, shape: &Shape, seed: u64) -> Vec<Step> {
+        (self.make)(shape, &mut Rng::stream(Seed(seed), self.name))
+    }
+}
+
+impl Shape {
+    fn write(&self, first: u32, units: u32) -> Step {
+        let units = units.min(self.units - first);
+        Step::Write { lba: first * self.unit_sectors, sectors: units * self.unit_sectors, fua: false }
+    }
+
+    fn trim(&self, first: u32, units: u32) -> Step {
+        let units = units.min(self.units - first);
+        Step::Trim { lba: first * self.unit_sectors, sectors: units * self.unit_sectors }
+    }
+
+    fn any(&self, rng: &mut Rng) -> u32 {
+        rng.below(self.units.into()) as u32
+    }
+}
+
+fn sequential(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let mut at = 0;
+    let mut steps = Vec::new();
+    while (steps.len() as u32) < shape.steps / 2 {
+        let units = 1 + rng.below(6) as u32;
+        steps.push(shape.write(at, units));
+        at += units;
+        if at >= shape.units {
+            at = 0;
+        }
+        if rng.below(4) == 0 {
+            steps.push(Step::Flush);
+        }
+    }
+    steps
+}
+
+fn random(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let sectors = shape.units * shape.unit_sectors;
+    let one = |_| match rng.below(16) {
+        0 | 1 => Step::Flush,
+        2 => Step::Read { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors },
+        3 => Step::Write { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors, fua: true },
+        4..7 => {
+            let lba = rng.below(sectors.into()) as u32;
+            let most = u64::from((sectors - lba).min(2 * shape.unit_sectors + 1));
+            Step::Write { lba, sectors: 1 + rng.below(most) as u32, fua: rng.below(4) == 0 }
+        }
+        _ => shape.write(shape.any(rng), 1 + rng.below(3) as u32),
+    };
+    (0..shape.steps).map(one).collect()
+}
+
+fn hot_cold(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let hot = u64::from(shape.units.div_ceil(10));
+    let one = |i| match i % 5 {
+        4 if rng.below(8) == 0 => Step::Idle,
+        4 => Step::Flush,
+        _ if rng.below(10) < 9 => shape.write(rng.below(hot) as u32, 1),
+        _ => shape.write(shape.any(rng), 2),
+    };
+    (0..shape.steps).map(one).collect()
+}
+
+fn trim(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let one = |_| match rng.below(10) {
+        0..4 => shape.trim(shape.any(rng), 1 + rng.below(5) as u32),
+        4..7 => shape.write(shape.any(rng), 1 + rng.below(4) as u32),
+        7 => Step::Trim { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors.div_ceil(2) },
+        _ => Step::Flush,
+    };
+    (0..shape.steps).map(one).collect()
+}
+
+fn collect(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let one = |_| match rng.below(12) {
+        0 => Step::Flush,
+        _ => shape.write(shape.any(rng), 1),
+    };
+    (0..shape.steps).map(one).collect()
+}
+
+fn map_pages(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+    let mut at = 0;
+    let mut steps = Vec::new();
+    while (steps.len() as u32) < shape.steps {
+        // a stride that is no divisor of the drive visits another map page each time
+        at = (at + shape.units * 3 / 8 + rng.below(3) as u32) % shape.units;
+        match rng.below(6) {
+            0 => steps.extend([shape.trim(at, 1), Step::Flush]),
+            1 => {
+                let lba = at * shape.unit_sectors;
+                steps.push(Step::Write { lba, sectors: shape.unit_sectors, fua: true });
+            }
+            2 => steps.extend([shape.write(at, 1), Step::Idle]),
+            _ => steps.extend([shape.write(at, 1), Step::Flush]),
+        }
+    }
+    steps
+}
+
+/// The number of sequences that [`exhaustive`] knows.
+pub const SEQUENCES: u64 = {
+    let n = ALPHABET as u64;
+    n + n * n + n * n * n + n * n * n * n
+};
+
+const ALPHABET: usize = 7;
+
+/// All sequences of one to four operations on a blank drive, by number below [`SEQUENCES`]: writes of two units and of a run
+/// over both, in part and FUA, a trim, a FLUSH, idle time.
+pub fn exhaustive(shape: &Shape, number: u64) -> Vec<Step> {
+    let unit = shape.unit_sectors;
+    let far = shape.units - 1;
+    let alphabet: [Step; ALPHABET] = [
+        shape.write(0, 1),
+        shape.write(0, 2),
+        Step::Write { lba: far * unit, sectors: unit, fua: true },
+        Step::Write { lba: unit / 2, sectors: unit, fua: false },
+        shape.trim(0, 1),
+        Step::Flush,
+        Step::Idle,
+    ];
+    let (mut length, mut rest, mut of_length) = (1, number, ALPHABET as u64);
+    while rest >= of_length {
+        rest -= of_length;
+        of_length *= ALPHABET as u64;
+        length += 1;
+    }
+    (0..length)
+        .map(|_| {
+            let step = alphabet[(rest % ALPHABET as u64) as usize];
+            rest /= ALPHABET as u64;
+            step
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exhaustive_workload_has_every_sequence_once() {
+        let shape = Shape { units: 20, unit_sectors: 4, steps: 0 };
+        let mut all: Vec<String> = (0..SEQUENCES).map(|n| format!("{:?}", exhaustive(&shape, n))).collect();
+        assert_eq!(exhaustive(&shape, SEQUENCES - 1).len(), 4);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 7 + 49 + 343 + 2401);
+    }
+
+    #[test]
+    fn steps_stay_on_the_drive() {
+        for workload in WORKLOADS {
+            for units in [8, 50, 333] {
+                let steps = workload.steps(&Shape { units, unit_sectors: 4, steps: 400 }, 3);
+                for step in &steps {
+                    if let Step::Write { lba, sectors, .. }
+                    | Step::Trim { lba, sectors }
+                    | Step::Read { lba, sectors } = step
+                    {
+                        assert!(*sectors > 0 && lba + sectors <= units * 4, "{}: {step}", workload.name);
+                    }
+                }
+                assert!(steps.contains(&Step::Flush), "{}", workload.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Data blocks that a mount makes. Such a block has a role of its own and is complete once its last page is programmed, with
+//! padding if there is nothing else for it; nothing that it is made of is erased before that. One that is not complete is erased
+//! by the next mount, so that mounts that are cut again and again take no blocks away.
+
+use crate::Cx;
+use flashatlas_nand::{FrameState, Medium, OobRole};
+use flashatlas_types::{BlockId, Cause, FtlError};
+
+/// Data block that a mount made.
+pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);
+
+/// Whether the last page of a block is programmed.
+fn is_sealed(medium: &Medium, block: BlockId) -> bool {
+    let layout = medium.layout();
+    medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
+}
+
+/// Whether a block is what a mount was making when it was cut.
+pub(crate) fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
+    let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
+    made_by_a_mount && !is_sealed(medium, block)
+}
+
+/// Mark a block that a mount made as complete.
+pub(crate) fn seal(cx: &mut Cx<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
+    if !is_sealed(cx.flash.medium, block) {
+        let layout = cx.flash.medium.layout();
+        let last = layout.frame_in(block, layout.frames_per_block - 1);
+        cx.flash.program(last, std::iter::empty(), cause, &[])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! What was trimmed, where it survives: for schemes that write no map to flash, and find pages by their spare areas.
+//!
+//! A trim leaves no trace on flash: after a mount, the newest copy that still stands somewhere would come back. So these schemes
+//! write a *trim record* before a FLUSH completes, and before a block is erased from which a page was trimmed that no record
+//! names yet (a copy older than the last FLUSH would come back in its stead). A record names every trimmed page that was not
+//! written since, and has a number; a copy of such a page with a smaller number is dead. The newest whole record counts. Records
+//! stand in blocks of role [`OobRole::MAP`], one frame after the other; when a block has no room for the next record, that
+//! begins another, and blocks are erased that hold nothing of the newest.
+//!
+//! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts of the record (2), number of
+//! the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3), bytes of what follows (4); then first page and count of
+//! each range (4 + 4), or a bit a page, lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
+//! `docs/FORMATS.md`.
+
+use crate::Cx;
+use flashatlas_nand::{Medium, OobRole, Unit};
+use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, OpId, Stamp};
+use std::sync::Arc;
+
+const MAGIC: [u8; 4] = *b"FATR";
+const HEADER_BYTES: usize = 24;
+
+/// The trimmed pages of a drive.
+pub(crate) struct Trims {
+    frame_bytes: usize,
+    frames_per_block: u32,
+    logical_units: u32,
+    /// A bit for each page that was trimmed and not written since; empty until a page is trimmed.
+    bits: Vec<u64>,
+    /// Pages were trimmed that no record names.
+    pending: bool,
+    /// Number of the newest record.
+    recorded: u64,
+    /// Counts up with each record; and for each block, its value when a page of it was trimmed.
+    epoch: u64,
+    pointed: Vec<u64>,
+    /// Programs of pages that had been trimmed and that the next record does not name: it waits for them.
+    rewritten: Vec<OpId>,
+    /// The blocks that hold the newest record, the last of them being filled, each with what its programs wait for.
+    blocks: Vec<(BlockId, OpId)>,
+    /// Next frame of the last one.
+    next: u32,
+}
+
+/// Blocks that are kept for records: those of one, and those of the next before they are erased.
+pub(crate) fn blocks_kept(layout: &Layout) -> u32 {
+    let payload = layout.frame_bytes() - HEADER_BYTES as u64;
+    let parts = u64::from(layout.logical_units).div_ceil(8).div_ceil(payload);
+    2 * parts.div_ceil(layout.frames_per_block.into()) as u32
+}
+
+/// A part of a record, as a mount finds it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    record: u64,
+    number: u16,
+    of: u16,
+    block: BlockId,
+    bitmap: bool,
+    payload: Vec<u8>,
+}
+
+impl Part {
+    fn read(medium: &Medium, block: BlockId, index: u32) -> Option<Part> {
+        let layout = medium.layout();
+        let bytes = medium.map_page(layout.first_slot(layout.frame_in(block, index))).ok()?;
+        if bytes.len() < HEADER_BYTES || bytes[..4] != MAGIC {
+            return None;
+        }
+        let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let record = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+        let length = u32::from_le_bytes(bytes[20..24].try_into().expect("four bytes")) as usize;
+        let payload = bytes[HEADER_BYTES..].get(..length)?.to_vec();
+        Some(Part { record, number: half(4), of: half(6), block, bitmap: bytes[16] == 1, payload })
+    }
+}
+
+impl Trims {
+    /// Nothing is trimmed.
+    pub fn new(layout: &Layout) -> Trims {
+        Trims {
+            frame_bytes: layout.frame_bytes() as usize,
+            frames_per_block: layout.frames_per_block,
+            logical_units: layout.logical_units,
+            bits: Vec::new(),
+            pending: false,
+            recorded: 0,
+            epoch: 1,
+            pointed: vec![0; layout.blocks() as usize],
+            rewritten: Vec::new(),
+            blocks: Vec::new(),
+            next: 0,
+        }
+    }
+
+    /// A page was trimmed whose newest version stood in `block`.
+    pub fn trimmed(&mut self, lpn: Lpn, block: BlockId) {
+        if self.bits.is_empty() {
+            self.bits = vec![0; (self.logical_units as usize).div_ceil(64)];
+        }
+        self.bits[lpn.0 as usize / 64] |= 1 << (lpn.0 % 64);
+        self.pointed[block.0 as usize] = self.epoch;
+        self.pending = true;
+    }
+
+    /// A page was programmed.
+    #[inline]
+    pub fn written(&mut self, lpn: Lpn, op: OpId) {
+        if !self.bits.is_empty() && self.has(lpn) {
+            self.bits[lpn.0 as usize / 64] &= !(1 << (lpn.0 % 64));
+            if op != OpId::NONE {
+                self.rewritten.push(op);
+            }
+        }
+    }
+
+    fn has(&self, lpn: Lpn) -> bool {
+        self.bits.get(lpn.0 as usize / 64).is_some_and(|word| word >> (lpn.0 % 64) & 1 == 1)
+    }
+
+    /// Whether pages were trimmed that no record names.
+    pub fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// Whether a record has to be written before a block is erased.
+    pub fn needs(&self, block: BlockId) -> bool {
+        self.pending && self.pointed[block.0 as usize] == self.epoch
+    }
+
+    /// Blocks that records have, of [`blocks_kept`].
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Whether a block holds records.
+    pub fn has_block(&self, block: BlockId) -> bool {
+        self.blocks.iter().any(|b| b.0 == block)
+    }
+
+    /// Write a record of everything that is trimmed. `take` gives an erased block, and what its programs wait for. Returns the
+    /// operation after which the record is there, and the blocks that hold nothing but older ones.
+    ///
+    /// # Errors
+    /// When there is no block, or no power.
+    pub fn record(
+        &mut self,
+        cx: &mut Cx<'_>,
+        mut take: impl FnMut(&mut Cx<'_>) -> Result<(BlockId, OpId), FtlError>,
+    ) -> Result<(OpId, Vec<BlockId>), FtlError> {
+        let parts = self.parts(cx.flash.medium.take_number());
+        let room = if self.blocks.is_empty() { 0 } else { self.frames_per_block - self.next };
+        let first = if parts.len() <= room as usize { self.blocks.len() - 1 } else { self.blocks.len() };
+        let mut written = std::mem::take(&mut self.rewritten);
+        written.retain(|&op| op >= cx.oldest_unfinished);
+        let mut programs = Vec::with_capacity(parts.len());
+        for (number, part) in (0..).zip(parts) {
+            if first == self.blocks.len() || self.next == self.frames_per_block {
+                let (block, ready) = take(cx)?;
+                cx.flash.open(block, OobRole::MAP);
+                self.blocks.push((block, ready));
+                self.next = 0;
+            }
+            let &(block, ready) = self.blocks.last().expect("just opened");
+            let stamp = Stamp(crc32c::crc32c(&part));
+            let unit = Unit { lpn: Lpn(number), stamp, bytes: Some(Arc::from(part)) };
+            let frame = cx.flash.medium.layout().frame_in(block, self.next);
+            self.next += 1;
+            let after = [&written[..], &[ready][..]].concat();
+            programs.push(cx.flash.program(frame, std::iter::once(&unit), Cause::Map, &after)?.1);
+        }
+        self.pending = false;
+        self.epoch += 1;
+        let old = self.blocks.drain(..first).map(|(block, _)| block).collect();
+        Ok((cx.flash.plan.join(Class::Map, &programs), old))
+    }
+
+    /// The frames of a record.
+    fn parts(&mut self, number: u64) -> Vec<Vec<u8>> {
+        self.recorded = number;
+        let (kind, payload) = self.payload();
+        let mut chunks: Vec<&[u8]> = payload.chunks(self.frame_bytes - HEADER_BYTES).collect();
+        if chunks.is_empty() {
+            chunks.push(&[]);
+        }
+        let parts = chunks.len() as u16;
+        let part = |(i, chunk): (u16, &&[u8])| {
+            let mut bytes = Vec::with_capacity(self.frame_bytes);
+            bytes.extend(MAGIC);
+            bytes.extend(i.to_le_bytes());
+            bytes.extend(parts.to_le_bytes());
+            bytes.extend(number.to_le_bytes());
+            bytes.extend([kind, 0, 0, 0]);
+            bytes.extend((chunk.len() as u32).to_le_bytes());
+            bytes.extend(*chunk);
+            bytes.resize(self.frame_bytes, 0);
+            bytes
+        };
+        (0..).zip(&chunks).map(part).collect()
+    }
+
+    /// The trimmed pages as ranges or as a bitmap, whichever is shorter.
+    fn payload(&self) -> (u8, Vec<u8>) {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for lpn in (0..self.logical_units).filter(|&l| self.has(Lpn(l))) {
+            match ranges.last_mut() {
+                Some((first, count)) if *first + *count == lpn => *count += 1,
+                _ => ranges.push((lpn, 1)),
+            }
+        }
+        let bitmap_bytes = (self.logical_units as usize).div_ceil(8);
+        if ranges.len() * 8 <= bitmap_bytes {
+            return (0, ranges.iter().flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()]).flatten().collect());
+        }
+        let mut bytes: Vec<u8> = self.bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.resize(bitmap_bytes, 0);
+        (1, bytes)
+    }
+
+    /// Begin a mount: take over the newest whole record in `blocks`. Returns the blocks that hold nothing of it.
+    pub fn mount(&mut self, medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
+        let frames = |&block: &BlockId| (0..medium.write_pointer(block)).map(move |index| (block, index));
+        let mut parts: Vec<Part> =
+            blocks.iter().flat_map(frames).filter_map(|(block, index)| Part::read(medium, block, index)).collect();
+        parts.sort_unstable();
+        let whole =
+            |parts: &&[Part]| parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i);
+        let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else { return blocks.to_vec() };
+        self.recorded = newest[0].record;
+        self.blocks = newest.iter().map(|part| (part.block, OpId::NONE)).collect();
+        self.blocks.dedup();
+        self.next = medium.write_pointer(newest[newest.len() - 1].block);
+        self.bits = vec![0; (self.logical_units as usize).div_ceil(64)];
+        let payload: Vec<u8> = newest.iter().flat_map(|part| part.payload.iter().copied()).collect();
+        let mut set = |lpn: u32| {
+            if lpn < self.logical_units {
+                self.bits[lpn as usize / 64] |= 1 << (lpn % 64);
+            }
+        };
+        if newest[0].bitmap {
+            let bits = payload.iter().enumerate().flat_map(|(i, byte)| (0..8).map(move |b| (i * 8 + b, byte >> b & 1)));
+            bits.filter(|&(_, bit)| bit == 1).for_each(|(lpn, _)| set(lpn as u32));
+        } else {
+            for range in payload.chunks_exact(8) {
+                let word = |at: usize| u32::from_le_bytes(range[at..at + 4].try_into().expect("four bytes"));
+                (word(0)..word(0).saturating_add(word(4))).for_each(&mut set);
+            }
+        }
+        blocks.iter().copied().filter(|&b| !self.has_block(b)).collect()
+    }
+
+    /// During a mount: whether a copy of a page, programmed with number `sequence`, was trimmed.
+    #[inline]
+    pub fn is_dead(&self, lpn: Lpn, sequence: u64) -> bool {
+        sequence < self.recorded && self.has(lpn)
+    }
+
+    /// End a mount: these pages have copies that are newer than the record.
+    pub fn mounted(&mut self, alive: impl Iterator<Item = Lpn>) {
+        if !self.bits.is_empty() {
+            alive.for_each(|lpn| self.bits[lpn.0 as usize / 64] &= !(1 << (lpn.0 % 64)));
+        }
+    }
+
+    /// Bytes of the table in the drive.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.logical_units).div_ceil(8)
+    }
+}

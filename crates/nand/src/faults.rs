@@ -1,0 +1,187 @@
+//! Faults: what is left of an operation in which the power fails, and what the parts do wrong by themselves.
+//!
+//! - *Cut before* and *cut after*: nothing, or all of the operation ([`Medium::redo`]).
+//! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare area pass their checks.
+//!   What the arrays hold of it is another page's: whoever believes a torn frame is found out.
+//! - *Torn program, part*: the first pages of a frame (or the first part of a page) are as they should be, the rest is erased.
+//!   The record in the spare area is spread over the whole frame and has one checksum, so the frame is not believed; what it
+//!   would say is right.
+//! - *Torn program, once*: the program came so far that the page can be read when the power is back, and then never again.
+//!   A controller finds out by reading such a page twice ([`Medium::reread`]).
+//! - *Torn erase*: some pages of the block are erased and the others are not: none can be read, none may be programmed
+//!   before the block is erased again.
+//! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page takes the pages of the same cells
+//!   with it that were programmed before: on this flash, those just before it in the block.
+//! - *Program failure*: the part reports that a program failed. The frame holds nothing; other pages of the block can be read,
+//!   and its next erase fails.
+//! - *Erase failure*: the part reports it; the block is bad from then on. So is one at the end of its endurance.
+//! - *Factory-bad blocks*: see [`Medium::new`].
+//! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]). Errors that the controller
+//!   corrects are not modelled: nobody above could tell.
+//! - *NVM*: see [`crate::nvm`]: stores that no fence followed are lost or torn, line by line.
+
+use crate::journal::Change;
+use crate::{FrameState, Medium};
+use flashatlas_types::{BlockId, FrameId, Lpn, Stamp};
+
+/// How an operation is left in which the power fails.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Torn {
+    /// Program: nothing that can be read.
+    Garbage,
+    /// Program: the first part of the frame.
+    Part,
+    /// Program: readable once.
+    Once,
+    /// Program: garbage, and the pages of the same cells are gone.
+    Paired,
+    /// Erase: some of the pages.
+    Erase,
+    /// Store or fence: with this draw of which lines are new, old or torn.
+    Lines(u8),
+}
+
+impl Torn {
+    /// The letter in the name of a cut, a number after it for [`Torn::Lines`].
+    pub fn letter(self) -> char {
+        match self {
+            Torn::Garbage => 'g',
+            Torn::Part => 'p',
+            Torn::Once => 'o',
+            Torn::Paired => 'm',
+            Torn::Erase => 'e',
+            Torn::Lines(_) => 'l',
+        }
+    }
+
+    /// Whether `change` can be left this way.
+    pub fn applies_to(self, change: &Change) -> bool {
+        match self {
+            Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => matches!(change, Change::Program { .. }),
+            Torn::Erase => matches!(change, Change::Erase(_)),
+            Torn::Lines(_) => matches!(change, Change::Store { .. } | Change::Fence),
+        }
+    }
+}
+
+impl Medium {
+    /// Leave a change half done, as `torn` says. The power has to go off afterwards ([`Medium::switch_off_drawing`]).
+    ///
+    /// # Panics
+    /// When the change cannot be left this way ([`Torn::applies_to`]).
+    pub fn begin(&mut self, change: &Change, torn: Torn) {
+        match (torn, change) {
+            (Torn::Garbage, Change::Program { frame, .. }) => self.tear_as_garbage(*frame),
+            (Torn::Part, Change::Program { frame, sequence, units }) => {
+                let half = units.len().div_ceil(2);
+                self.fill(*frame, *sequence, units[..half].iter());
+                self.tear(*frame);
+            }
+            (Torn::Once, Change::Program { frame, .. }) => {
+                self.redo(change);
+                self.fading.push(*frame);
+            }
+            (Torn::Paired, Change::Program { frame, .. }) => {
+                self.tear_as_garbage(*frame);
+                for frame in self.layout.paired_before(*frame) {
+                    if self.state(frame) == FrameState::Programmed {
+                        self.decay(frame);
+                    }
+                }
+            }
+            (Torn::Erase, Change::Erase(block)) => self.tear_erase(*block),
+            (Torn::Lines(_), Change::Store { .. }) => self.redo(change),
+            (Torn::Lines(_), Change::Fence) => {}
+            _ => panic!("{change:?} cannot be left {torn:?}"),
+        }
+    }
+
+    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is not erased either.
+    pub fn tear(&mut self, frame: FrameId) {
+        let block = self.layout.block_of_frame(frame);
+        let index = frame.0 - self.layout.frame_in(block, 0).0;
+        let next = &mut self.blocks[block.0 as usize].next;
+        *next = (*next).max(index + 1);
+        self.state[frame.0 as usize] = FrameState::Torn as u8;
+    }
+
+    fn tear_as_garbage(&mut self, frame: FrameId) {
+        self.tear(frame);
+        let first = self.layout.first_slot(frame).0 as usize;
+        for slot in first..first + self.layout.slots_per_frame as usize {
+            self.lpns[slot] = (slot as u32 * 7 + 1) % self.layout.logical_units;
+            self.stamps[slot] = u32::MAX;
+        }
+        (self.sequence_low[frame.0 as usize], self.sequence_high[frame.0 as usize]) = (u32::MAX, 0);
+    }
+
+    fn tear_erase(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.0 as usize];
+        state.next = self.layout.frames_per_block;
+        let first = self.layout.frame_in(block, 0).0 as usize;
+        self.state[first..first + self.layout.frames_per_block as usize].fill(FrameState::Torn as u8);
+    }
+
+    /// Fault: a frame that was programmed cannot be read any more.
+    ///
+    /// # Panics
+    /// When it is not programmed.
+    pub fn decay(&mut self, frame: FrameId) {
+        assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
+        self.state[frame.0 as usize] = FrameState::Torn as u8;
+    }
+
+    /// Read a frame a second time: one that can be read once only cannot be read from then on.
+    pub fn reread(&mut self, frame: FrameId) {
+        if let Some(at) = self.fading.iter().position(|&f| f == frame) {
+            self.fading.swap_remove(at);
+            self.decay(frame);
+        }
+    }
+
+    /// Every frame that can be read once only was read.
+    pub fn fade(&mut self) {
+        while let Some(&frame) = self.fading.last() {
+            self.reread(frame);
+        }
+    }
+
+    /// Fault: a bit of the bytes that stand in a slot has flipped, and the checksum is what it was.
+    ///
+    /// # Panics
+    /// When no bytes are kept there.
+    pub fn corrupt(&mut self, ppn: flashatlas_types::Ppn) {
+        let mut bytes = self.bytes[&ppn].to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        self.bytes.insert(ppn, bytes.into());
+    }
+
+    /// Fault: the program after the next `programs` fails.
+    pub fn fail_program_after(&mut self, programs: u64) {
+        self.failing_program = programs + 1;
+    }
+
+    /// Whether the program at hand fails.
+    #[inline]
+    pub(crate) fn program_fails(&mut self) -> bool {
+        match self.failing_program {
+            0 => false,
+            left => {
+                self.failing_program = left - 1;
+                left == 1
+            }
+        }
+    }
+
+    /// Fault: the next erase of a block fails.
+    pub fn fail_erase(&mut self, block: BlockId) {
+        self.blocks[block.0 as usize].failing = true;
+    }
+
+    /// A page that nobody wrote, for tests that ask whether anyone reads one: what a torn frame's arrays hold.
+    pub fn behind_the_checks(&self, frame: FrameId) -> impl Iterator<Item = (Lpn, Stamp)> + '_ {
+        let first = self.layout.first_slot(frame).0 as usize;
+        (first..first + self.layout.slots_per_frame as usize).map(|s| (Lpn(self.lpns[s]), Stamp(self.stamps[s])))
+    }
+}

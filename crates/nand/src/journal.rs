@@ -1,0 +1,93 @@
+//! What was done to a medium, change by change, so that any part of it can be done again to a copy: how power cuts are
+//! enumerated without running a workload more than once.
+//!
+//! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a change out on another
+//! medium that stands where the first one stood; [`crate::faults`] leaves it half done.
+
+use crate::{Medium, OobRole, Unit};
+use flashatlas_types::{BlockId, FrameId};
+
+/// One change of a medium.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// An erased block was opened for a role. In the controller's memory until its first page is programmed.
+    Open(BlockId, OobRole),
+    /// A number was taken.
+    Number(u64),
+    /// A frame was programmed.
+    Program {
+        /// Which.
+        frame: FrameId,
+        /// The number of the program.
+        sequence: u64,
+        /// What it holds, slot by slot; the slots that follow are padding.
+        units: Vec<Unit>,
+    },
+    /// A program failed: the frame holds nothing, and the block will not be erased again.
+    ProgramFailed(FrameId),
+    /// A block was erased.
+    Erase(BlockId),
+    /// The erase of a block failed: it is bad.
+    EraseFailed(BlockId),
+    /// Bytes were stored to the byte-addressable memory.
+    Store {
+        /// Where.
+        address: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// What was stored became durable.
+    Fence,
+}
+
+impl Change {
+    /// Whether it takes time on a part, so that the power can fail in it; the others happen in the controller's memory.
+    pub fn is_operation(&self) -> bool {
+        !matches!(self, Change::Open(..) | Change::Number(_))
+    }
+}
+
+impl Medium {
+    /// From now on every change is noted.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Vec::new());
+    }
+
+    /// What was noted since the last call; nothing where no journal is kept.
+    pub fn take_journal(&mut self) -> Vec<Change> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Changes noted since [`Medium::take_journal`].
+    pub fn journal_len(&self) -> usize {
+        self.journal.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Note a change, where a journal is kept.
+    #[inline]
+    pub(crate) fn note(&mut self, change: impl FnOnce() -> Change) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(change());
+        }
+    }
+
+    /// Do again what was done to another medium when it stood where this one stands. Takes no power and counts nothing.
+    pub fn redo(&mut self, change: &Change) {
+        match *change {
+            Change::Open(block, role) => self.blocks[block.0 as usize].role = role,
+            Change::Number(number) => self.sequence = self.sequence.max(number),
+            Change::Program { frame, sequence, ref units } => {
+                self.sequence = self.sequence.max(sequence);
+                self.fill(frame, sequence, units.iter());
+            }
+            Change::ProgramFailed(frame) => {
+                self.tear(frame);
+                self.blocks[self.layout.block_of_frame(frame).0 as usize].failing = true;
+            }
+            Change::Erase(block) => self.wipe(block),
+            Change::EraseFailed(block) => self.blocks[block.0 as usize].bad = true,
+            Change::Store { address, ref bytes } => self.nvm.store(address, bytes),
+            Change::Fence => self.nvm.fence(),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `flashatlas crash`: a plan in, a report out.
+
+use crate::{InputError, guarded};
+use flashatlas_crash::{Fault, Plan, subject, workloads};
+use flashatlas_sim::{Progress, RunError};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// Enumerate power failures as the JSON of a `Plan` says; returns the report (JSON), with the time that it took.
+/// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (plan, progress=None))]
+pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let plan: Plan = serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    let begin = std::time::Instant::now();
+    let report = guarded(py, progress, |reporter| {
+        let mut tell = |done: usize, of: usize| {
+            let share = Some(done as f64 / of as f64);
+            reporter.report(Progress { phase: "crash", requests: done as u64, share })
+        };
+        match flashatlas_crash::run(&plan, &mut tell) {
+            Ok(report) if report.stopped => Err(RunError::Interrupted),
+            report => Ok(report),
+        }
+    })?;
+    let report = report.map_err(InputError::new_err)?;
+    let mut report = serde_json::to_value(report).expect("plain data");
+    report["wall_s"] = begin.elapsed().as_secs_f64().into();
+    Ok(report.to_string())
+}
+
+/// Run one failure again by its identity; returns what fails (JSON), or `null`.
+#[pyfunction]
+pub fn crash_rerun(py: Python<'_>, id: &str) -> PyResult<String> {
+    let found = guarded(py, None, |_| Ok::<_, RunError>(flashatlas_crash::rerun(id)))?;
+    let found = found.map_err(InputError::new_err)?;
+    Ok(serde_json::to_string(&found).expect("plain data"))
+}
+
+/// What has a name: geometries, workloads, faults, each with a line of explanation.
+pub fn names() -> Value {
+    let entry = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
+    json!({
+        "geometries": subject::GEOMETRIES.iter().map(|g| entry(g.name, g.summary)).collect::<Vec<_>>(),
+        "workloads": workloads::WORKLOADS.iter().map(|w| entry(w.name, w.summary)).collect::<Vec<_>>(),
+        "faults": Fault::ALL.iter().map(|f| entry(f.name(), f.summary())).collect::<Vec<_>>(),
+    })
+}

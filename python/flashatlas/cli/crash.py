@@ -1,0 +1,144 @@
+"""The command that enumerates power failures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import _core, api, tables
+from flashatlas.cli.console import EXIT_VIOLATION, out, say
+from flashatlas.cli.options import Quiet
+from flashatlas.files import write_whole
+from flashatlas.progress import Bars
+
+SHOWN = 10
+"""Failures that are printed; all of them are in the JSON."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(crash)
+
+
+def _list(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def crash(
+    scheme: Annotated[
+        str | None,
+        typer.Option("--scheme", metavar="NAMES", help="Schemes, such as `page,mast`, `page.2` for a variant; all."),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="NAMES", help="Map stores of the page-mapped scheme; all.")
+    ] = None,
+    geometry: Annotated[str | None, typer.Option("--geometry", metavar="NAMES", help="Shapes of drive; all.")] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload", metavar="NAMES", help="Workloads; `all` is every sequence of up to four operations; all."
+        ),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, max=4, help="2: the mounts after the cuts are cut, too; and so on.")
+    ] = 1,
+    faults: Annotated[
+        str, typer.Option("--faults", metavar="NAMES", help="Faults beside the cut between two operations; `none`.")
+    ] = "all",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds, from --seed on.")] = 1,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Length of a workload.")] = 160,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")] = None,
+    rerun: Annotated[str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")] = None,
+    json_to: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON; `-`: standard output.")
+    ] = None,
+    names: Annotated[bool, typer.Option("--names", help="List geometries, workloads and faults, and exit.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let the power fail at every operation of short workloads, and check what is left.
+
+    Each workload is carried out once. At every program, erase, store and fence a copy of the medium loses its power
+    before it, in it and after it; the copy is mounted, every unit is compared with what a reference model allows, the
+    tables are checked, the drive is mounted again, written on, and compared once more. Exit code 4 if anything fails.
+
+    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun` shows it again.
+    """
+    if names:
+        _names()
+        return
+    if rerun is not None:
+        _rerun(rerun)
+        return
+    plan = {
+        "schemes": _list(scheme),
+        "stores": _list(store),
+        "geometries": _list(geometry),
+        "workloads": _list(workload),
+        "depth": depth,
+        "faults": faults,
+        "seed": seed,
+        "seeds": seeds,
+        "steps": steps,
+        "threads": jobs or 0,
+    }
+    with Bars(["power failures"], enabled=not quiet) as bars:
+        report = json.loads(
+            _core.crash(json.dumps(plan), lambda _, done, share: bars.update(0, "run", done, share, "workloads"))
+        )
+    if json_to is not None:
+        text = json.dumps({"plan": plan, **report}, indent=1) + "\n"
+        if str(json_to) == "-":
+            sys.stdout.write(text)
+        else:
+            write_whole(json_to, text.encode())
+    if str(json_to) != "-":
+        _print(report)
+    if any(row["violations"] for row in report["rows"]):
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+COLUMNS = ("workloads", "cuts", "torn", "dirty", "deeper", "mounts", "longest_mount", "violations")
+
+
+def _print(report: dict[str, Any]) -> None:
+    rows = [(r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS)) for r in report["rows"]]
+    sums = {c: (max if c == "longest_mount" else sum)(r[c] for r in report["rows"]) for c in COLUMNS}
+    rows.append(("all", "", *(f"{sums[c]:,}" for c in COLUMNS)))
+    heads = ["scheme", "store", *(c.replace("_", " ") for c in COLUMNS)]
+    out.print(tables.listing(heads, rows))
+    say(
+        f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
+        "[dim]torn: the power failed in an operation; dirty: something was under way, or not flushed; deeper: the "
+        "power failed in a mount; longest mount: in programs and erases[/]"
+    )
+    for found in report["found"][:SHOWN]:
+        _failure(found)
+    if len(report["found"]) > SHOWN:
+        say(f"and {len(report['found']) - SHOWN} more (--json has them all)")
+
+
+def _failure(found: dict[str, Any]) -> None:
+    say(f"\n[bold red]{found['id']}[/]")
+    out.print(f"  {found['failure']}", highlight=False, markup=False, soft_wrap=True)
+    for line in found["minimal"]:
+        out.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _rerun(identity: str) -> None:
+    found = json.loads(_core.crash_rerun(identity))
+    if found is None:
+        say(f"{identity}: nothing fails")
+        return
+    _failure(found)
+    raise typer.Exit(EXIT_VIOLATION)
+
+
+def _names() -> None:
+    for kind, known in api.registries()["crash"].items():
+        out.print(tables.listing([kind, ""], [(entry["name"], entry["summary"]) for entry in known]))
+        out.print()

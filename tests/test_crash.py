@@ -1,0 +1,64 @@
+"""``flashatlas crash``: the table, the exit codes, and how a failure is run again."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_every_power_failure_of_a_scheme_in_a_table(cli, tmp_path):
+    done = cli("crash", "--scheme", "page,bast", "--store", "dftl,-", "--geometry", "mini", "--json", "crash.json")
+    assert done.returncode == 0, done.stderr
+    assert "violations" in done.stdout and "power failures in" in done.stdout
+    report = json.loads((tmp_path / "crash.json").read_text())
+    rows = {(r["scheme"], r["store"]): r for r in report["rows"]}
+    assert set(rows) == {("page", "dftl"), ("bast", "-")}
+    for row in rows.values():
+        # 2,800 sequences of one to four operations for each variant, and six workloads
+        assert row["workloads"] >= 2 * 2800 and row["violations"] == 0
+        assert row["cuts"] > 20_000 and row["torn"] > row["cuts"] / 2 and row["mounts"] == 3 * row["cuts"]
+        assert row["dirty"] > row["cuts"] * 0.8 and row["longest_mount"] > 2
+    assert report["found"] == [] and report["plan"]["depth"] == 1
+
+
+def test_depth_two_cuts_the_mounts(cli):
+    args = ("crash", "--scheme", "block", "--geometry", "mini", "--workload", "random", "--steps", "40", "--json", "-")
+    one, two = (json.loads(cli(*args, "--depth", depth).stdout)["rows"] for depth in ("1", "2"))
+    for shallow, deep in zip(one, two, strict=True):
+        assert shallow["deeper"] == 0 and deep["deeper"] > 100
+        assert deep["cuts"] == shallow["cuts"] + deep["deeper"]
+
+
+def test_faults_are_switches(cli):
+    args = ("crash", "--scheme", "page", "--store", "nvm-hybrid", "--geometry", "mini", "--workload", "map-pages")
+    torn = {
+        faults: json.loads(cli(*args, "--faults", faults, "--json", "-").stdout)["rows"][0]["torn"]
+        for faults in ("none", "torn-erase", "nvm-lines", "all")
+    }
+    assert torn["none"] == 0 < torn["torn-erase"] and 0 < torn["nvm-lines"] < torn["all"]
+
+
+def test_one_failure_is_run_again_by_its_identity(cli):
+    for identity in ("page:dftl:random@mini:1:20", "mast.2:-:trim*50@lanes:4:30", "page:dram:all@mini:2799:0"):
+        done = cli("crash", "--rerun", identity)
+        assert done.returncode == 0 and "nothing fails" in done.stdout
+
+
+def test_bad_names_say_which_exist(cli):
+    for args, text in (
+        (("--scheme", "pgae"), "did you mean `page`?"),
+        (("--store", "dtfl"), "did you mean `dftl`?"),
+        (("--workload", "tirm"), "did you mean `trim`?"),
+        (("--faults", "torn-ersae"), "did you mean `torn-erase`?"),
+        (("--scheme", "bast", "--store", "dftl"), "no scheme of those takes a store of those"),
+        (("--rerun", "page:dftl:random"), "expected scheme:store:workload@geometry:seed:cut"),
+        (("--rerun", "page:dftl:random@mini:1:99999"), "no such cut"),
+        (("--rerun", "page:dftl:all@mini:2800:1"), "there are 2800 sequences"),
+    ):
+        done = cli("crash", *args)
+        assert done.returncode == 2 and text in done.stderr.replace("\n", " "), (args, done.stderr)
+
+
+def test_names_explain_themselves(cli):
+    shown = cli("crash", "--names").stdout
+    for name in ("mini", "square", "lanes", "map-pages", "torn-once", "nvm-lines"):
+        assert name in shown

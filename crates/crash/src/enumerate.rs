@@ -33,6 +33,10 @@ pub struct Tally {
     pub dirty: u64,
     /// Of these, states that a cut mount left.
     pub deeper: u64,
+    /// States in which another subset of the operations in flight was carried out (`crate::inflight`).
+    pub reordered: u64,
+    /// Commands after which there were too many such states, so that some were drawn.
+    pub sampled: u64,
     /// Mounts, those after writing on among them.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
@@ -44,7 +48,7 @@ pub struct Tally {
 impl Tally {
     /// States that were mounted and compared.
     pub fn cuts(&self) -> u64 {
-        self.between + self.torn + self.acknowledged
+        self.between + self.torn + self.acknowledged + self.reordered
     }
 
     /// Add another.
@@ -54,6 +58,8 @@ impl Tally {
         self.acknowledged += other.acknowledged;
         self.dirty += other.dirty;
         self.deeper += other.deeper;
+        self.reordered += other.reordered;
+        self.sampled += other.sampled;
         self.mounts += other.mounts;
         self.longest_mount = self.longest_mount.max(other.longest_mount);
         self.violations += other.violations;

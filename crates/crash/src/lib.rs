@@ -12,6 +12,7 @@ use std::sync::Once;
 pub mod cut;
 pub mod enumerate;
 pub mod faults;
+pub mod inflight;
 pub mod minimise;
 pub mod model;
 pub mod recording;

@@ -107,6 +107,18 @@ impl Model {
         Model { versions: stamps.map(|s| vec![s]).collect(), older: None, unit_sectors, content, open: 0 }
     }
 
+    /// Units that may hold any of these stamps, the oldest first.
+    pub fn allowing(versions: Vec<Vec<Stamp>>, unit_sectors: u32) -> Model {
+        let open = versions.iter().filter(|v| v.len() > 1).count() as u32;
+        Model { versions, older: None, unit_sectors, content: 0, open }
+    }
+
+    /// With what each unit held before, for a drive whose trims do not outlive a mount.
+    #[must_use]
+    pub fn with_older(self, older: Vec<Vec<Stamp>>) -> Model {
+        Model { older: Some(older), ..self }
+    }
+
     /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the last FLUSH came, may hold
     /// anything that it ever held.
     #[must_use]

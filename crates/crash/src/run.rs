@@ -1,9 +1,10 @@
 //! A whole run: every stack of the registries on every geometry under every workload, on all cores, with a table at the end.
 
 use crate::Failure;
-use crate::cut::{Cut, Id, STEPS};
+use crate::cut::{Cut, How, Id, STEPS};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::faults::Faults;
+use crate::inflight::subsets;
 use crate::minimise::minimise;
 use crate::model::Step;
 use crate::recording::Recording;
@@ -92,6 +93,10 @@ pub struct Row {
     pub dirty: u64,
     /// Of these, of a mount.
     pub deeper: u64,
+    /// Of these, with another subset of the operations in flight.
+    pub reordered: u64,
+    /// Commands after which such subsets were drawn, not all tried.
+    pub sampled: u64,
     /// Mounts.
     pub mounts: u64,
     /// Programs and erases of the longest.
@@ -165,6 +170,10 @@ impl Job {
                     tally.violations += 1;
                     note(&[], failure);
                 }
+            }
+            if self.geometry.parallel {
+                let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
+                tally.add(&subsets(&config, &steps, (self.filled(), seed), None, &mut note));
             }
             for (cuts, failure) in failures {
                 let minimal = match found.is_empty() && plan.minimise {
@@ -322,6 +331,8 @@ impl Report {
                     torn: 0,
                     dirty: 0,
                     deeper: 0,
+                    reordered: 0,
+                    sampled: 0,
                     mounts: 0,
                     longest_mount: 0,
                     violations: 0,
@@ -334,6 +345,8 @@ impl Report {
         row.torn += tally.torn;
         row.dirty += tally.dirty;
         row.deeper += tally.deeper;
+        row.reordered += tally.reordered;
+        row.sampled += tally.sampled;
         row.mounts += tally.mounts;
         row.longest_mount = row.longest_mount.max(tally.longest_mount);
         row.violations += tally.violations;
@@ -365,6 +378,17 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     let steps = job.steps(&config, id.seed, id.steps);
     let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
     let mut first: Option<Failure> = None;
+    if let Some(&cut @ Cut { how: How::Subset(_), .. }) = id.cuts.first() {
+        let mut note = |_: &[Cut], failure| {
+            first.get_or_insert(failure);
+        };
+        subsets(&config, &steps, (job.filled(), id.seed), Some(cut), &mut note);
+        return Ok(first.map(|failure| Found {
+            id: text.to_owned(),
+            failure: failure.to_string(),
+            minimal: Vec::new(),
+        }));
+    }
     match Recording::make(&config, &steps, job.filled()) {
         Err(failure) => first = Some(failure),
         Ok(recording) => {

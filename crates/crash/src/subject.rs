@@ -19,7 +19,9 @@ pub struct Geometry {
     blocks: u32,
     /// Whether blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
     grows: bool,
-    /// The largest unit first that the scheme takes.
+    /// Whether operations are in flight on several dies at once.
+    pub parallel: bool,
+    /// The first of these units that the scheme takes.
     units: &'static [&'static str],
 }
 
@@ -31,6 +33,7 @@ pub const GEOMETRIES: &[Geometry] = &[
         settings: &["drive.channels=1", "drive.ways=1", "drive.pages=4", "cache.mode=write-through"],
         blocks: 6,
         grows: true,
+        parallel: false,
         units: &["2KiB"],
     },
     Geometry {
@@ -39,6 +42,7 @@ pub const GEOMETRIES: &[Geometry] = &[
         settings: &["drive.channels=1", "drive.ways=1", "drive.pages=16", "cache.bytes=16KiB"],
         blocks: 16,
         grows: false,
+        parallel: false,
         units: &["2KiB"],
     },
     Geometry {
@@ -47,6 +51,7 @@ pub const GEOMETRIES: &[Geometry] = &[
         settings: &["drive.pages=6", "drive.cell=mlc", "cache.bytes=4KiB", "drive.spare_bytes=128"],
         blocks: 6,
         grows: false,
+        parallel: true,
         units: &["512", "2KiB"],
     },
 ];

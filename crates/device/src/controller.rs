@@ -8,7 +8,9 @@ use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics};
-use flashatlas_types::{BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Tag, Violation};
+use flashatlas_types::{
+    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Tag, Violation,
+};
 use std::sync::Arc;
 
 /// What the controller itself counts.
@@ -210,7 +212,9 @@ impl Ssd {
 
     fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {
         let command = self.begin();
-        self.flush_all(now)?;
+        if !Canary::FlushWithoutCache.sings() {
+            self.flush_all(now)?;
+        }
         self.settle();
         let map = self.with_ftl(now, |ftl, cx| ftl.persist(cx, false))?;
         let mut after = self.pending_programs();

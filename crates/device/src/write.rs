@@ -6,7 +6,7 @@ use crate::pieces::{Piece, all_sectors, bytes_of, merge_under, missing, pieces, 
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
-use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, Stamp, Tag};
+use flashatlas_types::{Canary, Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Ssd {
                 self.evict(now, surplus)?;
             }
         }
-        if fua {
+        if fua && !Canary::FuaIgnored.sings() {
             for piece in &pieces {
                 self.evict_page(now, piece.lpn)?;
             }

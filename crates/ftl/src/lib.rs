@@ -6,6 +6,7 @@
 
 pub mod blocks;
 pub mod classifiers;
+mod free;
 mod list;
 mod logblock;
 mod map_pages;

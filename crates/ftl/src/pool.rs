@@ -107,32 +107,43 @@ impl Pool {
         Some(block)
     }
 
+    /// Take a free block for map pages above their quota, until one of theirs is erased.
+    pub fn lend_to_map(&mut self, lane: u32) -> Option<BlockId> {
+        let block = self.free[lane as usize].pop()?;
+        self.adopt_for_map(block);
+        Some(block)
+    }
+
     /// A block holds map pages, as a mount finds it.
     pub fn adopt_for_map(&mut self, block: BlockId) {
         self.blocks.set_role(block, Role::Map);
         self.map_blocks[self.layout.lane_of(block).0 as usize] += 1;
     }
 
-    /// Erase a block in which nothing is valid: it is free then, or bad.
+    /// Erase a block in which nothing is valid: it is free then, or bad. Returns the erase.
     ///
     /// # Errors
     /// When the power fails.
     ///
     /// # Panics
     /// When a slot of it is valid.
-    pub fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    pub fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, FtlError> {
         assert!(self.blocks.valid(block) == 0, "erase of block {block} with {} valid slots", self.blocks.valid(block));
         let was_map = self.blocks.role(block) == Role::Map;
-        match cx.flash.erase(block, cause, after) {
-            Ok(_) => self.put(cx.flash.medium, block),
+        let erased = match cx.flash.erase(block, cause, after) {
+            Ok(op) => {
+                self.put(cx.flash.medium, block);
+                op
+            }
             Err(MediumError::EraseFailed(_)) => {
                 self.blocks.set_role(block, Role::Bad);
                 self.retired += 1;
+                OpId::NONE
             }
             Err(error) => return Err(error.into()),
-        }
+        };
         self.map_blocks[self.layout.lane_of(block).0 as usize] -= u32::from(was_map);
-        Ok(())
+        Ok(erased)
     }
 
     /// A program took data to flash. Only map pages ask for it later.

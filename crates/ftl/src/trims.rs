@@ -12,9 +12,9 @@
 //! each range (4 + 4), or a bit a page, lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
 //! `docs/FORMATS.md`.
 
-use crate::Cx;
+use crate::{Cx, MemoryUse};
 use flashatlas_nand::{Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, OpId, Stamp};
+use flashatlas_types::{BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Stamp};
 use std::sync::Arc;
 
 const MAGIC: [u8; 4] = *b"FATR";
@@ -36,6 +36,8 @@ pub(crate) struct Trims {
     pointed: Vec<u64>,
     /// Programs of pages that had been trimmed and that the next record does not name: it waits for them.
     rewritten: Vec<OpId>,
+    /// Programs of records that may not be complete.
+    in_flight: Vec<OpId>,
     /// The blocks that hold the newest record, the last of them being filled, each with what its programs wait for.
     blocks: Vec<(BlockId, OpId)>,
     /// Next frame of the last one.
@@ -88,6 +90,7 @@ impl Trims {
             epoch: 1,
             pointed: vec![0; layout.blocks() as usize],
             rewritten: Vec::new(),
+            in_flight: Vec::new(),
             blocks: Vec::new(),
             next: 0,
         }
@@ -148,6 +151,10 @@ impl Trims {
         cx: &mut Cx<'_>,
         mut take: impl FnMut(&mut Cx<'_>) -> Result<(BlockId, OpId), FtlError>,
     ) -> Result<(OpId, Vec<BlockId>), FtlError> {
+        if Canary::DropTrimRecord.sings() {
+            self.pending = false;
+            return Ok((OpId::NONE, Vec::new()));
+        }
         let parts = self.parts(cx.flash.medium.take_number());
         let room = if self.blocks.is_empty() { 0 } else { self.frames_per_block - self.next };
         let first = if parts.len() <= room as usize { self.blocks.len() - 1 } else { self.blocks.len() };
@@ -172,7 +179,23 @@ impl Trims {
         self.pending = false;
         self.epoch += 1;
         let old = self.blocks.drain(..first).map(|(block, _)| block).collect();
-        Ok((cx.flash.plan.join(Class::Map, &programs), old))
+        let written = cx.flash.plan.join(Class::Map, &programs);
+        self.in_flight.push(written);
+        Ok((written, old))
+    }
+
+    /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from which pages were trimmed.
+    pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
+        self.in_flight.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        cx.flash.plan.join(Class::Map, &self.in_flight)
+    }
+
+    /// The same for the erase of a block: nothing, if no page was trimmed from it.
+    pub fn unfinished_for(&mut self, cx: &mut Cx<'_>, block: BlockId) -> OpId {
+        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+            0 => OpId::NONE,
+            _ => self.unfinished(cx),
+        }
     }
 
     /// The frames of a record.
@@ -223,8 +246,10 @@ impl Trims {
         let mut parts: Vec<Part> =
             blocks.iter().flat_map(frames).filter_map(|(block, index)| Part::read(medium, block, index)).collect();
         parts.sort_unstable();
-        let whole =
-            |parts: &&[Part]| parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i);
+        let whole = |parts: &&[Part]| {
+            parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i)
+                || Canary::HalfTrimRecord.sings()
+        };
         let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else { return blocks.to_vec() };
         self.recorded = newest[0].record;
         self.blocks = newest.iter().map(|part| (part.block, OpId::NONE)).collect();
@@ -262,8 +287,9 @@ impl Trims {
         }
     }
 
-    /// Bytes of the table in the drive.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.logical_units).div_ceil(8)
+    /// The table, once there is anything in it.
+    pub fn memory(&self) -> Option<MemoryUse> {
+        let bytes = u64::from(self.logical_units).div_ceil(8);
+        (!self.bits.is_empty()).then_some(MemoryUse { table: "trimmed pages", memory: MemoryKind::Sram, bytes })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! This crate depends on no other crate of the project; every other one speaks in its terms.
 
+mod canary;
 pub mod content;
 pub mod error;
 pub mod geometry;
@@ -13,6 +14,7 @@ pub mod request;
 pub mod rng;
 pub mod time;
 
+pub use canary::Canary;
 pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};

@@ -102,7 +102,7 @@ def crash(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-COLUMNS = ("workloads", "cuts", "torn", "dirty", "deeper", "mounts", "longest_mount", "violations")
+COLUMNS = ("workloads", "cuts", "torn", "dirty", "deeper", "reordered", "mounts", "longest_mount", "violations")
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -114,7 +114,7 @@ def _print(report: dict[str, Any]) -> None:
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
         "[dim]torn: the power failed in an operation; dirty: something was under way, or not flushed; deeper: the "
-        "power failed in a mount; longest mount: in programs and erases[/]"
+        "power failed in a mount; reordered: other subsets of what several dies had in flight; longest mount: in programs and erases[/]"
     )
     for found in report["found"][:SHOWN]:
         _failure(found)

@@ -1,8 +1,8 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
-use super::free::FreePool;
 use super::{ROLE_DATA, Settings};
 use crate::blocks::{Blocks, Role, unit_at};
+use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, MapCounters, MergeCounters, Programmed};
@@ -286,7 +286,10 @@ impl Core {
     /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
     pub(super) fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId) -> Result<OpId, FtlError> {
         assert!(self.blocks.valid(block) == 0, "block {block} is erased with {} valid pages", self.blocks.valid(block));
-        let recorded = if self.trims.needs(block) { self.record_trims(cx)? } else { OpId::NONE };
+        if self.trims.needs(block) {
+            self.record_trims(cx)?;
+        }
+        let recorded = self.trims.unfinished_for(cx, block);
         let mut after = std::mem::take(&mut self.superseded[block.0 as usize]);
         after.push(recorded);
         after.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
@@ -311,7 +314,7 @@ impl Core {
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
     pub fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
         if !self.trims.is_pending() {
-            return Ok(OpId::NONE);
+            return Ok(self.trims.unfinished(cx));
         }
         let (free, blocks) = (&mut self.free, &mut self.blocks);
         let (valid_units, good) = (blocks.total(), self.layout.blocks() - blocks.count(Role::Bad) as u32);
@@ -329,7 +332,7 @@ impl Core {
         for block in old {
             self.erase_after(cx, block, &[written], Cause::Map)?;
         }
-        Ok(written)
+        Ok(self.trims.unfinished(cx))
     }
 
     /// A block could not be erased.
@@ -348,6 +351,14 @@ impl Core {
 
     fn good_blocks(&self) -> u32 {
         self.layout.blocks() - self.blocks.count(Role::Bad) as u32
+    }
+
+    /// A mount that found more log blocks than there may be (the erase of one was planned when the power failed) has emptied
+    /// them by now.
+    pub(super) fn end_loan(&mut self, settings: &Settings) {
+        let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
+        self.budget = (settings.log_blocks + lbns).max(self.log_count).min(self.budget);
+        self.slots.truncate((self.budget - self.log_count) as usize);
     }
 
     /// An area gave up a log block that is not there any more.

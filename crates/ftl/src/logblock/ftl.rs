@@ -89,6 +89,7 @@ impl<S: LogScheme> Hybrid<S> {
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
         ftl.scheme.adopt(&mut ftl.core, cx, found)?;
+        ftl.core.end_loan(&settings);
         ftl.core.count_overdrawn();
         ftl.give_up_lost(cx)?;
         ftl.core.cause = Cause::Merge;
@@ -182,6 +183,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         let mut memory =
             if S::HAS_DATA_BLOCKS { self.core.memory(self.scheme.log_entry_bytes(&self.core)) } else { Vec::new() };
         memory.extend(self.scheme.memory(&self.core));
+        memory.extend(self.core.trims.memory());
         FtlReport {
             map: self.core.lookups,
             merges: Some(self.core.merges),
@@ -215,7 +217,6 @@ impl Core {
         vec![
             table("block map", self.data.len() as u64 * 4),
             table("log map", u64::from(self.budget) * u64::from(self.pages) * log_entry),
-            table("trimmed pages", self.trims.bytes()),
         ]
     }
 

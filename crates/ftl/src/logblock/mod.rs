@@ -20,7 +20,6 @@
 
 mod area;
 mod core;
-mod free;
 mod ftl;
 mod groups;
 mod merge;

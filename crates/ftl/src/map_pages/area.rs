@@ -49,6 +49,10 @@ pub(crate) struct MapArea {
     closed: Vec<Vec<BlockId>>,
     /// Newest program that made a page of the block obsolete.
     superseded: Vec<OpId>,
+    /// The last erase of a map block of each lane, and what programs of its frontier wait for: that the block which made room for
+    /// it is erased, so that a cut finds no more map blocks than a lane may have.
+    erases: Vec<OpId>,
+    ready: Vec<OpId>,
     /// Programs of map pages that may be unfinished, oldest first.
     in_flight: VecDeque<OpId>,
     /// Map pages copied by collection.
@@ -64,6 +68,8 @@ impl MapArea {
             frontiers: vec![None; layout.lanes as usize],
             closed: vec![Vec::new(); layout.lanes as usize],
             superseded: vec![OpId::NONE; layout.blocks() as usize],
+            erases: vec![OpId::NONE; layout.lanes as usize],
+            ready: vec![OpId::NONE; layout.lanes as usize],
             in_flight: VecDeque::new(),
             copies: 0,
         }
@@ -139,7 +145,9 @@ impl MapArea {
             units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
-        let (first, op) = cx.flash.program(frame, units.iter(), Cause::Map, after)?;
+        let ready = Some(self.ready[lane as usize]).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
+        let (first, op) = cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
         forget_finished(&mut self.in_flight, cx);
         if op != OpId::NONE {
             self.in_flight.push_back(op);
@@ -185,9 +193,14 @@ impl MapArea {
 
     fn open(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
         let block = pool.take_for_map(lane).ok_or_else(|| pool.no_space())?;
+        self.open_block(cx, lane, block);
+        Ok(())
+    }
+
+    fn open_block(&mut self, cx: &mut Cx<'_>, lane: u32, block: BlockId) {
         cx.flash.open(block, OobRole::MAP);
         self.frontiers[lane as usize] = Some((block, 0));
-        Ok(())
+        self.ready[lane as usize] = self.erases[lane as usize];
     }
 
     /// Map pages that the frontier of a lane can still take.
@@ -234,7 +247,8 @@ impl MapArea {
         }
         let superseded = std::mem::replace(&mut self.superseded[victim.0 as usize], OpId::NONE);
         after.extend(self.in_flight.iter().copied().take_while(|&op| op <= superseded));
-        pool.erase(cx, victim, Cause::Map, &after)
+        self.erases[lane as usize] = pool.erase(cx, victim, Cause::Map, &after)?;
+        Ok(())
     }
 
     /// Take over the map blocks that a mount found, with the newest intact version of each page. `damaged` hears of each version
@@ -248,7 +262,10 @@ impl MapArea {
     ) -> Result<(), FtlError> {
         let layout = pool.layout().clone();
         let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        for &block in blocks {
+        // of several blocks that are not full the emptiest is written on: a collection that was cut fits there
+        let mut blocks = blocks.to_vec();
+        blocks.sort_by_key(|&b| cx.flash.medium.write_pointer(b));
+        for block in blocks {
             pool.adopt_for_map(block);
             let next = cx.flash.medium.write_pointer(block);
             for index in 0..next {
@@ -284,10 +301,19 @@ impl MapArea {
         }
         for lane in 0..self.shape.lanes {
             // a collection that was cut had the last block: what it left is moved first, and fits
-            if pool.free_for_map(lane) == 0
-                && let Some(victim) = self.pick(pool, lane, self.room(lane))
-            {
+            if pool.free_for_map(lane) > 0 {
+                continue;
+            }
+            if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
                 self.collect(cx, pool, lane, victim)?;
+            } else if let Some(block) = pool.lend_to_map(lane) {
+                // pages that were being superseded are valid again, and a torn one took room: the next block is lent
+                let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
+                self.closed[lane as usize].extend(full);
+                self.open_block(cx, lane, block);
+                if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
+                    self.collect(cx, pool, lane, victim)?;
+                }
             }
         }
         Ok(())

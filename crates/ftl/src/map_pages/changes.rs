@@ -122,6 +122,11 @@ impl Changes {
         self.newest[page as usize]
     }
 
+    /// Number of the first program whose change a changed page does not hold where it survives.
+    pub fn since(&self, page: u32) -> Option<u64> {
+        Some(self.since[page as usize]).filter(|&since| since > 0)
+    }
+
     /// The last program all of whose changes survive, where `settled` is the last one whose changes were made.
     pub fn replay_from(&self, settled: u64) -> u64 {
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)

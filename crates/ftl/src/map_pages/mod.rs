@@ -27,7 +27,8 @@ use crate::{Cx, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, Violation};
+use flashatlas_types::{BlockId, Canary, FtlError, Layout, Lpn, OpId, Ppn, Violation};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
 
@@ -42,6 +43,9 @@ pub(crate) struct MapOnFlash {
     /// that a mount could find only where the block's pages still stand.
     epoch: u64,
     pointed: Vec<u64>,
+    /// Copies that may not be complete, the oldest first, each with the number of the first program whose change it holds and
+    /// nothing that is complete does.
+    in_flight: VecDeque<(OpId, u64)>,
     pub pages: PageCounters,
 }
 
@@ -57,6 +61,7 @@ impl MapOnFlash {
             roll_forward: shape.roll_forward,
             epoch: 1,
             pointed: vec![0; layout.blocks() as usize],
+            in_flight: VecDeque::new(),
             pages: PageCounters::default(),
         }
     }
@@ -85,6 +90,29 @@ impl MapOnFlash {
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
+        }
+    }
+
+    /// A copy of changed pages is complete once `op` is: until then no other copy may say that these changes survive.
+    pub fn copied(&mut self, op: OpId, since: Option<u64>) {
+        if let (Some(since), true) = (since, op != OpId::NONE) {
+            self.in_flight.push_back((op, since));
+        }
+    }
+
+    /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a block that the map on flash may
+    /// still need.
+    pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
+        self.in_flight.retain(|&(op, _)| op >= cx.oldest_unfinished);
+        let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
+        cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
+    }
+
+    /// The same for the erase of a block: nothing, if the map never needed it.
+    pub fn unfinished_for(&mut self, cx: &mut Cx<'_>, block: BlockId) -> OpId {
+        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+            0 => OpId::NONE,
+            _ => self.unfinished(cx),
         }
     }
 
@@ -154,11 +182,14 @@ impl MapOnFlash {
                 let newest = group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
                 let mut waits = after.to_vec();
                 waits.extend(pool.unfinished(newest));
+                let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
                 group.iter().for_each(|&page| self.changes.clear(page));
                 let header = self.header(cx, pool);
                 let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
                 self.pages.writes[reason as usize] += images.len() as u64;
-                written.push(self.area.write(cx, pool, &images, &waits)?);
+                let op = self.area.write(cx, pool, &images, &waits)?;
+                self.copied(op, since);
+                written.push(op);
             }
         }
         self.note_survival();
@@ -197,10 +228,13 @@ impl MapOnFlash {
 
     /// The header of a copy that is made now; what it copies counts as unchanged already.
     pub fn header(&self, cx: &mut Cx<'_>, pool: &Pool) -> Header {
+        let changed = self.changes.replay_from(pool.settled);
+        let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= cx.oldest_unfinished);
+        let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
         Header {
             version: cx.flash.medium.take_number(),
-            upto: pool.settled,
-            replay_from: self.changes.replay_from(pool.settled),
+            upto: pool.settled + if Canary::MapBeforeData.sings() { 3 } else { 0 },
+            replay_from: if Canary::ReplayTooLate.sings() { pool.settled } else { survives },
         }
     }
 
@@ -240,7 +274,7 @@ impl MapOnFlash {
         mount.damaged_map_pages += damaged.len() as u64;
         if !damaged.is_empty() {
             replay.from = 0; // what the lost version held may have been programmed at any time
-        } else if any && !self.roll_forward {
+        } else if any && (!self.roll_forward || Canary::TrustStaleMap.sings()) {
             replay.from = u64::MAX;
         }
         Ok(replay)

@@ -14,8 +14,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind, Params, Ppn,
-    Violation,
+    BlockId, Canary, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind, Params,
+    Ppn, Violation,
 };
 use std::collections::BTreeSet;
 
@@ -296,21 +296,22 @@ impl<C: Cache> MapStore for Paged<C> {
     }
 
     fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
-        let trims: Vec<u32> = self.map.changes.trimmed().iter().collect();
+        let trims: Vec<u32> = self.map.changes.trimmed().iter().filter(|_| !Canary::DropTrims.sings()).collect();
         let trimmed = self.write(cx, pool, trims, Reason::Trim)?;
         let flushed = self.write(cx, pool, self.cache.to_flush(&self.map), Reason::Flush)?;
-        Ok(cx.flash.plan.join(Class::Map, &[trimmed, flushed]))
+        let earlier = self.map.unfinished(cx);
+        Ok(cx.flash.plan.join(Class::Map, &[trimmed, flushed, earlier]))
     }
 
     fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
         let moves: Vec<u32> = self.moved.iter().copied().collect();
         let moved = self.write(cx, pool, moves, Reason::Moved)?;
-        let mut trimmed = OpId::NONE;
         if self.map.needs(block) {
             let trims: Vec<u32> = self.map.changes.trimmed().iter().collect();
-            trimmed = self.write(cx, pool, trims, Reason::Trim)?;
+            self.write(cx, pool, trims, Reason::Trim)?;
         }
-        Ok(cx.flash.plan.join(Class::Map, &[moved, trimmed]))
+        let unfinished = self.map.unfinished_for(cx, block);
+        Ok(cx.flash.plan.join(Class::Map, &[moved, unfinished]))
     }
 
     fn load(

@@ -11,7 +11,9 @@ use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation};
+use flashatlas_types::{
+    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
@@ -168,15 +170,17 @@ impl MapStore for Flushed {
         if self.whole && !segments.is_empty() {
             segments = (0..self.resident.segments()).collect();
         }
-        self.resident.write(cx, pool, &segments, Reason::Flush, &[])
+        let written = self.resident.write(cx, pool, &segments, Reason::Flush, &[])?;
+        let earlier = self.resident.map.unfinished(cx);
+        Ok(cx.flash.plan.join(Class::Map, &[written, earlier]))
     }
 
     fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
-        if !self.resident.map.needs(block) {
-            return Ok(OpId::NONE);
+        if self.resident.map.needs(block) {
+            let segments = self.resident.changed();
+            self.resident.write(cx, pool, &segments, Reason::Moved, &[])?;
         }
-        let segments = self.resident.changed();
-        self.resident.write(cx, pool, &segments, Reason::Moved, &[])
+        Ok(self.resident.map.unfinished_for(cx, block))
     }
 
     fn load(

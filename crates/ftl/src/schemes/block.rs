@@ -5,7 +5,8 @@
 //! the next spare page of the same block; only when none is left the block is rewritten.
 
 use super::SchemeDef;
-use crate::blocks::{Blocks, FreeBlocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
+use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
+use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, is_cut_copy, seal};
 use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
@@ -90,7 +91,9 @@ struct BlockMapped {
     /// without reading spare areas, and how it knows trimmed pages.
     newest: Vec<Ppn>,
     blocks: Blocks,
-    free: Vec<FreeBlocks>,
+    free: FreePool,
+    /// What programs of each block wait for: that there was room for it.
+    ready: Vec<OpId>,
     trims: Trims,
     report: FtlReport,
     merges: MergeCounters,
@@ -111,7 +114,8 @@ impl BlockMapped {
             map: vec![None; layout.logical_units.div_ceil(main) as usize],
             newest: vec![Ppn::NONE; layout.logical_units as usize],
             blocks: Blocks::new(&layout, medium),
-            free: vec![FreeBlocks::new(params.flag("ftl.wear_dynamic")); layout.lanes as usize],
+            free: FreePool::new(&layout, params.flag("ftl.wear_dynamic")),
+            ready: vec![OpId::NONE; layout.blocks() as usize],
             report: FtlReport::default(),
             merges: MergeCounters::default(),
             trims: Trims::new(&layout),
@@ -125,7 +129,7 @@ impl BlockMapped {
                 continue;
             }
             if medium.write_pointer(block) == 0 {
-                ftl.free[ftl.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
+                ftl.free.push(ftl.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
                 continue;
             }
             ftl.blocks.set_role(block, Role::Open);
@@ -195,13 +199,14 @@ impl BlockMapped {
     }
 
     fn take_free(&mut self, cx: &mut Cx<'_>, lbn: u32, cause: Cause) -> Result<BlockId, FtlError> {
-        let lanes = self.layout.lanes;
-        let block = (0..lanes).find_map(|i| self.free[((lbn + i) % lanes) as usize].pop());
-        let block = block.ok_or_else(|| FtlError::NoSpace {
+        let taken = self.free.take(cx, lbn % self.layout.lanes);
+        let (block, waits) = taken.ok_or_else(|| FtlError::NoSpace {
             free_blocks: 0,
             valid_units: self.blocks.total(),
             physical_units: u64::from(self.layout.slots()),
         })?;
+        let waits: Vec<OpId> = waits.into_iter().filter(|&op| op != OpId::NONE).collect();
+        self.ready[block.0 as usize] = cx.flash.plan.join(cause.class(false), &waits);
         self.blocks.set_role(block, Role::Open);
         cx.flash.open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
         Ok(block)
@@ -210,15 +215,16 @@ impl BlockMapped {
     fn retire(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
         let mut after = after.to_vec();
         if self.trims.needs(block) {
-            after.push(self.record_trims(cx)?);
+            self.record_trims(cx)?;
         }
+        after.push(self.trims.unfinished_for(cx, block));
         self.erase(cx, block, &after, cause)
     }
 
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
     fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
         if !self.trims.is_pending() {
-            return Ok(OpId::NONE);
+            return Ok(self.trims.unfinished(cx));
         }
         let no_space = FtlError::NoSpace {
             free_blocks: 0,
@@ -226,23 +232,24 @@ impl BlockMapped {
             physical_units: u64::from(self.layout.slots()),
         };
         let (free, blocks) = (&mut self.free, &mut self.blocks);
-        let take = |_: &mut Cx<'_>| {
-            let block = free.iter_mut().find_map(FreeBlocks::pop).ok_or_else(|| no_space.clone())?;
+        let take = |cx: &mut Cx<'_>| {
+            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
             blocks.set_role(block, Role::Map);
-            Ok((block, OpId::NONE))
+            let waits: Vec<OpId> = waits.into_iter().filter(|&op| op != OpId::NONE).collect();
+            Ok((block, cx.flash.plan.join(Class::Map, &waits)))
         };
         let (written, old) = self.trims.record(cx, take)?;
         for block in old {
             self.erase(cx, block, &[written], Cause::Map)?;
         }
-        Ok(written)
+        Ok(self.trims.unfinished(cx))
     }
 
     fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
         match cx.flash.erase(block, cause, after) {
-            Ok(_) => {
+            Ok(op) => {
                 self.blocks.set_role(block, Role::Free);
-                self.free[self.layout.lane_of(block).0 as usize].push(block, cx.flash.medium.erases(block));
+                self.free.push(self.layout.lane_of(block), block, cx.flash.medium.erases(block), op);
             }
             Err(MediumError::EraseFailed(_)) => {
                 self.blocks.set_role(block, Role::Bad);
@@ -276,7 +283,9 @@ impl BlockMapped {
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, after)?;
+        let ready = Some(self.ready[block.0 as usize]).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
+        let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         self.trims.written(unit.lpn, op);
         let newest = &mut self.newest[unit.lpn.0 as usize];
         if let Some(old) = newest.mapped() {
@@ -426,7 +435,7 @@ impl Ftl for BlockMapped {
         Violation::unless(open == homes, "every block in use is some logical block's", || {
             format!("{open} in use, {homes} mapped")
         })?;
-        let listed: u32 = self.free.iter().map(FreeBlocks::len).sum();
+        let listed = self.free.len();
         let free = self.blocks.count(Role::Free);
         Violation::unless(free == listed as usize, "every free block is listed", || {
             format!("{free} free, {listed} listed")
@@ -436,10 +445,10 @@ impl Ftl for BlockMapped {
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.merges = Some(self.merges);
-        report.free_blocks = self.free.iter().map(|f| u64::from(f.len())).sum();
+        report.free_blocks = self.free.len().into();
         let entries = self.map.len() as u64;
-        let sram = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
-        report.memory = vec![sram("block map", entries * 4), sram("trimmed pages", self.trims.bytes())];
+        report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
+        report.memory.extend(self.trims.memory());
         report.approximations.push(FREE_CHANGES);
         report.approximations.push(
             "block: which pages of a block are valid is known at no cost; a drive would read spare areas or keep a bitmap",

@@ -11,7 +11,7 @@ mod sast;
 mod superblock;
 
 use crate::{Cx, Ftl};
-use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
+use flashatlas_types::{BlockId, Canary, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
 pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
@@ -58,7 +58,7 @@ impl SchemeDef {
     pub fn mount(&self, params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<Box<dyn Ftl>, FtlError> {
         let medium = &mut *cx.flash.medium;
         for block in (0..medium.layout().blocks()).map(BlockId) {
-            if let Some(frame) = medium.last_programmed(block) {
+            if let Some(frame) = medium.last_programmed(block).filter(|_| !Canary::ReadOnce.sings()) {
                 medium.reread(frame);
             }
         }

@@ -8,7 +8,7 @@ use crate::Cx;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::Part;
-use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn};
+use flashatlas_types::{BlockId, Canary, Cause, FtlError, LaneId, OpId, Ppn};
 
 impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full of valid data.
@@ -237,6 +237,9 @@ impl PageMapped {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
             let unit = cx.flash.medium.unit(from)?;
+            if Canary::EraseBeforeLastCopy.sings() && self.pool.blocks.valid(victim) == 1 {
+                cx.flash.erase(victim, cause, &[])?;
+            }
             let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
             let f = if self.settings.mode == GcMode::Single { stream } else { self.settings.streams + stream };
             self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;
@@ -284,7 +287,9 @@ impl PageMapped {
         let block = leaving.block;
         let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
         leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
-        leaving.after.push(self.map.before_erase(cx, &mut self.pool, block)?);
+        if !Canary::EraseBeforeMap.sings() {
+            leaving.after.push(self.map.before_erase(cx, &mut self.pool, block)?);
+        }
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
         let lane = &mut self.lanes[lane as usize];
         lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);

@@ -1,0 +1,435 @@
+//! Cuts while operations are in flight on several dies: not only a prefix of what was planned may have been carried out, but any
+//! downward-closed subset of it, that is any set that holds, with an operation, all that it waits for.
+//!
+//! A workload is submitted in simulated time, several commands at once. After each submission the operations that are not
+//! complete are looked at, with what each waits for: the dependencies of the plan; that a page is read after its program, is
+//! programmed after the erase of its block, and a block is erased after everything else that was asked of it (the engine keeps
+//! all three); and that the pages of a block are programmed one after the other. Every such subset is a state that a cut may leave, and so is each with the
+//! operation torn that every die is busy with. Where there are more than [`SUBSETS_MAX`] subsets, so many are drawn, and the
+//! tally says that they were.
+//!
+//! What a command promises counts as soon as all that its completion waits for is carried out. Work in idle time is let come
+//! to its end; cuts of it, one operation after the other, are [`crate::enumerate`]'s.
+
+use crate::cut::{Cut, How};
+use crate::model::{Model, Step};
+use crate::recording::SEED;
+use crate::verify::Verifier;
+use crate::{Failure, Tally, guarded};
+use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
+use flashatlas_nand::{Change, Medium, OobRole, Torn};
+use flashatlas_types::{BlockId, Dur, OpId, OpKind, Ps, Rng, Seed, Stamp, Tag};
+use std::collections::BTreeMap;
+
+/// Subsets that are tried after each command.
+pub const SUBSETS_MAX: usize = 48;
+
+/// Commands in flight at once.
+const QUEUE_DEPTH: usize = 6;
+
+/// What an operation waits for, as numbers of changes: those that were not complete when it was planned.
+type Needs = Vec<u32>;
+
+fn merge(into: &mut Needs, from: &[u32]) {
+    into.extend_from_slice(from);
+    into.sort_unstable();
+    into.dedup();
+}
+
+/// What an operation does to a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    Read,
+    Program(u32),
+    Erase,
+}
+
+/// A change that is not complete.
+struct Flying {
+    number: u32,
+    change: Change,
+    /// What its block was opened for, where that happened just before.
+    opened: Option<OobRole>,
+    block: Option<BlockId>,
+    die: u32,
+    last_op: OpId,
+    needs: Needs,
+}
+
+/// A command that promises something and is not complete.
+struct Promise {
+    tag: u64,
+    needs: Needs,
+    floors: Vec<(u32, usize)>,
+}
+
+/// The drive, and what a cut may leave of it.
+struct World {
+    drive: Ssd,
+    /// Everything that is complete.
+    medium: Medium,
+    flying: Vec<Flying>,
+    /// For each operation that is not complete, what it waits for; its own change is among them.
+    needs: BTreeMap<u64, Needs>,
+    /// For each block, the operations on it that are not complete.
+    of_block: BTreeMap<BlockId, Vec<(OpId, On)>>,
+    versions: Vec<Vec<Stamp>>,
+    /// The oldest version that a unit may hold.
+    floor: Vec<usize>,
+    /// The newest version that was acknowledged.
+    confirmed: Vec<usize>,
+    writes: BTreeMap<u64, Vec<(u32, usize)>>,
+    promises: Vec<Promise>,
+    opened: BTreeMap<BlockId, OobRole>,
+    changes: u32,
+    forgets_trims: bool,
+}
+
+/// Run `steps` in simulated time, and examine what cuts may leave after each command; only the state that `only` names, if
+/// that is given.
+pub fn subsets(
+    config: &DriveConfig,
+    steps: &[Step],
+    (filled, seed): (bool, u64),
+    only: Option<Cut>,
+    on_failure: &mut dyn FnMut(&[Cut], Failure),
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut verifier = Verifier::new(config);
+    let mut work = |tally: &mut Tally, fail: &mut dyn FnMut(&[Cut], Failure)| -> Result<(), Failure> {
+        let mut world = World::new(config, filled)?;
+        let mut rng = Rng::stream(Seed(seed), "crash.inflight");
+        let mut now = Ps::ZERO;
+        for (number, &step) in steps.iter().enumerate() {
+            now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
+            now = world.submit(number, step, now)?;
+            let states = world.states(&mut rng, tally);
+            for (index, state) in states.into_iter().enumerate() {
+                let cut = Cut { after: number as u32, how: How::Subset(index as u32) };
+                if only.is_some_and(|only| only != cut) {
+                    continue;
+                }
+                let (medium, model) = world.left(&state);
+                tally.reordered += 1;
+                tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
+                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false) {
+                    tally.violations += 1;
+                    fail(&[cut], failure);
+                    if tally.violations >= 3 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    };
+    let ran = guarded(|| work(&mut tally, on_failure));
+    if let Err(failure) = ran {
+        tally.violations += 1;
+        on_failure(&[], failure);
+    }
+    tally.mounts = verifier.mounts;
+    tally.longest_mount = verifier.longest_mount;
+    tally
+}
+
+/// A subset of what is in flight, by places in [`World::flying`], and which operations besides are torn.
+struct State {
+    done: Vec<bool>,
+    torn: Vec<usize>,
+}
+
+impl World {
+    fn new(config: &DriveConfig, filled: bool) -> Result<World, Failure> {
+        let mut drive = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
+        if filled {
+            drive.fill(|lpn| Stamp(lpn.0 + 1)).map_err(|e| Failure::new("R5", e.to_string()))?;
+        }
+        let medium = drive.medium().clone();
+        drive.faults().keep_journal();
+        let units = drive.layout().logical_units;
+        let stamp = |unit| if filled { Stamp(unit + 1) } else { Stamp::ZERO };
+        Ok(World {
+            medium,
+            flying: Vec::new(),
+            needs: BTreeMap::new(),
+            of_block: BTreeMap::new(),
+            versions: (0..units).map(|u| vec![stamp(u)]).collect(),
+            floor: vec![0; units as usize],
+            confirmed: vec![0; units as usize],
+            writes: BTreeMap::new(),
+            promises: Vec::new(),
+            opened: BTreeMap::new(),
+            changes: 0,
+            forgets_trims: drive.ftl_report().forgets_trims,
+            drive,
+        })
+    }
+
+    /// Let time pass until `until`, and note what is complete.
+    fn advance(&mut self, until: Ps) {
+        let mut done = Vec::new();
+        self.drive.advance(until, &mut done);
+        for done in done {
+            for (unit, version) in self.writes.remove(&done.tag.0).unwrap_or_default() {
+                let confirmed = &mut self.confirmed[unit as usize];
+                *confirmed = version.max(*confirmed);
+            }
+            if let Some(at) = self.promises.iter().position(|p| p.tag == done.tag.0) {
+                for (unit, floor) in self.promises.swap_remove(at).floors {
+                    self.floor[unit as usize] = floor.max(self.floor[unit as usize]);
+                }
+            }
+        }
+        let drive = &self.drive;
+        let (complete, flying) =
+            std::mem::take(&mut self.flying).into_iter().partition(|f| drive.is_complete(f.last_op));
+        self.flying = flying;
+        let complete: Vec<Flying> = complete;
+        for change in &complete {
+            apply(&mut self.medium, change);
+        }
+        let gone: Vec<u32> = complete.iter().map(|f| f.number).collect();
+        let keep = |needs: &mut Needs| needs.retain(|n| !gone.contains(n));
+        self.flying.iter_mut().for_each(|f| keep(&mut f.needs));
+        self.promises.iter_mut().for_each(|p| keep(&mut p.needs));
+        self.needs.retain(|&op, needs| {
+            keep(needs);
+            !drive.is_complete(OpId(op))
+        });
+        self.of_block.values_mut().for_each(|ops| ops.retain(|&(op, _)| !drive.is_complete(op)));
+    }
+
+    fn submit(&mut self, number: usize, step: Step, mut now: Ps) -> Result<Ps, Failure> {
+        self.advance(now);
+        let power_on = |e: String| Failure::new("R5", format!("power on, {step}: {e}"));
+        while self.writes.len() + self.promises.len() >= QUEUE_DEPTH {
+            now = now.max(self.drive.next_event().expect("commands are in flight"));
+            self.advance(now);
+        }
+        let content = (1 << 20) + number as u64;
+        let Some(command) = step.command(content) else {
+            self.advance(Ps(u64::MAX));
+            now = now.max(self.drive.settle_down());
+            self.drive.idle(now, now.after(Dur::from_us(400_000))).map_err(|e| power_on(e.to_string()))?;
+            now = now.max(self.drive.settle_down());
+            for change in self.drive.faults().take_journal() {
+                self.medium.redo(&change);
+            }
+            self.advance(now);
+            return Ok(now);
+        };
+        let unit_sectors = self.drive.unit_sectors();
+        let written: Vec<(u32, usize)> = step
+            .units(unit_sectors)
+            .map(|unit| {
+                let versions = &mut self.versions[unit as usize];
+                let old = *versions.last().expect("a unit has a version");
+                versions.push(step.stamp(unit, unit_sectors, content, old));
+                (unit, versions.len() - 1)
+            })
+            .collect();
+        let submitted = self.drive.submit(now, Tag(number as u64), command, &mut Reply::default());
+        submitted.map_err(|e| power_on(e.to_string()))?;
+        let completes = self.follow_plan(number as u64);
+        match step {
+            Step::Flush => {
+                let floors = (0..).zip(self.confirmed.iter().copied()).collect();
+                self.promises.push(Promise { tag: number as u64, needs: completes, floors });
+            }
+            Step::Write { fua: true, .. } => {
+                self.promises.push(Promise { tag: number as u64, needs: completes, floors: written.clone() });
+            }
+            _ => {}
+        }
+        self.writes.insert(number as u64, written);
+        Ok(now)
+    }
+
+    /// Enter the operations of the last command. Returns what its completion waits for.
+    fn follow_plan(&mut self, tag: u64) -> Needs {
+        let changes = self.drive.faults().take_journal();
+        let mut changes = changes.into_iter();
+        let dies_per_frame = self.drive.layout().dies_per_frame;
+        let layout = self.drive.layout().clone();
+        let mut completes = Needs::new();
+        let (mut gang, mut rest) = (None, 0);
+        for (op, what, after) in self.drive.plan().iter() {
+            let mut needs = Needs::new();
+            for dep in after {
+                if let Some(of) = self.needs.get(&dep.0) {
+                    merge(&mut needs, of);
+                }
+            }
+            let on = match what.kind {
+                OpKind::Read { block, page, .. } => Some((block, On::Read, page)),
+                OpKind::Program { block, page, .. } => Some((block, On::Program(page), page)),
+                OpKind::Erase { block, .. } => Some((block, On::Erase, 0)),
+                _ => None,
+            };
+            if let Some((block, on, page)) = on {
+                let earlier = self.of_block.entry(BlockId(block / dies_per_frame)).or_default();
+                for (before, was) in earlier.iter() {
+                    let waits = match on {
+                        On::Read => *was == On::Program(page),
+                        On::Program(_) => *was != On::Read,
+                        On::Erase => true,
+                    };
+                    if let Some(of) = self.needs.get(&before.0).filter(|_| waits) {
+                        merge(&mut needs, of);
+                    }
+                }
+                earlier.push((op, on));
+            }
+            let changed = match what.kind {
+                OpKind::Program { die, .. } | OpKind::Erase { die, .. } => Some(die),
+                OpKind::Memory { kind: flashatlas_types::MemoryKind::Nvm, write: true, .. } => Some(u32::MAX),
+                OpKind::Complete(t) if t.0 == tag => {
+                    completes.clone_from(&needs);
+                    None
+                }
+                _ => None,
+            };
+            if let Some(die) = changed {
+                let number = match gang.filter(|_| rest > 0) {
+                    Some(number) => {
+                        rest -= 1;
+                        number
+                    }
+                    None => {
+                        let mut change = changes.next().expect("every operation is in the journal");
+                        while !change.is_operation() {
+                            if let Change::Open(block, role) = change {
+                                self.opened.insert(block, role);
+                            }
+                            change = changes.next().expect("every operation is in the journal");
+                        }
+                        let block = match change {
+                            Change::Program { frame, .. } => Some(layout.block_of_frame(frame)),
+                            Change::Erase(block) => Some(block),
+                            _ => None,
+                        };
+                        let number = self.changes;
+                        self.changes += 1;
+                        let opened = block.and_then(|b| self.opened.remove(&b));
+                        let needs = needs.clone();
+                        self.flying.push(Flying { number, change, opened, block, die, last_op: op, needs });
+                        (gang, rest) = (Some(number), if block.is_some() { dies_per_frame - 1 } else { 0 });
+                        number
+                    }
+                };
+                let flying = self.flying.last_mut().expect("just pushed");
+                flying.last_op = op;
+                merge(&mut flying.needs, &needs);
+                flying.needs.retain(|&n| n != number);
+                merge(&mut needs, &[number]);
+            }
+            self.needs.insert(op.0, needs);
+        }
+        completes
+    }
+
+    /// The states that a cut may leave now.
+    fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<State> {
+        let place: BTreeMap<u32, usize> = self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
+        let needs: Vec<Vec<usize>> =
+            self.flying.iter().map(|f| f.needs.iter().filter_map(|n| place.get(n).copied()).collect()).collect();
+        let ready = |done: &[bool], i: usize| !done[i] && needs[i].iter().all(|&n| done[n]);
+        let mut subsets = vec![vec![false; self.flying.len()]];
+        let mut all = true;
+        // breadth first: a subset with one more operation comes from one that was found before
+        let mut at = 0;
+        while at < subsets.len() {
+            for i in 0..self.flying.len() {
+                if ready(&subsets[at], i) {
+                    let mut more = subsets[at].clone();
+                    more[i] = true;
+                    if !subsets.contains(&more) {
+                        subsets.push(more);
+                    }
+                }
+            }
+            at += 1;
+            if subsets.len() > SUBSETS_MAX {
+                all = false;
+                break;
+            }
+        }
+        if !all {
+            tally.sampled += 1;
+            subsets.truncate(1);
+            subsets.push(vec![true; self.flying.len()]);
+            while subsets.len() < SUBSETS_MAX {
+                let mut done = vec![false; self.flying.len()];
+                for _ in 0..rng.below(self.flying.len() as u64 + 1) {
+                    let able: Vec<usize> = (0..done.len()).filter(|&i| ready(&done, i)).collect();
+                    if able.is_empty() {
+                        break;
+                    }
+                    done[able[rng.below(able.len() as u64) as usize]] = true;
+                }
+                subsets.push(done);
+            }
+        }
+        let mut states = Vec::new();
+        for done in subsets {
+            let mut busy = Vec::new();
+            let mut torn = Vec::new();
+            for i in 0..self.flying.len() {
+                if ready(&done, i) && !busy.contains(&self.flying[i].die) {
+                    busy.push(self.flying[i].die);
+                    torn.push(i);
+                }
+            }
+            if !torn.is_empty() {
+                states.push(State { done: done.clone(), torn });
+            }
+            states.push(State { done, torn: Vec::new() });
+        }
+        states
+    }
+
+    /// The medium that a cut leaves in a state, and what its units may hold.
+    fn left(&self, state: &State) -> (Medium, Model) {
+        let mut medium = self.medium.clone();
+        for (flying, _) in self.flying.iter().zip(&state.done).filter(|(_, done)| **done) {
+            apply(&mut medium, flying);
+        }
+        for &i in &state.torn {
+            let flying = &self.flying[i];
+            open(&mut medium, flying);
+            let torn = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Erase, Torn::Lines(1)];
+            let fits: Vec<Torn> = torn.into_iter().filter(|t| t.applies_to(&flying.change)).collect();
+            medium.begin(&flying.change, fits[flying.number as usize % fits.len()]);
+        }
+        medium.switch_off();
+        let done = |number: &u32| {
+            let at = self.flying.iter().position(|f| f.number == *number);
+            at.is_none_or(|at| state.done[at])
+        };
+        let mut floor = self.floor.clone();
+        for promise in self.promises.iter().filter(|p| p.needs.iter().all(done)) {
+            for &(unit, version) in &promise.floors {
+                floor[unit as usize] = version.max(floor[unit as usize]);
+            }
+        }
+        let allowed = (0..).zip(&self.versions).map(|(unit, versions): (usize, _)| versions[floor[unit]..].to_vec());
+        let model = Model::allowing(allowed.collect(), self.drive.unit_sectors());
+        if !self.forgets_trims {
+            return (medium, model);
+        }
+        let older = (0..).zip(&self.versions).map(|(unit, versions): (usize, _)| versions[..floor[unit]].to_vec());
+        (medium, model.with_older(older.collect()))
+    }
+}
+
+fn open(medium: &mut Medium, flying: &Flying) {
+    if let (Some(block), Some(role)) = (flying.block, flying.opened) {
+        medium.redo(&Change::Open(block, role));
+    }
+}
+
+fn apply(medium: &mut Medium, flying: &Flying) {
+    open(medium, flying);
+    medium.redo(&flying.change);
+}

@@ -30,7 +30,7 @@ def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mas
         params = row.result.record["config"]["params"]
         if row.scheme == "page-mapped":
             # beside the data: the same 256, and what dual collection keeps for its frontiers
-            assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 3
+            assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 4
         else:
             assert params["ftl.log_blocks"] == 256
             areas = row.result.record["log_areas"]

@@ -2,6 +2,7 @@
 //! absolute numbers of a shared machine mean little. Not a test: nothing here can fail but by the reader's judgement.
 
 mod checkpoint;
+mod crash;
 mod floor;
 mod log_blocks;
 mod maps;
@@ -165,7 +166,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 9] = [
+    let parts: [(&str, fn()); 10] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -175,6 +176,7 @@ fn main() {
         ("checkpoint", checkpoint::print),
         ("log-blocks", log_blocks::print),
         ("maps", maps::print),
+        ("crash", crash::print),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

@@ -70,7 +70,7 @@ impl Recording {
             })?;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
-        let changes = drive.faults().take_journal();
+        let changes = drive.faults().end_journal();
         Ok(Recording { base, changes, steps: steps.to_vec(), ends, model })
     }
 }

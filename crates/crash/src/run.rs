@@ -224,8 +224,11 @@ fn chosen<'a>(given: &[String], what: &str, names: impl Iterator<Item = &'a str>
     Ok(())
 }
 
+/// Whether a name is among those given: `page` for all its variants, `page.1` for the first, which is printed without a number.
 fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
-    given.is_empty() || given.iter().any(|g| g == name || g == with_variant)
+    let first = name == with_variant;
+    let is = |g: &String| g == name || g == with_variant || (first && g.strip_suffix(".1") == Some(name));
+    given.is_empty() || given.iter().any(is)
 }
 
 fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {

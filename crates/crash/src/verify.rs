@@ -88,7 +88,7 @@ impl<'c> Verifier<'c> {
         };
         self.mounts += 1;
         drive.faults().fade();
-        let changes = drive.faults().take_journal();
+        let changes = drive.faults().end_journal();
         let flash = |c: &&Change| matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_));
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
         for unit in 0..model.len() {

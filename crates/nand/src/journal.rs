@@ -58,6 +58,11 @@ impl Medium {
         self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// What was noted since; from now on nothing is.
+    pub fn end_journal(&mut self) -> Vec<Change> {
+        self.journal.take().unwrap_or_default()
+    }
+
     /// Changes noted since [`Medium::take_journal`].
     pub fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, Vec::len)

@@ -4,6 +4,7 @@
 //! turns that into typed [`Params`]. Unknown keys are errors.
 
 use crate::{ConfigError, Dur, error::nearest};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use toml_edit::{Document, Item, Value as Toml};
 
@@ -85,7 +86,10 @@ struct Entry {
 /// Checked parameters of one drive. Reading a key that was not declared is a broken invariant.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
-    values: BTreeMap<&'static str, Value>,
+    /// In the order of their keys.
+    values: Vec<(&'static str, Value)>,
+    /// Where each key stands: a mount looks up dozens of them.
+    places: FxHashMap<&'static str, usize>,
 }
 
 impl RawConfig {
@@ -209,7 +213,9 @@ impl RawConfig {
             };
             values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
         }
-        Ok(Params { values })
+        let values: Vec<(&'static str, Value)> = values.into_iter().collect();
+        let places = values.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        Ok(Params { values, places })
     }
 }
 
@@ -364,7 +370,8 @@ impl ParamDef {
 
 impl Params {
     fn get(&self, key: &str) -> &Value {
-        self.values.get(key).unwrap_or_else(|| panic!("parameter {key} is read but not declared"))
+        let at = self.places.get(key).unwrap_or_else(|| panic!("parameter {key} is read but not declared"));
+        &self.values[*at].1
     }
 
     /// A whole number, or a number of bytes.
@@ -414,7 +421,7 @@ impl Params {
 
     /// All values in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.values.iter().map(|(k, v)| (*k, v))
+        self.values.iter().map(|(key, value)| (*key, value))
     }
 }
 

@@ -102,19 +102,26 @@ def crash(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-COLUMNS = ("workloads", "cuts", "torn", "dirty", "deeper", "reordered", "mounts", "longest_mount", "violations")
+COLUMNS = {
+    "cuts": "cuts",
+    "torn": "torn",
+    "deeper": "deeper",
+    "reordered": "reordered",
+    "mounts": "mounts",
+    "longest_mount": "longest",
+    "violations": "violations",
+}
 
 
 def _print(report: dict[str, Any]) -> None:
     rows = [(r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS)) for r in report["rows"]]
     sums = {c: (max if c == "longest_mount" else sum)(r[c] for r in report["rows"]) for c in COLUMNS}
     rows.append(("all", "", *(f"{sums[c]:,}" for c in COLUMNS)))
-    heads = ["scheme", "store", *(c.replace("_", " ") for c in COLUMNS)]
-    out.print(tables.listing(heads, rows))
+    out.print(tables.listing(["scheme", "store", *COLUMNS.values()], rows))
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
-        "[dim]torn: the power failed in an operation; dirty: something was under way, or not flushed; deeper: the "
-        "power failed in a mount; reordered: other subsets of what several dies had in flight; longest mount: in programs and erases[/]"
+        "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another subset of what several "
+        "dies had in flight was carried out; longest: programs and erases of the longest mount[/]"
     )
     for found in report["found"][:SHOWN]:
         _failure(found)

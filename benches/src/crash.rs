@@ -1,0 +1,28 @@
+//! Power failures: states that are mounted, compared, checked, mounted again, written on, mounted and compared, on one core.
+
+use crate::now;
+use flashatlas_crash::{Plan, run};
+
+pub fn print() {
+    let plan = |workload: &str| Plan {
+        schemes: vec!["page.1".into()],
+        stores: vec!["dram.1".into()],
+        geometries: vec!["mini".into()],
+        workloads: vec![workload.into()],
+        seeds: 60,
+        threads: 1,
+        ..Plan::default()
+    };
+    for workload in ["random", "hot-cold"] {
+        let begin = now();
+        let report = run(&plan(workload), &mut |_, _| true).expect("names that exist");
+        let seconds = begin.elapsed().as_secs_f64();
+        let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].mounts);
+        assert_eq!(report.violations(), 0);
+        println!(
+            "power failures, page mapping, mini, {workload:<9} {:>9.0} cuts a second, {:.0} mounts (goal 100,000 cuts)",
+            cuts as f64 / seconds,
+            mounts as f64 / seconds
+        );
+    }
+}

@@ -17,7 +17,7 @@ pub fn print() {
         let begin = now();
         let report = run(&plan(workload), &mut |_, _| true).expect("names that exist");
         let seconds = begin.elapsed().as_secs_f64();
-        let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].mounts);
+        let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].tally.mounts);
         assert_eq!(report.violations(), 0);
         println!(
             "power failures, page mapping, mini, {workload:<9} {:>9.0} cuts a second, {:.0} mounts (goal 100,000 cuts)",

@@ -9,6 +9,7 @@ use crate::recording::Recording;
 use crate::verify::{Mounted, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::{Change, Medium, Torn};
+use serde::Serialize;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,7 @@ pub struct Depth {
 }
 
 /// What was tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// States of the medium that were mounted, by how the power had failed: between two operations, in one, after an
     /// acknowledgement that promised something.

@@ -60,6 +60,5 @@ fn fails(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth, promi
         Err(failure) => note(&[], failure),
     }
     let (cuts, failure) = first?;
-    // what comes after the command in which the power failed plays no part
     Some(Minimal { steps: steps.to_vec(), cuts, failure })
 }

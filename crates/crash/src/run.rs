@@ -87,22 +87,9 @@ pub struct Row {
     pub workloads: u64,
     /// States mounted and compared.
     pub cuts: u64,
-    /// Of these, in an operation.
-    pub torn: u64,
-    /// Of these, dirty.
-    pub dirty: u64,
-    /// Of these, of a mount.
-    pub deeper: u64,
-    /// Of these, with another subset of the operations in flight.
-    pub reordered: u64,
-    /// Commands after which such subsets were drawn, not all tried.
-    pub sampled: u64,
-    /// Mounts.
-    pub mounts: u64,
-    /// Programs and erases of the longest.
-    pub longest_mount: u64,
-    /// Failures.
-    pub violations: u64,
+    /// What they were, and what came of them.
+    #[serde(flatten)]
+    pub tally: Tally,
 }
 
 /// What a run found.
@@ -326,38 +313,19 @@ impl Report {
         let row = match self.rows.iter_mut().position(|r| r.scheme == scheme && r.store == store) {
             Some(at) => &mut self.rows[at],
             None => {
-                self.rows.push(Row {
-                    scheme: scheme.into(),
-                    store: store.into(),
-                    workloads: 0,
-                    cuts: 0,
-                    torn: 0,
-                    dirty: 0,
-                    deeper: 0,
-                    reordered: 0,
-                    sampled: 0,
-                    mounts: 0,
-                    longest_mount: 0,
-                    violations: 0,
-                });
+                let (scheme, store) = (scheme.to_owned(), store.to_owned());
+                self.rows.push(Row { scheme, store, workloads: 0, cuts: 0, tally: Tally::default() });
                 self.rows.last_mut().expect("just added")
             }
         };
         row.workloads += workloads;
         row.cuts += tally.cuts();
-        row.torn += tally.torn;
-        row.dirty += tally.dirty;
-        row.deeper += tally.deeper;
-        row.reordered += tally.reordered;
-        row.sampled += tally.sampled;
-        row.mounts += tally.mounts;
-        row.longest_mount = row.longest_mount.max(tally.longest_mount);
-        row.violations += tally.violations;
+        row.tally.add(tally);
     }
 
     /// Failures of all rows.
     pub fn violations(&self) -> u64 {
-        self.rows.iter().map(|r| r.violations).sum()
+        self.rows.iter().map(|r| r.tally.violations).sum()
     }
 }
 

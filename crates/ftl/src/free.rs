@@ -26,12 +26,12 @@ impl FreePool {
         self.erases.push_back(erase);
     }
 
-    /// Take a block, of lane `first` if that has one, and the operations to wait for.
-    pub fn take(&mut self, cx: &Cx<'_>, first: u32) -> Option<(BlockId, [OpId; 2])> {
+    /// Take a block, of lane `first` if that has one, and the operations to wait for that may not be complete.
+    pub fn take(&mut self, cx: &Cx<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
         let lanes = self.lanes.len() as u32;
         let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
         let waits = [self.erases.pop_front().unwrap_or(OpId::NONE), self.erases.front().copied().unwrap_or(OpId::NONE)];
-        Some((block, waits.map(|op| if op < cx.oldest_unfinished { OpId::NONE } else { op })))
+        Some((block, waits.into_iter().filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE).collect()))
     }
 
     /// Blocks in it.

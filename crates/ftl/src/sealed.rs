@@ -3,6 +3,7 @@
 //! by the next mount, so that mounts that are cut again and again take no blocks away.
 
 use crate::Cx;
+use crate::trims::Trims;
 use flashatlas_nand::{FrameState, Medium, OobRole};
 use flashatlas_types::{BlockId, Canary, Cause, FtlError};
 
@@ -15,8 +16,18 @@ fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
 }
 
+/// What a mount erases before it reads anything: blocks that a mount was making when it was cut, and records of trims but for the
+/// newest, which `trims` takes over.
+pub(crate) fn leftovers(medium: &Medium, trims: &mut Trims) -> Vec<BlockId> {
+    let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+    let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
+    let mut leftovers: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
+    leftovers.extend(trims.mount(medium, &records));
+    leftovers
+}
+
 /// Whether a block is what a mount was making when it was cut.
-pub(crate) fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
+fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
     let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
     made_by_a_mount && !is_sealed(medium, block)
 }

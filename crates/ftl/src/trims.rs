@@ -14,7 +14,7 @@
 
 use crate::{Cx, MemoryUse};
 use flashatlas_nand::{Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Stamp};
+use flashatlas_types::{BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, Stamp};
 use std::sync::Arc;
 
 const MAGIC: [u8; 4] = *b"FATR";
@@ -280,10 +280,11 @@ impl Trims {
         sequence < self.recorded && self.has(lpn)
     }
 
-    /// End a mount: these pages have copies that are newer than the record.
-    pub fn mounted(&mut self, alive: impl Iterator<Item = Lpn>) {
+    /// End a mount that found the newest copy of each page there: those that stand somewhere are newer than the record.
+    pub fn mounted(&mut self, newest: &[Ppn]) {
         if !self.bits.is_empty() {
-            alive.for_each(|lpn| self.bits[lpn.0 as usize / 64] &= !(1 << (lpn.0 % 64)));
+            let alive = newest.iter().enumerate().filter(|(_, ppn)| **ppn != Ppn::NONE);
+            alive.for_each(|(lpn, _)| self.bits[lpn / 64] &= !(1 << (lpn % 64)));
         }
     }
 

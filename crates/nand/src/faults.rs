@@ -22,7 +22,7 @@
 
 use crate::journal::Change;
 use crate::{FrameState, Medium};
-use flashatlas_types::{BlockId, FrameId, Lpn, Stamp};
+use flashatlas_types::{BlockId, FrameId};
 
 /// How an operation is left in which the power fails.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -177,11 +177,5 @@ impl Medium {
     /// Fault: the next erase of a block fails.
     pub fn fail_erase(&mut self, block: BlockId) {
         self.blocks[block.0 as usize].failing = true;
-    }
-
-    /// A page that nobody wrote, for tests that ask whether anyone reads one: what a torn frame's arrays hold.
-    pub fn behind_the_checks(&self, frame: FrameId) -> impl Iterator<Item = (Lpn, Stamp)> + '_ {
-        let first = self.layout.first_slot(frame).0 as usize;
-        (first..first + self.layout.slots_per_frame as usize).map(|s| (Lpn(self.lpns[s]), Stamp(self.stamps[s])))
     }
 }

@@ -266,11 +266,10 @@ impl Core {
     }
 
     fn take(&mut self, cx: &mut Cx<'_>, lane: u32, role: Role, oob: OobRole, slot: OpId) -> Result<BlockId, FtlError> {
-        let (block, [a, b]) = self.free.take(cx, lane).ok_or_else(|| self.no_space())?;
+        let (block, mut waits) = self.free.take(cx, lane).ok_or_else(|| self.no_space())?;
         cx.flash.open(block, oob);
         self.blocks.set_role(block, role);
-        let slot = if slot < cx.oldest_unfinished { OpId::NONE } else { slot };
-        let waits: Vec<OpId> = [a, b, slot].into_iter().filter(|&op| op != OpId::NONE).collect();
+        waits.extend(Some(slot).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE));
         self.ready[block.0 as usize] = cx.flash.plan.join(self.cause.class(false), &waits);
         Ok(block)
     }
@@ -316,17 +315,12 @@ impl Core {
         if !self.trims.is_pending() {
             return Ok(self.trims.unfinished(cx));
         }
+        let no_space = self.no_space();
         let (free, blocks) = (&mut self.free, &mut self.blocks);
-        let (valid_units, good) = (blocks.total(), self.layout.blocks() - blocks.count(Role::Bad) as u32);
-        let physical_units = u64::from(good) * u64::from(self.pages);
         let take = |cx: &mut Cx<'_>| {
-            let (block, waits) =
-                free.take(cx, 0).ok_or(FtlError::NoSpace { free_blocks: 0, valid_units, physical_units })?;
+            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
             blocks.set_role(block, Role::Map);
-            Ok((
-                block,
-                cx.flash.plan.join(Class::Map, &waits.into_iter().filter(|&op| op != OpId::NONE).collect::<Vec<_>>()),
-            ))
+            Ok((block, cx.flash.plan.join(Class::Map, &waits)))
         };
         let (written, old) = self.trims.record(cx, take)?;
         for block in old {

@@ -15,9 +15,9 @@ use super::core::Log;
 use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;
-use crate::sealed::{ROLE_MOUNT, is_cut_copy};
+use crate::sealed::{ROLE_MOUNT, leftovers};
 use flashatlas_nand::{FrameState, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, MediumError, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, MediumError, OpId};
 use std::collections::BTreeMap;
 
 /// A data block that a mount found, and its logical block.
@@ -118,19 +118,13 @@ impl Core {
             }
         }
         found.sort_unstable_by_key(|f| f.opened);
-        let alive = (0..).map(Lpn).zip(&self.newest).filter(|(_, ppn)| **ppn != Ppn::NONE).map(|(lpn, _)| lpn);
-        self.trims.mounted(alive);
+        self.trims.mounted(&self.newest);
         Ok((data, found))
     }
 
     /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but that of the newest one.
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let medium = &*cx.flash.medium;
-        let good = || (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
-        let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
-        let mut discarded: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
-        discarded.extend(self.trims.mount(medium, &records));
-        for block in discarded {
+        for block in leftovers(cx.flash.medium, &mut self.trims) {
             match cx.flash.erase(block, self.cause, &[]) {
                 Err(MediumError::EraseFailed(_)) => self.retire(block),
                 erased => drop(erased?),

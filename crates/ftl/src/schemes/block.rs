@@ -7,7 +7,7 @@
 use super::SchemeDef;
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
-use crate::sealed::{ROLE_MOUNT, is_cut_copy, seal};
+use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
 use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
@@ -148,20 +148,14 @@ impl BlockMapped {
                 }
             }
         }
-        let alive = (0..).map(Lpn).zip(&ftl.newest).filter(|(_, ppn)| **ppn != Ppn::NONE).map(|(lpn, _)| lpn);
-        ftl.trims.mounted(alive);
+        ftl.trims.mounted(&ftl.newest);
         ftl.reclaim_leftovers(cx)?;
         Ok(ftl)
     }
 
     /// Erase what a mount was making when it was cut, and records of trims but for the newest.
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        let medium = &*cx.flash.medium;
-        let good = || (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
-        let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
-        let mut discarded: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
-        discarded.extend(self.trims.mount(medium, &records));
-        for block in discarded {
+        for block in leftovers(cx.flash.medium, &mut self.trims) {
             match cx.flash.erase(block, Cause::Recovery, &[]) {
                 Err(MediumError::EraseFailed(_)) => {
                     self.blocks.set_role(block, Role::Bad);
@@ -205,7 +199,6 @@ impl BlockMapped {
             valid_units: self.blocks.total(),
             physical_units: u64::from(self.layout.slots()),
         })?;
-        let waits: Vec<OpId> = waits.into_iter().filter(|&op| op != OpId::NONE).collect();
         self.ready[block.0 as usize] = cx.flash.plan.join(cause.class(false), &waits);
         self.blocks.set_role(block, Role::Open);
         cx.flash.open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
@@ -235,7 +228,6 @@ impl BlockMapped {
         let take = |cx: &mut Cx<'_>| {
             let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
             blocks.set_role(block, Role::Map);
-            let waits: Vec<OpId> = waits.into_iter().filter(|&op| op != OpId::NONE).collect();
             Ok((block, cx.flash.plan.join(Class::Map, &waits)))
         };
         let (written, old) = self.trims.record(cx, take)?;

@@ -285,7 +285,15 @@ impl DriveConfig {
     /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
-        let own = ["ftl.scheme", "map.unit", "map.store", "nand.program_order", "nand.factory_bad", "nand.data"];
+        let own = [
+            "ftl.scheme",
+            "map.unit",
+            "map.store",
+            "nand.program_order",
+            "nand.factory_bad",
+            "nand.spare_blocks",
+            "nand.data",
+        ];
         self.pairs().filter(move |(key, _)| {
             let shape = key.starts_with("drive.") && *key != "drive.summary";
             shape || own.contains(key) || scheme.on_flash.contains(key)

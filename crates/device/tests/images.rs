@@ -80,8 +80,8 @@ fn damage(image: &mut Image, rng: &mut Rng) {
             return;
         }
         7 => {
-            let at = pick(image.bad.len(), rng);
-            image.bad[at] = rng.below(3) as u8;
+            let at = pick(image.health.len(), rng);
+            image.health[at] = rng.below(9) as u8;
             return;
         }
         8 => {

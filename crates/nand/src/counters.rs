@@ -11,6 +11,8 @@ pub struct Counters {
     pub programs: [u64; Cause::ALL.len()],
     /// Blocks erased, by [`Cause`].
     pub erases: [u64; Cause::ALL.len()],
+    /// Blocks whose place a spare block took.
+    pub replaced_blocks: u64,
     /// Slots programmed without data because a frame had to go out before it was full.
     pub padded_slots: u64,
 }

@@ -13,8 +13,11 @@
 //! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page takes the pages of the same cells
 //!   with it that were programmed before: on this flash, those just before it in the block.
 //! - *Program failure*: the part reports that a program failed. The frame holds nothing; other pages of the block can be read,
-//!   and its next erase fails.
-//! - *Erase failure*: the part reports it; the block is bad from then on. So is one at the end of its endurance.
+//!   and its next program and its next erase fail.
+//! - *Erase failure*: the part reports it, as it does at the end of a block's endurance. No page of the block can be read, and
+//!   the next erase fails, too.
+//! - *Grown bad blocks*: what such failures leave. A spare block takes the place of the block ([`crate::spares`]); where none is
+//!   left, a block that cannot be erased is bad, and a failed program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]). Errors that the controller
 //!   corrects are not modelled: nobody above could tell.
@@ -115,7 +118,7 @@ impl Medium {
         (self.sequence_low[frame.0 as usize], self.sequence_high[frame.0 as usize]) = (u32::MAX, 0);
     }
 
-    fn tear_erase(&mut self, block: BlockId) {
+    pub(crate) fn tear_erase(&mut self, block: BlockId) {
         let state = &mut self.blocks[block.0 as usize];
         state.next = self.layout.frames_per_block;
         let first = self.layout.frame_in(block, 0).0 as usize;
@@ -162,20 +165,32 @@ impl Medium {
         self.failing_program = programs + 1;
     }
 
-    /// Whether the program at hand fails.
+    /// Whether the program at hand, in `block`, fails.
     #[inline]
-    pub(crate) fn program_fails(&mut self) -> bool {
+    pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         match self.failing_program {
-            0 => false,
+            0 => self.blocks[block.0 as usize].program_fails,
             left => {
                 self.failing_program = left - 1;
-                left == 1
+                left == 1 || self.blocks[block.0 as usize].program_fails
             }
         }
     }
 
-    /// Fault: the next erase of a block fails.
-    pub fn fail_erase(&mut self, block: BlockId) {
-        self.blocks[block.0 as usize].failing = true;
+    /// Fault: the erase after the next `erases` fails.
+    pub fn fail_erase_after(&mut self, erases: u64) {
+        self.failing_erase = erases + 1;
+    }
+
+    /// Whether the erase at hand, of `block`, fails.
+    pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
+        if self.failing_erase > 0 {
+            self.failing_erase -= 1;
+            if self.failing_erase == 0 {
+                return true;
+            }
+        }
+        let state = &self.blocks[block.0 as usize];
+        state.erase_fails || state.erases >= self.rules.endurance
     }
 }

@@ -78,7 +78,8 @@ impl Flash<'_> {
     /// slot and the operation.
     ///
     /// # Errors
-    /// [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`] where no spare block takes the place of one in which programs fail
+    /// ([`crate::spares`]). [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// As [`Medium`] asserts: erased frames of good blocks only, in order.
@@ -86,26 +87,37 @@ impl Flash<'_> {
     pub fn program<'u>(
         &mut self,
         frame: FrameId,
-        units: impl ExactSizeIterator<Item = &'u Unit>,
+        units: impl ExactSizeIterator<Item = &'u Unit> + Clone,
         cause: Cause,
         after: &[OpId],
     ) -> Result<(Ppn, OpId), MediumError> {
-        let first = self.medium.program(frame, units)?;
+        match self.medium.program(frame, units.clone()) {
+            Ok(first) => Ok((first, self.push_program(frame, cause, after))),
+            Err(MediumError::ProgramFailed(_)) => {
+                let replaced = self.copy_to_spare(frame, after)?;
+                self.program(frame, units, cause, &[replaced])
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The operations of a program.
+    #[inline]
+    pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(false);
         let layout = &*self.medium.layout;
         self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
         let bytes = layout.span.planes * layout.geometry.page_bytes;
-        let op = gang(layout, self.plan, class, after, |die, plan, after| {
+        gang(layout, self.plan, class, after, |die, plan, after| {
             let Place { die, block, page, level } = Place::of(layout, frame, die);
             plan.push(OpKind::Program { die, block, page, level, bytes }, class, after)
-        });
-        Ok((first, op))
+        })
     }
 
     /// Erase a block on every die under it.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`]: the block is bad from now on. [`MediumError::PowerLost`].
+    /// [`MediumError::EraseFailed`]: no spare block was left, and this one is bad from now on. [`MediumError::PowerLost`].
     pub fn erase(&mut self, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, MediumError> {
         self.medium.erase(block)?;
         let class = cause.class(false);

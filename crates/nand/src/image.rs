@@ -7,7 +7,7 @@ use flashatlas_types::{Layout, Lpn, Ppn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The arrays of a medium. By block: erases, write pointer, bad (0 or 1), role. By frame: state (as [`FrameState`]), low and high
+/// The arrays of a medium. By lane: spare blocks. By block: erases, write pointer, health, role. By frame: state (as [`FrameState`]), low and high
 /// part of the program sequence. By slot: logical page, content stamp. And the number of the last program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
@@ -15,8 +15,10 @@ pub struct Image {
     pub erases: Vec<u32>,
     /// Write pointer of each block.
     pub next: Vec<u32>,
-    /// 1 for blocks out of use.
-    pub bad: Vec<u8>,
+    /// Bits: [`BAD`], [`ERASE_FAILS`], [`PROGRAM_FAILS`].
+    pub health: Vec<u8>,
+    /// Spare blocks that each lane has left.
+    pub spares: Vec<u32>,
     /// The role of each block, as the spare areas of its pages have it.
     pub roles: Vec<u8>,
     /// State of each frame.
@@ -41,6 +43,13 @@ pub struct Image {
     pub nvm_wear: Vec<u32>,
 }
 
+/// Health of a block: out of use.
+pub const BAD: u8 = 1;
+/// Health of a block: its next erase fails.
+pub const ERASE_FAILS: u8 = 2;
+/// Health of a block: its next program fails.
+pub const PROGRAM_FAILS: u8 = 4;
+
 impl Medium {
     /// The arrays of this medium.
     ///
@@ -55,7 +64,8 @@ impl Medium {
         Image {
             erases: self.blocks.iter().map(|b| b.erases).collect(),
             next: self.blocks.iter().map(|b| b.next).collect(),
-            bad: self.blocks.iter().map(|b| u8::from(b.bad)).collect(),
+            health: self.blocks.iter().map(health).collect(),
+            spares: self.spares,
             roles: self.blocks.iter().map(|b| b.role.0).collect(),
             state: self.state,
             sequence_low: self.sequence_low,
@@ -79,7 +89,8 @@ impl Medium {
         for (what, have, expected) in [
             ("erase counts", image.erases.len(), blocks),
             ("write pointers", image.next.len(), blocks),
-            ("bad-block flags", image.bad.len(), blocks),
+            ("healths of blocks", image.health.len(), blocks),
+            ("numbers of spare blocks", image.spares.len(), layout.lanes as usize),
             ("roles", image.roles.len(), blocks),
             ("frame states", image.state.len(), frames),
             ("program sequences", image.sequence_low.len(), frames),
@@ -97,8 +108,11 @@ impl Medium {
         if let Some(next) = image.next.iter().find(|&&n| n > layout.frames_per_block) {
             return Err(format!("a write pointer of {next} in blocks of {} frames", layout.frames_per_block));
         }
-        if let Some(bad) = image.bad.iter().find(|&&b| b > 1) {
-            return Err(format!("a bad-block flag of {bad}"));
+        if let Some(health) = image.health.iter().find(|&&h| h > BAD | ERASE_FAILS | PROGRAM_FAILS) {
+            return Err(format!("{health} is no health of a block"));
+        }
+        if let Some(spares) = image.spares.iter().find(|&&s| s > rules.spare_blocks) {
+            return Err(format!("{spares} spare blocks are left in a lane of {}", rules.spare_blocks));
         }
         if let Some(lpn) = image.lpns.iter().find(|&&l| l >= layout.logical_units && l != Lpn::NONE.0) {
             return Err(format!("logical page {lpn} of a drive of {}", layout.logical_units));
@@ -124,15 +138,16 @@ impl Medium {
         }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
-        let state = image.erases.iter().zip(&image.next).zip(image.bad.iter().zip(&image.roles));
+        let state = image.erases.iter().zip(&image.next).zip(image.health.iter().zip(&image.roles));
         let medium = Medium {
             rules,
             blocks: state
-                .map(|((&erases, &next), (&bad, &role))| Block {
+                .map(|((&erases, &next), (&health, &role))| Block {
                     erases,
                     next,
-                    bad: bad == 1,
-                    failing: false,
+                    bad: health & BAD != 0,
+                    erase_fails: health & ERASE_FAILS != 0,
+                    program_fails: health & PROGRAM_FAILS != 0,
                     role: OobRole(role),
                 })
                 .collect(),
@@ -148,6 +163,8 @@ impl Medium {
             journal: None,
             fading: Vec::new(),
             failing_program: 0,
+            failing_erase: 0,
+            spares: image.spares,
             nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,
@@ -155,4 +172,9 @@ impl Medium {
         medium.check().map_err(|violation| violation.to_string())?;
         Ok(medium)
     }
+}
+
+fn health(block: &Block) -> u8 {
+    let bit = |on: bool, bit: u8| if on { bit } else { 0 };
+    bit(block.bad, BAD) | bit(block.erase_fails, ERASE_FAILS) | bit(block.program_fails, PROGRAM_FAILS)
 }

@@ -23,12 +23,21 @@ pub enum Change {
         /// What it holds, slot by slot; the slots that follow are padding.
         units: Vec<Unit>,
     },
-    /// A program failed: the frame holds nothing, and the block will not be erased again.
+    /// A program failed: the frame holds nothing, and the block takes no more programs and no erase.
     ProgramFailed(FrameId),
     /// A block was erased.
     Erase(BlockId),
-    /// The erase of a block failed: it is bad.
+    /// The erase of a block failed: none of its pages can be read, and the next erase fails, too.
     EraseFailed(BlockId),
+    /// A spare block has the number of this one from now on, and what it held ([`crate::spares`]).
+    Replaced {
+        /// Which.
+        block: BlockId,
+        /// The frame whose program failed, which is erased now; `None`: all of them are.
+        failed: Option<FrameId>,
+    },
+    /// A block is bad.
+    Retired(BlockId),
     /// Bytes were stored to the byte-addressable memory.
     Store {
         /// Where.
@@ -76,6 +85,12 @@ impl Medium {
         }
     }
 
+    /// Carry a change out, and note it.
+    pub(crate) fn change(&mut self, change: Change) {
+        self.redo(&change);
+        self.note(|| change);
+    }
+
     /// Do again what was done to another medium when it stood where this one stands. Takes no power and counts nothing.
     pub fn redo(&mut self, change: &Change) {
         match *change {
@@ -87,10 +102,16 @@ impl Medium {
             }
             Change::ProgramFailed(frame) => {
                 self.tear(frame);
-                self.blocks[self.layout.block_of_frame(frame).0 as usize].failing = true;
+                let block = &mut self.blocks[self.layout.block_of_frame(frame).0 as usize];
+                (block.program_fails, block.erase_fails) = (true, true);
             }
             Change::Erase(block) => self.wipe(block),
-            Change::EraseFailed(block) => self.blocks[block.0 as usize].bad = true,
+            Change::EraseFailed(block) => {
+                self.tear_erase(block);
+                self.blocks[block.0 as usize].erase_fails = true;
+            }
+            Change::Replaced { block, failed } => self.put_spare(block, failed),
+            Change::Retired(block) => self.blocks[block.0 as usize].bad = true,
             Change::Store { address, ref bytes } => self.nvm.store(address, bytes),
             Change::Fence => self.nvm.fence(),
         }

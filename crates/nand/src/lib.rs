@@ -12,6 +12,7 @@ pub mod medium;
 pub mod nvm;
 pub mod oob;
 mod power;
+pub mod spares;
 
 pub use counters::Counters;
 pub use faults::Torn;
@@ -43,6 +44,13 @@ pub const PARAMS: &[ParamDef] = &[
         kind: ParamKind::Int(0, 500_000),
         default: Some("0"),
         doc: "factory-bad blocks in a million, drawn for each plane; an FTL block uses the n-th good block of each of its planes",
+    },
+    ParamDef {
+        key: "nand.spare_blocks",
+        kind: ParamKind::Int(0, 1 << 16),
+        default: Some("0"),
+        doc: "blocks of each lane, beside those of the drive, that take the place of blocks in which a program or an erase fails; \
+              0: a block that cannot be erased is lost, and a failed program is an error",
     },
     ParamDef {
         key: "nand.data",

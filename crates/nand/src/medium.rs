@@ -41,6 +41,8 @@ pub struct Rules {
     pub keep_bytes: bool,
     /// Bytes of byte-addressable memory.
     pub nvm_bytes: u64,
+    /// Spare blocks of each lane.
+    pub spare_blocks: u32,
 }
 
 /// State of the pages under one frame.
@@ -61,8 +63,10 @@ pub(crate) struct Block {
     /// Frames below this one were programmed or torn (strict order: the next frame to program).
     pub next: u32,
     pub bad: bool,
-    /// A program failed here: the next erase does, too.
-    pub failing: bool,
+    /// The next erase fails.
+    pub erase_fails: bool,
+    /// The next program fails.
+    pub program_fails: bool,
     /// What the spare areas of its pages say the block was opened for.
     pub role: OobRole,
 }
@@ -90,6 +94,10 @@ pub struct Medium {
     pub(crate) fading: Vec<FrameId>,
     /// Programs until one fails; 0: none does.
     pub(crate) failing_program: u64,
+    /// The same for erases.
+    pub(crate) failing_erase: u64,
+    /// Spare blocks that each lane has left (see [`crate::spares`]).
+    pub(crate) spares: Vec<u32>,
     /// The byte-addressable memory; empty where the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
@@ -105,7 +113,7 @@ fn believed(state: FrameState) -> bool {
 impl Rules {
     /// Strict order, no wear-out, stamps only.
     pub const PLAIN: Rules =
-        Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false, nvm_bytes: 0 };
+        Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false, nvm_bytes: 0, spare_blocks: 0 };
 
     /// The rules that `params` describe.
     pub fn from_params(params: &Params) -> Rules {
@@ -114,6 +122,7 @@ impl Rules {
             endurance: params.u32("nand.endurance"),
             keep_bytes: params.text("nand.data") == "ram",
             nvm_bytes: params.int("nvm.bytes"),
+            spare_blocks: params.u32("nand.spare_blocks"),
         }
     }
 }
@@ -158,6 +167,8 @@ impl Medium {
             journal: None,
             fading: Vec::new(),
             failing_program: 0,
+            failing_erase: 0,
+            spares: vec![rules.spare_blocks; layout.lanes as usize],
             nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
@@ -333,7 +344,8 @@ impl Medium {
     /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block should be emptied. [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block takes no more programs and no erase.
+    /// [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// When the block is bad, the frame is not erased, or out of order under [`ProgramOrder::Strict`].
@@ -366,9 +378,8 @@ impl Medium {
             state.next
         );
         assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
-        if self.program_fails() {
-            self.redo(&Change::ProgramFailed(frame));
-            self.note(|| Change::ProgramFailed(frame));
+        if self.program_fails(block) {
+            self.change(Change::ProgramFailed(frame));
             return Err(MediumError::ProgramFailed(frame));
         }
         self.sequence += 1;
@@ -418,7 +429,8 @@ impl Medium {
     /// Erase a block.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] at the end of its endurance: the block is bad from then on. [`MediumError::PowerLost`].
+    /// [`MediumError::EraseFailed`] at the end of its endurance, if no spare block is left: it is bad from then on.
+    /// [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// When the block is bad already.
@@ -426,12 +438,10 @@ impl Medium {
         if self.draw_power() != Draw::On {
             return Err(MediumError::PowerLost);
         }
-        let state = &mut self.blocks[block.0 as usize];
-        assert!(!state.bad, "erase of a bad block: {block}");
-        if state.erases >= self.rules.endurance || state.failing {
-            state.bad = true;
-            self.note(|| Change::EraseFailed(block));
-            return Err(MediumError::EraseFailed(block));
+        assert!(!self.is_bad(block), "erase of a bad block: {block}");
+        if self.erase_fails(block) {
+            self.change(Change::EraseFailed(block));
+            return self.replace(block, None);
         }
         self.wipe(block);
         self.note(|| Change::Erase(block));

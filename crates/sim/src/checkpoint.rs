@@ -14,8 +14,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
-const VERSION: u32 = 3;
-const SCHEMA: &str = "flashatlas.checkpoint/3";
+const VERSION: u32 = 4;
+const SCHEMA: &str = "flashatlas.checkpoint/4";
 const END: [u8; 4] = *b"DONE";
 /// Bytes of the header at most.
 const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -173,7 +173,8 @@ impl Checkpoint {
         for (tag, values) in [
             (b"ERAS", Values::Words(&image.erases)),
             (b"NEXT", Values::Words(&image.next)),
-            (b"BADB", Values::Bytes(&image.bad)),
+            (b"HLTH", Values::Bytes(&image.health)),
+            (b"SPAR", Values::Words(&image.spares)),
             (b"ROLE", Values::Bytes(&image.roles)),
             (b"STAT", Values::Bytes(&image.state)),
             (b"SEQL", Values::Words(&image.sequence_low)),
@@ -229,7 +230,8 @@ impl Checkpoint {
         let image = Image {
             erases: input.words(b"ERAS", blocks)?,
             next: input.words(b"NEXT", blocks)?,
-            bad: input.bytes(b"BADB", blocks)?,
+            health: input.bytes(b"HLTH", blocks)?,
+            spares: input.words(b"SPAR", layout.lanes as usize)?,
             roles: input.bytes(b"ROLE", blocks)?,
             state: input.bytes(b"STAT", frames)?,
             sequence_low: input.words(b"SEQL", frames)?,

@@ -75,9 +75,9 @@ impl std::error::Error for ConfigError {}
 /// What the medium reports; a scheme must handle it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediumError {
-    /// The erase failed (end of endurance, or a fault): the block is bad from now on.
+    /// The erase failed (end of endurance, or a fault), and no spare block was left: the block is bad from now on.
     EraseFailed(BlockId),
-    /// The program failed: the page holds nothing, and the block will not be erased again.
+    /// The program failed, and no spare block was left: the page holds nothing, and the block takes no more programs.
     ProgramFailed(FrameId),
     /// The page was never programmed, or torn: there is nothing to read.
     Unreadable(FrameId),
@@ -93,7 +93,9 @@ impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
-            MediumError::ProgramFailed(p) => write!(f, "program of frame {p} failed"),
+            MediumError::ProgramFailed(p) => {
+                write!(f, "program of frame {p} failed, and no spare block takes its place (nand.spare_blocks)")
+            }
             MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
             MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
             MediumError::Damaged(p) => write!(f, "what stands at {p} does not match its checksum"),

@@ -26,11 +26,13 @@ pub enum Cause {
     Idle,
     /// Mounting after a power cut.
     Recovery,
+    /// A spare block takes the place of one in which a program failed.
+    Replace,
 }
 
 impl Cause {
     /// All causes, in the order of the run record.
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Host,
         Cause::CacheEvict,
         Cause::Rmw,
@@ -40,11 +42,12 @@ impl Cause {
         Cause::Wear,
         Cause::Idle,
         Cause::Recovery,
+        Cause::Replace,
     ];
 
     /// The name in the run record.
     pub const fn name(self) -> &'static str {
-        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery"][self as usize]
+        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery", "replace"][self as usize]
     }
 
     /// The priority class of a read (`read`) or of a program or erase with this cause.
@@ -54,7 +57,7 @@ impl Cause {
             Cause::Host | Cause::Rmw if read => Class::HostRead,
             Cause::Host | Cause::CacheEvict | Cause::Rmw => Class::HostWrite,
             Cause::Map => Class::Map,
-            Cause::Gc | Cause::Merge | Cause::Wear | Cause::Recovery => Class::Gc,
+            Cause::Gc | Cause::Merge | Cause::Wear | Cause::Recovery | Cause::Replace => Class::Gc,
             Cause::Idle => Class::Idle,
         }
     }

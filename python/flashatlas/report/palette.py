@@ -38,6 +38,7 @@ CAUSES = {
     "idle": "collection in idle time",
     "wear": "wear levelling",
     "recovery": "recovery",
+    "replace": "replaced blocks",
 }
 """Causes of flash operations in the order in which they are stacked, as the report calls them."""
 

@@ -3,7 +3,7 @@
 use super::{Event, Metric, MetricDef, Snapshot};
 use crate::table::Table;
 use flashatlas_nand::Counters;
-use flashatlas_types::HostOp;
+use flashatlas_types::{Cause, HostOp};
 use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
@@ -17,7 +17,7 @@ struct Nand {
     written: u64,
 }
 
-fn by_cause<T: Into<Value>>(table: &[u64; 9], value: impl Fn(u64) -> T) -> Value {
+fn by_cause<T: Into<Value>>(table: &[u64; Cause::ALL.len()], value: impl Fn(u64) -> T) -> Value {
     Value::Object(Counters::by_cause(table).map(|(name, n)| (name.to_owned(), value(n).into())).collect())
 }
 
@@ -38,6 +38,7 @@ impl Metric for Nand {
                 "programs": by_cause(&counters.programs, |n| n),
                 "erases": by_cause(&counters.erases, |n| n),
                 "padded_units": counters.padded_slots,
+                "replaced_blocks": counters.replaced_blocks,
             }),
         );
         if self.written > 0 {

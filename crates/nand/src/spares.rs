@@ -1,0 +1,197 @@
+//! Spare blocks: parts have more blocks than they are sold with, and the lowest layer of the controller puts them in the place
+//! of blocks that fail. Nothing above notices but for the time: the block keeps its number.
+//!
+//! - A *program* fails: what can be read in the block is copied to a spare one, spare areas and all; the spare block takes the
+//!   number of the failed one, and the program is done again there. Pages that could not be read cannot be read in the copy.
+//! - An *erase* fails: an erased spare block takes the number.
+//! - Where no spare block is left, a failed erase makes the block bad, which the scheme hears of; a failed program is an error.
+//!
+//! The copy counts once its entry stands in the table of replaced blocks. A power failure before leaves the failed block as it is:
+//! the next program of it fails, and the replacement begins anew. That table, like the firmware, is not simulated and costs
+//! nothing.
+
+use crate::journal::Change;
+use crate::medium::Block;
+use crate::power::Draw;
+use crate::{Flash, FrameState, Medium, Part};
+use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId};
+
+impl Medium {
+    /// Spare blocks that a lane has left.
+    pub fn spares(&self, lane: LaneId) -> u32 {
+        self.spares[lane.0 as usize]
+    }
+
+    /// A spare block takes the place of one in which the program of `failed`, or an erase, failed.
+    ///
+    /// # Errors
+    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] when there is none left; [`MediumError::PowerLost`].
+    pub(crate) fn replace(&mut self, block: BlockId, failed: Option<FrameId>) -> Result<(), MediumError> {
+        if self.draw_power() != Draw::On {
+            return Err(MediumError::PowerLost);
+        }
+        if self.spares(self.layout.lane_of(block)) > 0 {
+            self.counters.replaced_blocks += 1;
+            self.change(Change::Replaced { block, failed });
+            return Ok(());
+        }
+        match failed {
+            Some(frame) => Err(MediumError::ProgramFailed(frame)),
+            None => {
+                self.change(Change::Retired(block));
+                Err(MediumError::EraseFailed(block))
+            }
+        }
+    }
+
+    /// What stands where once a spare block has the number of `block`.
+    pub(crate) fn put_spare(&mut self, block: BlockId, failed: Option<FrameId>) {
+        self.spares[self.layout.lane_of(block).0 as usize] -= 1;
+        let Some(failed) = failed else {
+            self.wipe(block);
+            self.blocks[block.0 as usize] = Block::default();
+            return;
+        };
+        self.state[failed.0 as usize] = FrameState::Erased as u8;
+        let first = self.layout.frame_in(block, 0).0 as usize;
+        let frames = &self.state[first..first + self.layout.frames_per_block as usize];
+        let next = frames.iter().rposition(|&s| s != FrameState::Erased as u8).map_or(0, |last| last as u32 + 1);
+        let role = self.blocks[block.0 as usize].role;
+        self.blocks[block.0 as usize] = Block { next, role, ..Block::default() };
+    }
+}
+
+impl Flash<'_> {
+    /// Copy the block of a frame whose program failed to a spare one, and put that in its place. Returns what the next program
+    /// waits for.
+    pub(crate) fn copy_to_spare(&mut self, failed: FrameId, after: &[OpId]) -> Result<OpId, MediumError> {
+        let block = self.medium.layout.block_of_frame(failed);
+        let mut last = self.push_program(failed, Cause::Replace, after);
+        if self.medium.spares(self.medium.layout.lane_of(block)) > 0 {
+            let slots = u64::MAX >> (64 - self.medium.layout.slots_per_frame);
+            for index in 0..self.medium.write_pointer(block) {
+                let frame = self.medium.layout.frame_in(block, index);
+                if self.medium.state(frame) == FrameState::Programmed {
+                    let sensed = self.read(frame, slots, Part::Whole, Cause::Replace, &[last])?;
+                    last = self.push_program(frame, Cause::Replace, &[sensed]);
+                }
+            }
+        }
+        self.medium.replace(block, Some(failed))?;
+        Ok(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Change, Rules, Unit};
+    use flashatlas_types::{AllocationOrder, Cell, Geometry, Layout, Lpn, OpKind, Plan, Ppn, Seed, Span, Stamp};
+    use std::sync::Arc;
+
+    fn medium(spare_blocks: u32) -> Medium {
+        let geometry = Geometry {
+            channels: 1,
+            ways: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 3,
+            pages: 4,
+            page_bytes: 4096,
+            spare_bytes: 128,
+            cell: Cell::Slc,
+        };
+        let order = AllocationOrder::parse("CWDP").unwrap();
+        let layout = Arc::new(Layout::new(geometry, Span::ONE, 4096, order, 5).unwrap());
+        let mut medium = Medium::new(layout, Rules { spare_blocks, ..Rules::PLAIN }, 0, Seed(1)).unwrap();
+        medium.keep_journal();
+        medium
+    }
+
+    fn program(medium: &mut Medium, plan: &mut Plan, frame: u32) -> Result<(Ppn, OpId), MediumError> {
+        let unit = Unit { lpn: Lpn(frame), stamp: Stamp(frame + 100), bytes: None };
+        Flash { medium, plan }.program(FrameId(frame), std::iter::once(&unit), Cause::Host, &[])
+    }
+
+    /// Two pages, and the program of the third fails.
+    fn failed(spare_blocks: u32) -> (Medium, Plan, Result<(Ppn, OpId), MediumError>) {
+        let (mut m, mut plan) = (medium(spare_blocks), Plan::default());
+        m.fail_program_after(2);
+        assert!((0..2).all(|f| program(&mut m, &mut plan, f).is_ok()));
+        plan.clear();
+        let third = program(&mut m, &mut plan, 2);
+        (m, plan, third)
+    }
+
+    #[test]
+    fn a_block_in_which_a_program_fails_moves_to_a_spare_one() {
+        let (mut m, mut plan, third) = failed(1);
+        let (at, last) = third.unwrap();
+        let kinds: Vec<char> = plan
+            .iter()
+            .map(|(_, op, _)| match op.kind {
+                OpKind::Program { .. } => 'p',
+                OpKind::Read { .. } => 'r',
+                _ => '?',
+            })
+            .collect();
+        // the program that failed; two pages, read and programmed; the program again
+        assert_eq!(kinds, ['p', 'r', 'p', 'r', 'p', 'p']);
+        assert_eq!(plan.iter().last().unwrap().0, last);
+        assert_eq!([0, 1, 2].map(|p| m.unit(Ppn(p)).unwrap().stamp), [100, 101, 102].map(Stamp));
+        assert_eq!((at, m.spares(LaneId(0)), m.counters.replaced_blocks), (Ppn(2), 0, 1));
+        assert_eq!((m.counters.programs[Cause::Host as usize], m.counters.programs[Cause::Replace as usize]), (3, 3));
+        program(&mut m, &mut plan, 3).unwrap();
+        assert!(Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]).is_ok(), "a new block");
+        m.check().unwrap();
+    }
+
+    #[test]
+    fn without_a_spare_block_a_failed_program_is_an_error_and_stays_one() {
+        let (mut m, mut plan, third) = failed(0);
+        assert_eq!(third, Err(MediumError::ProgramFailed(FrameId(2))));
+        assert_eq!(m.unit(Ppn(1)).unwrap().stamp, Stamp(101), "what the block held is there");
+        assert!(m.unit(Ppn(2)).is_err());
+        assert_eq!(program(&mut m, &mut plan, 3), Err(MediumError::ProgramFailed(FrameId(3))));
+        let erased = Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
+        assert_eq!(erased, Err(MediumError::EraseFailed(BlockId(0))));
+        assert!(m.is_bad(BlockId(0)));
+        m.check().unwrap();
+    }
+
+    #[test]
+    fn a_replacement_that_the_power_interrupts_begins_anew() {
+        let (m, _, third) = failed(1);
+        third.unwrap();
+        let mut journal = m.clone().end_journal();
+        let mut before = medium(1);
+        let replaced = journal.iter().position(|c| matches!(c, Change::Replaced { .. })).unwrap();
+        journal.drain(..replaced).for_each(|change| before.redo(&change));
+        before.switch_off();
+        assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
+        assert_eq!(before.spares(LaneId(0)), 1);
+        // the next program of the block, of the page after the torn one, fails and brings the replacement
+        program(&mut before, &mut Plan::default(), 3).unwrap();
+        assert_eq!((before.spares(LaneId(0)), before.unit(Ppn(3)).unwrap().stamp), (0, Stamp(103)));
+        assert!(before.unit(Ppn(2)).is_err(), "what could not be read cannot be read in the copy");
+        before.check().unwrap();
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_erased_is_replaced_or_bad() {
+        for (spares, bad) in [(1, false), (0, true)] {
+            let (mut m, mut plan) = (medium(spares), Plan::default());
+            program(&mut m, &mut plan, 0).unwrap();
+            m.fail_erase_after(0);
+            let erased = Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
+            assert_eq!((erased.is_err(), m.is_bad(BlockId(0))), (bad, bad));
+            assert_eq!(m.write_pointer(BlockId(0)) > 0, bad, "the spare block is erased");
+            let journal = m.take_journal();
+            assert_eq!(journal[1], Change::EraseFailed(BlockId(0)));
+            let end =
+                if bad { Change::Retired(BlockId(0)) } else { Change::Replaced { block: BlockId(0), failed: None } };
+            assert_eq!(journal[2..], [end]);
+            m.check().unwrap();
+        }
+    }
+}

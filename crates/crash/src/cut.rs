@@ -1,6 +1,7 @@
 //! The names of cuts, and the identity of a failure: `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is
 //! followed by `*steps` if it has not the usual length.
 
+use crate::parts::Part;
 use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +28,8 @@ pub enum How {
     /// Of the operations in flight when a command was submitted, another subset was carried out. Written with its number: `123x5`;
     /// `after` counts commands.
     Subset(u32),
+    /// No cut: a part fails while the power is on. Written with the letters of [`Part`]: `12fp`; `after` counts what fails.
+    Part(Part),
 }
 
 /// Steps of a workload where nothing else is said.
@@ -60,6 +63,7 @@ impl fmt::Display for Cut {
             How::Torn(torn) => write!(f, "{}", torn.letter()),
             How::Acknowledged => write!(f, "a"),
             How::Subset(number) => write!(f, "x{number}"),
+            How::Part(part) => f.write_str(part.letters()),
         }
     }
 }
@@ -78,6 +82,9 @@ impl FromStr for Cut {
             ("a", "") => How::Acknowledged,
             ("l", draw) => How::Torn(Torn::Lines(draw.parse().map_err(|_| wrong())?)),
             ("x", number) => How::Subset(number.parse().map_err(|_| wrong())?),
+            (_, _) if Part::by_letters(&text[digits..]).is_some() => {
+                How::Part(Part::by_letters(&text[digits..]).expect("just found"))
+            }
             (letter, "") => {
                 let all = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Paired, Torn::Erase];
                 How::Torn(all.into_iter().find(|t| letter.starts_with(t.letter())).ok_or_else(wrong)?)
@@ -143,6 +150,8 @@ mod tests {
             "page:dram:all@mini:99:",
             "page:sftl.2:random*60@square:3:5p.0g",
             "page:dram:random@lanes:1:12x31.3p.2m",
+            "page:dftl:trim@square:1:12fp.31e",
+            "mast:-:collect@mini:1:3fb",
         ] {
             assert_eq!(text.parse::<Id>().unwrap().to_string(), text);
         }

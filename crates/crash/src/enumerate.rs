@@ -5,11 +5,13 @@ use crate::Failure;
 use crate::cut::{Cut, How};
 use crate::faults::Faults;
 use crate::model::Step;
+use crate::parts::Part;
 use crate::recording::Recording;
-use crate::verify::{Mounted, Verifier};
+use crate::verify::{Mounted, Remains, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::{Change, Medium, Torn};
 use serde::Serialize;
+use std::ops::Range;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,8 @@ pub struct Tally {
     pub deeper: u64,
     /// States in which another subset of the operations in flight was carried out (`crate::inflight`).
     pub reordered: u64,
+    /// Parts that failed while the power was on (`crate::parts`).
+    pub failed_parts: u64,
     /// Commands after which there were too many such states, so that some were drawn.
     pub sampled: u64,
     /// Mounts, those after writing on among them.
@@ -61,6 +65,7 @@ impl Tally {
         self.deeper += other.deeper;
         self.reordered += other.reordered;
         self.sampled += other.sampled;
+        self.failed_parts += other.failed_parts;
         self.mounts += other.mounts;
         self.longest_mount = self.longest_mount.max(other.longest_mount);
         self.violations += other.violations;
@@ -76,7 +81,12 @@ pub struct Enumerator<'c, 'f> {
     depth: Depth,
     /// Only this path of cuts, where one failure is run again.
     only: Option<&'f [Cut]>,
+    /// What was done so far: a failure of a part, if there was one, and cuts.
     path: Vec<Cut>,
+    /// Entries of `path` that are no cuts.
+    parts: usize,
+    /// Operations of the workload that are cut.
+    window: Range<u32>,
     tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
 }
@@ -90,7 +100,22 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         on_failure: &'f mut dyn FnMut(&[Cut], Failure),
     ) -> Enumerator<'c, 'f> {
         let verifier = Verifier::new(config);
-        Enumerator { verifier, depth, only, path: Vec::new(), tally: Tally::default(), on_failure }
+        let (path, tally) = (Vec::new(), Tally::default());
+        Enumerator { verifier, depth, only, path, parts: 0, window: 0..u32::MAX, tally, on_failure }
+    }
+
+    /// For a recording in which a part failed.
+    #[must_use]
+    pub fn after(mut self, part: Cut) -> Self {
+        self.path.push(part);
+        self.parts += 1;
+        self
+    }
+
+    /// Cut these operations of the workload only, and after it.
+    #[must_use]
+    pub fn within(self, window: Range<u32>) -> Self {
+        Enumerator { window, ..self }
     }
 
     /// Every cut of a recording.
@@ -101,7 +126,9 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             model.begin(step);
             for change in &recording.changes[at..end] {
                 if change.is_operation() {
-                    self.cut_at(&medium, change, operations, &model);
+                    if self.window.contains(&operations) {
+                        self.cut_at(&medium, change, operations, &model);
+                    }
                     operations += 1;
                 }
                 medium.redo(change);
@@ -110,8 +137,11 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                 }
             }
             at = end;
+            if recording.broken && end == recording.changes.len() {
+                break; // not acknowledged
+            }
             model.end(step);
-            if matches!(step, Step::Flush | Step::Write { fua: true, .. }) {
+            if matches!(step, Step::Flush | Step::Write { fua: true, .. }) && self.window.contains(&operations) {
                 self.examine(&medium, Cut { after: operations, how: How::Acknowledged }, &model, None);
             }
         }
@@ -128,8 +158,20 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     /// The power fails before `change`, and in it.
     fn cut_at(&mut self, medium: &Medium, change: &Change, after: u32, model: &crate::model::Model) {
         self.examine(medium, Cut { after, how: How::Before }, model, None);
-        for torn in self.depth.faults.torn(change) {
+        for torn in self.depth.faults.torn(medium.layout(), change) {
             self.examine(medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
+        }
+    }
+
+    /// What the verifier may find after the cuts so far.
+    fn remains(&self) -> Remains {
+        let has = |how: How| self.path.iter().any(|cut| cut.how == how);
+        if has(How::Torn(Torn::Paired)) {
+            Remains::Damaged
+        } else if has(How::Part(Part::ProgramWithoutSpare)) {
+            Remains::Broken
+        } else {
+            Remains::Sound
         }
     }
 
@@ -151,15 +193,16 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             _ => self.tally.between += 1,
         }
         self.tally.dirty += u64::from(torn.is_some() || model.is_dirty() || level > 0);
-        self.tally.deeper += u64::from(level > 0);
+        self.tally.deeper += u64::from(level > self.parts);
         self.path.push(cut);
-        let deeper = self.path.len() < self.depth.cuts as usize || self.only.is_some_and(|only| only.len() > level + 1);
-        match self.verifier.examine(left, model, self.tally.cuts(), deeper) {
+        let depth = self.depth.cuts as usize + self.parts;
+        let deeper = self.path.len() < depth || self.only.is_some_and(|only| only.len() > level + 1);
+        match self.verifier.examine(left, model, self.tally.cuts(), deeper, self.remains()) {
             Err(failure) => {
                 self.tally.violations += 1;
                 (self.on_failure)(&self.path, failure);
             }
-            Ok(mounted) if deeper => self.cut_mount(mounted, model),
+            Ok(Some(mounted)) if deeper => self.cut_mount(mounted, model),
             Ok(_) => {}
         }
         self.path.pop();
@@ -177,7 +220,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                 if after > 0 {
                     self.examine(&medium, Cut { after, how: How::Before }, model, None);
                 }
-                for torn in self.depth.faults.torn(change) {
+                for torn in self.depth.faults.torn(medium.layout(), change) {
                     self.examine(&medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
                 }
                 after += 1;

@@ -1,6 +1,7 @@
 //! The switches: which faults are injected. What each of them is stands in [`flashatlas_nand::faults`].
 
 use flashatlas_nand::{Change, Torn};
+use flashatlas_types::Layout;
 use std::fmt;
 
 /// One switch.
@@ -16,27 +17,61 @@ pub enum Fault {
     TornErase,
     /// Stores that no fence followed are lost or torn.
     NvmLines,
+    /// The power fails in a program of a page of several bits a cell.
+    PairedPages,
+    /// A program fails.
+    ProgramFailure,
+    /// An erase fails, and a spare block takes the place.
+    EraseFailure,
+    /// An erase fails, and the block is lost.
+    GrownBad,
+    /// Blocks are bad from the beginning.
+    FactoryBad,
+    /// A page cannot be read any more.
+    Unreadable,
 }
+
+/// Every switch, with its name and a line about it, in the order of [`Fault`].
+const SWITCHES: [(Fault, &str, &str); 11] = [
+    (Fault::TornGarbage, "torn-garbage", "the power fails in a program: the page is neither erased nor readable"),
+    (Fault::TornPart, "torn-part", "the power fails in a program: a part of the frame is as it should be"),
+    (Fault::TornOnce, "torn-once", "the power fails in a program: the page can be read once, and then never again"),
+    (Fault::TornErase, "torn-erase", "the power fails in an erase: no page of the block can be read or programmed"),
+    (
+        Fault::NvmLines,
+        "nvm-lines",
+        "lines of NVM that were stored to and not fenced are old, new, or torn between two words",
+    ),
+    (
+        Fault::PairedPages,
+        "paired-pages",
+        "MLC: the power fails in a program, and takes the other pages of the same cells with it",
+    ),
+    (Fault::ProgramFailure, "program-failure", "a program fails; with a spare block for the block, and without"),
+    (Fault::EraseFailure, "erase-failure", "an erase fails, and a spare block takes the block's place"),
+    (Fault::GrownBad, "grown-bad", "an erase fails, and there is no spare block: the drive goes on with a block less"),
+    (Fault::FactoryBad, "factory-bad", "blocks are bad from the beginning (geometry `mini`)"),
+    (
+        Fault::Unreadable,
+        "unreadable",
+        "a page that was programmed cannot be read any more, on a running drive and in a mount",
+    ),
+];
 
 impl Fault {
     /// All switches.
-    pub const ALL: [Fault; 5] =
-        [Fault::TornGarbage, Fault::TornPart, Fault::TornOnce, Fault::TornErase, Fault::NvmLines];
+    pub fn all() -> impl Iterator<Item = Fault> {
+        SWITCHES.iter().map(|switch| switch.0)
+    }
 
     /// The name of the switch.
     pub const fn name(self) -> &'static str {
-        ["torn-garbage", "torn-part", "torn-once", "torn-erase", "nvm-lines"][self as usize]
+        SWITCHES[self as usize].1
     }
 
     /// One line.
     pub const fn summary(self) -> &'static str {
-        [
-            "the power fails in a program: the page is neither erased nor readable",
-            "the power fails in a program: a part of the frame is as it should be",
-            "the power fails in a program: the page can be read once, and then never again",
-            "the power fails in an erase: no page of the block can be read or programmed",
-            "lines of NVM that were stored to and not fenced are old, new, or torn between two words",
-        ][self as usize]
+        SWITCHES[self as usize].2
     }
 }
 
@@ -48,7 +83,7 @@ impl Faults {
     /// No faults but the cut itself, between two operations.
     pub const NONE: Faults = Faults(0);
     /// All of them.
-    pub const ALL: Faults = Faults((1 << Fault::ALL.len()) - 1);
+    pub const ALL: Faults = Faults((1 << SWITCHES.len()) - 1);
 
     /// With one more.
     #[must_use]
@@ -69,12 +104,12 @@ impl Faults {
     pub fn parse(text: &str) -> Result<Faults, String> {
         let mut faults = Faults::NONE;
         for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
-            faults = match (name, Fault::ALL.into_iter().find(|f| f.name() == name)) {
+            faults = match (name, Fault::all().find(|f| f.name() == name)) {
                 (_, Some(fault)) => faults.with(fault),
                 ("all", _) => Faults::ALL,
                 ("none", _) => faults,
                 _ => {
-                    let names: Vec<&str> = Fault::ALL.iter().map(|f| f.name()).collect();
+                    let names: Vec<&str> = Fault::all().map(Fault::name).collect();
                     let near = flashatlas_types::nearest(name, &names);
                     let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
                     return Err(format!(
@@ -87,29 +122,30 @@ impl Faults {
         Ok(faults)
     }
 
-    /// How an operation may be left half done.
-    pub fn torn(self, change: &Change) -> impl Iterator<Item = Torn> {
-        let of = |fault, torn: &'static [Torn]| if self.has(fault) { torn } else { &[] };
-        let none: &[Torn] = &[];
-        let [a, b, c] = match change {
-            Change::Program { .. } => [
-                of(Fault::TornGarbage, &[Torn::Garbage]),
-                of(Fault::TornPart, &[Torn::Part]),
-                of(Fault::TornOnce, &[Torn::Once]),
-            ],
-            Change::Erase(_) => [of(Fault::TornErase, &[Torn::Erase]), none, none],
-            Change::Store { .. } | Change::Fence => {
-                [of(Fault::NvmLines, &[Torn::Lines(0), Torn::Lines(1), Torn::Lines(2)]), none, none]
-            }
-            _ => [none; 3],
+    /// How an operation may be left half done on a drive of this layout.
+    pub fn torn(self, layout: &Layout, change: &Change) -> impl Iterator<Item = Torn> {
+        const WAYS: [(Fault, Torn); 8] = [
+            (Fault::TornGarbage, Torn::Garbage),
+            (Fault::TornPart, Torn::Part),
+            (Fault::TornOnce, Torn::Once),
+            (Fault::PairedPages, Torn::Paired),
+            (Fault::TornErase, Torn::Erase),
+            (Fault::NvmLines, Torn::Lines(0)),
+            (Fault::NvmLines, Torn::Lines(1)),
+            (Fault::NvmLines, Torn::Lines(2)),
+        ];
+        let paired = match change {
+            Change::Program { frame, .. } => layout.paired_before(*frame).next().is_some(),
+            _ => false,
         };
-        a.iter().chain(b).chain(c).copied()
+        let fits = move |torn: Torn| torn.applies_to(change) && (torn != Torn::Paired || paired);
+        WAYS.into_iter().filter(move |&(fault, torn)| self.has(fault) && fits(torn)).map(|(_, torn)| torn)
     }
 }
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = Fault::ALL.into_iter().filter(|&x| self.has(x)).map(Fault::name).collect();
+        let names: Vec<&str> = Fault::all().filter(|&x| self.has(x)).map(Fault::name).collect();
         f.write_str(&if names.is_empty() { "none".to_owned() } else { names.join(",") })
     }
 }
@@ -117,6 +153,11 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_switch_stands_at_its_number() {
+        assert!(Fault::all().enumerate().all(|(i, fault)| fault as usize == i));
+    }
 
     #[test]
     fn switches_are_read_by_name() {

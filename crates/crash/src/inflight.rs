@@ -14,7 +14,7 @@
 use crate::cut::{Cut, How};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
-use crate::verify::Verifier;
+use crate::verify::{Remains, Verifier};
 use crate::{Failure, Tally, guarded};
 use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::{Change, Medium, OobRole, Torn};
@@ -112,7 +112,7 @@ pub fn subsets(
                 let (medium, model) = world.left(&state);
                 tally.reordered += 1;
                 tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
-                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false) {
+                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false, Remains::Sound) {
                     tally.violations += 1;
                     fail(&[cut], failure);
                     if tally.violations >= 3 {

@@ -55,7 +55,7 @@ fn fails(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth, promi
             first = Some((cuts.to_vec(), failure));
         }
     };
-    match Recording::make(config, steps, filled) {
+    match Recording::make(config, steps, filled, None) {
         Ok(recording) => drop(Enumerator::new(config, depth, None, &mut note).run(&recording)),
         Err(failure) => note(&[], failure),
     }

@@ -92,8 +92,10 @@ impl std::fmt::Display for Step {
 #[derive(Clone, Debug)]
 pub struct Model {
     versions: Vec<Vec<Stamp>>,
-    /// Of a drive that says that its trims do not outlive a mount: versions of each unit from before the last FLUSH.
-    older: Option<Vec<Vec<Stamp>>>,
+    /// Versions of each unit from before the last FLUSH.
+    older: Vec<Vec<Stamp>>,
+    /// Whether trims do not outlive a mount.
+    forgets_trims: bool,
     unit_sectors: u32,
     /// Number of the next write.
     content: u64,
@@ -104,26 +106,28 @@ pub struct Model {
 impl Model {
     /// Units that hold exactly these stamps; writes are numbered from `content`, below 2^40.
     pub fn holding(stamps: impl Iterator<Item = Stamp>, unit_sectors: u32, content: u64) -> Model {
-        Model { versions: stamps.map(|s| vec![s]).collect(), older: None, unit_sectors, content, open: 0 }
+        let model = Model::allowing(stamps.map(|s| vec![s]).collect(), unit_sectors);
+        Model { content, ..model }
     }
 
     /// Units that may hold any of these stamps, the oldest first.
     pub fn allowing(versions: Vec<Vec<Stamp>>, unit_sectors: u32) -> Model {
         let open = versions.iter().filter(|v| v.len() > 1).count() as u32;
-        Model { versions, older: None, unit_sectors, content: 0, open }
+        let older = vec![Vec::new(); versions.len()];
+        Model { versions, older, forgets_trims: false, unit_sectors, content: 0, open }
     }
 
     /// With what each unit held before, for a drive whose trims do not outlive a mount.
     #[must_use]
     pub fn with_older(self, older: Vec<Vec<Stamp>>) -> Model {
-        Model { older: Some(older), ..self }
+        Model { older, forgets_trims: true, ..self }
     }
 
     /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the last FLUSH came, may hold
     /// anything that it ever held.
     #[must_use]
     pub fn forgetting_trims(mut self) -> Model {
-        self.older = Some(vec![Vec::new(); self.versions.len()]);
+        self.forgets_trims = true;
         self
     }
 
@@ -132,10 +136,12 @@ impl Model {
     pub fn allows(&self, unit: u32, stamp: Stamp) -> bool {
         let versions = self.versions(unit);
         versions.contains(&stamp)
-            || self
-                .older
-                .as_ref()
-                .is_some_and(|older| versions.contains(&Stamp::ZERO) && older[unit as usize].contains(&stamp))
+            || self.forgets_trims && versions.contains(&Stamp::ZERO) && self.older[unit as usize].contains(&stamp)
+    }
+
+    /// Whether a unit ever held this, or nothing: what may come back where pages are lost.
+    pub fn ever_held(&self, unit: u32, stamp: Stamp) -> bool {
+        stamp == Stamp::ZERO || self.versions(unit).contains(&stamp) || self.older[unit as usize].contains(&stamp)
     }
 
     /// Units.
@@ -174,10 +180,7 @@ impl Model {
         let versions = &mut self.versions[unit as usize];
         if versions.len() > 1 {
             let gone = versions.drain(..versions.len() - 1);
-            match &mut self.older {
-                Some(older) => older[unit as usize].extend(gone),
-                None => drop(gone),
-            }
+            self.older[unit as usize].extend(gone);
             self.open -= 1;
         }
     }

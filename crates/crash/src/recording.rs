@@ -2,10 +2,11 @@
 //! it was acknowledged.
 
 use crate::model::{Model, Step};
+use crate::parts::Part;
 use crate::{Failure, guarded};
-use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::{Device, DriveConfig, Reply, Ssd, SubmitError};
 use flashatlas_nand::{Change, Medium};
-use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
 /// Seed of every drive: what is random in a drive is the same in each run.
 pub const SEED: Seed = Seed(1);
@@ -22,18 +23,31 @@ pub struct Recording {
     pub ends: Vec<usize>,
     /// What the units held when the journal began.
     pub model: Model,
+    /// Whether the last command ended in an error, because a program failed.
+    pub broken: bool,
 }
 
 impl Recording {
-    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the way.
+    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the way. With `part`, one part
+    /// fails on the way, after so many of its kind.
     ///
     /// # Errors
     /// When the drive fails, or a read returns something else, with the power on.
-    pub fn make(config: &DriveConfig, steps: &[Step], filled: bool) -> Result<Recording, Failure> {
-        guarded(|| Recording::try_make(config, steps, filled))
+    pub fn make(
+        config: &DriveConfig,
+        steps: &[Step],
+        filled: bool,
+        part: Option<(Part, u32)>,
+    ) -> Result<Recording, Failure> {
+        guarded(|| Recording::try_make(config, steps, filled, part))
     }
 
-    fn try_make(config: &DriveConfig, steps: &[Step], filled: bool) -> Result<Recording, Failure> {
+    fn try_make(
+        config: &DriveConfig,
+        steps: &[Step],
+        filled: bool,
+        part: Option<(Part, u32)>,
+    ) -> Result<Recording, Failure> {
         let mut drive = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
         if filled {
             drive.fill(|lpn| Stamp(lpn.0 + 1)).map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
@@ -45,11 +59,29 @@ impl Recording {
         let model = if drive.ftl_report().forgets_trims { model.forgetting_trims() } else { model };
         let base = drive.medium().clone();
         drive.faults().keep_journal();
+        match part {
+            Some((Part::Program | Part::ProgramWithoutSpare, n)) => drive.faults().fail_program_after(n.into()),
+            Some((Part::Erase | Part::EraseWithoutSpare, n)) => drive.faults().fail_erase_after(n.into()),
+            _ => {}
+        }
         let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
         for &step in steps {
             let content = now.begin(step);
-            let reply =
-                apply(&mut drive, step, content).map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?;
+            let reply = match apply(&mut drive, step, content) {
+                Err(e) if is_failed_program(&e) && matches!(part, Some((Part::ProgramWithoutSpare, _))) => {
+                    ends.push(drive.medium().journal_len());
+                    let steps = steps[..ends.len()].to_vec();
+                    return Ok(Recording {
+                        base,
+                        changes: drive.faults().end_journal(),
+                        steps,
+                        ends,
+                        model,
+                        broken: true,
+                    });
+                }
+                reply => reply.map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?,
+            };
             if let Step::Read { lba, .. } = step {
                 let first = lba / drive.unit_sectors();
                 for (unit, &stamp) in (first..).zip(&reply.stamps) {
@@ -71,15 +103,31 @@ impl Recording {
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         let changes = drive.faults().end_journal();
-        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model })
+        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model, broken: false })
+    }
+
+    /// The medium at the end, and what its units hold.
+    pub fn end(&self) -> (Medium, Model) {
+        let (mut medium, mut model) = (self.base.clone(), self.model.clone());
+        self.changes.iter().for_each(|change| medium.redo(change));
+        for &step in &self.steps {
+            model.begin(step);
+            model.end(step);
+        }
+        (medium, model)
     }
 }
 
+/// Whether a drive could not go on because a program failed.
+fn is_failed_program(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
+}
+
 /// Carry out a step on a drive whose commands are instant.
-pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, String> {
+pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, SubmitError> {
     let mut reply = Reply::default();
     match step.command(content) {
-        Some(command) => drive.submit(Ps::ZERO, Tag(0), command, &mut reply).map_err(|e| e.to_string())?,
+        Some(command) => drive.submit(Ps::ZERO, Tag(0), command, &mut reply)?,
         None => {
             // work in idle time takes time, which does not pass while commands are instant
             drive.set_instant(false);
@@ -87,7 +135,7 @@ pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, String>
             let worked = drive.idle(now, now.after(Dur::from_us(400_000)));
             drive.settle_down();
             drive.set_instant(true);
-            worked.map_err(|e| e.to_string())?;
+            worked?;
         }
     }
     Ok(reply)

@@ -7,6 +7,7 @@ use crate::faults::Faults;
 use crate::inflight::subsets;
 use crate::minimise::minimise;
 use crate::model::Step;
+use crate::parts;
 use crate::recording::Recording;
 use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
 use crate::workloads::{SEQUENCES, Shape, WORKLOADS, Workload, exhaustive};
@@ -138,6 +139,13 @@ impl Job {
         self.workload.is_some_and(|w| w.filled)
     }
 
+    /// The workload with parts that fail.
+    fn parts<'a>(&self, config: &'a DriveConfig, steps: &'a [Step], depth: Depth) -> parts::Workload<'a> {
+        let factory = self.geometry.name == GEOMETRIES[0].name;
+        let tight = self.workload.is_some_and(|w| w.tight);
+        parts::Workload { config, steps, filled: self.filled(), depth, factory, tight }
+    }
+
     /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
     fn run(&self, plan: &Plan, faults: Faults, stop: &AtomicBool) -> Result<(Tally, u64, Vec<Found>), String> {
         let config = drive(&self.stack, self.geometry, self.workload)?;
@@ -151,7 +159,7 @@ impl Job {
             let depth = Depth { cuts: plan.depth, faults };
             let mut failures: Vec<(Vec<Cut>, Failure)> = Vec::new();
             let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
-            match Recording::make(&config, &steps, self.filled()) {
+            match Recording::make(&config, &steps, self.filled(), None) {
                 Ok(recording) => tally.add(&Enumerator::new(&config, depth, None, &mut note).run(&recording)),
                 Err(failure) => {
                     tally.violations += 1;
@@ -162,8 +170,13 @@ impl Job {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
                 tally.add(&subsets(&config, &steps, (self.filled(), seed), None, &mut note));
             }
+            if self.workload.is_some() {
+                let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
+                tally.add(&self.parts(&config, &steps, depth).run(None, &mut note));
+            }
             for (cuts, failure) in failures {
-                let minimal = match found.is_empty() && plan.minimise {
+                let power_only = !matches!(cuts.first(), Some(Cut { how: How::Part(_) | How::Subset(_), .. }));
+                let minimal = match found.is_empty() && plan.minimise && power_only {
                     true => minimal_lines(&config, &steps, self.filled(), depth),
                     false => Vec::new(),
                 };
@@ -360,7 +373,18 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
             minimal: Vec::new(),
         }));
     }
-    match Recording::make(&config, &steps, job.filled()) {
+    if let Some(Cut { how: How::Part(_), .. }) = id.cuts.first() {
+        let mut note = |_: &[Cut], failure| {
+            first.get_or_insert(failure);
+        };
+        job.parts(&config, &steps, depth).run(Some(&id.cuts), &mut note);
+        return Ok(first.map(|failure| Found {
+            id: text.to_owned(),
+            failure: failure.to_string(),
+            minimal: Vec::new(),
+        }));
+    }
+    match Recording::make(&config, &steps, job.filled(), None) {
         Err(failure) => first = Some(failure),
         Ok(recording) => {
             let mut note = |_: &[Cut], failure| {

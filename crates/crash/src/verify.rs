@@ -4,12 +4,26 @@
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held};
 use crate::{Failure, guarded};
-use flashatlas_device::{Device, DriveConfig, Ssd};
-use flashatlas_nand::{Change, Medium};
-use flashatlas_types::{Rng, Seed, Stamp};
+use flashatlas_device::{Device, DriveConfig, Ssd, SubmitError};
+use flashatlas_ftl::{MountLimit, scheme_by_name};
+use flashatlas_nand::{Change, Counters, FrameState, Medium};
+use flashatlas_types::{Cause, FrameId, FtlError, Rng, Seed, Stamp};
 
 /// Every so many cuts the drive is written on until it has collected for a while.
 const LONG_EVERY: u64 = 16;
+
+/// What a mount may find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remains {
+    /// What a power failure leaves: every promise holds.
+    Sound,
+    /// Pages that were relied on cannot be read: of those units an older version may come back, or none, and the mount says that
+    /// there is damage (promise R6).
+    Damaged,
+    /// A block takes no more programs and no spare one takes its place: what was flushed is there, or the mount is an error that
+    /// says so; nothing can be written on.
+    Broken,
+}
 
 /// A drive for mounts, and what is written to it afterwards.
 pub struct Verifier<'c> {
@@ -19,6 +33,7 @@ pub struct Verifier<'c> {
     short: Vec<Step>,
     long: Vec<Step>,
     expected: Vec<Stamp>,
+    limit: MountLimit,
     /// Mounts so far.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
@@ -53,19 +68,42 @@ impl<'c> Verifier<'c> {
         }
         long.push(Step::Flush);
         let expected = vec![Stamp::ZERO; units as usize];
-        Verifier { config, drive: None, short, long, expected, mounts: 0, longest_mount: 0 }
+        let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
+        let limit = (scheme.mount_limit)(&config.params, &layout);
+        Verifier { config, drive: None, short, long, expected, limit, mounts: 0, longest_mount: 0 }
     }
 
     /// Examine what a cut left on `medium`, which was switched off. `number` chooses how long the drive is written on;
-    /// `keep`: the medium as it was and the changes of the mount are wanted.
+    /// `keep`: the medium as it was and the changes of the mount are wanted. `None`: the drive could not be mounted, as it may
+    /// where programs fail.
     ///
     /// # Errors
     /// The first promise that does not hold.
-    pub fn examine(&mut self, medium: Medium, model: &Model, number: u64, keep: bool) -> Result<Mounted, Failure> {
+    pub fn examine(
+        &mut self,
+        medium: Medium,
+        model: &Model,
+        number: u64,
+        keep: bool,
+        remains: Remains,
+    ) -> Result<Option<Mounted>, Failure> {
         let taken = self.drive.take();
-        let (drive, mounted) = guarded(|| self.try_examine(taken, medium, model, number, keep))?;
+        let Some((drive, mounted)) = guarded(|| self.try_examine(taken, medium, model, (number, keep), remains))?
+        else {
+            return Ok(None);
+        };
         self.drive = Some(drive);
-        Ok(mounted)
+        Ok(Some(mounted))
+    }
+
+    /// Mount what is on `medium`; then one of its frames cannot be read any more. Whatever the drive is asked for is right or an
+    /// error.
+    ///
+    /// # Errors
+    /// The first answer that is wrong.
+    pub fn run_without(&mut self, medium: Medium, model: &Model, frame: FrameId) -> Result<(), Failure> {
+        let taken = self.drive.take();
+        guarded(|| self.try_run_without(taken, medium, model, frame))
     }
 
     fn try_examine(
@@ -73,20 +111,17 @@ impl<'c> Verifier<'c> {
         drive: Option<Ssd>,
         mut medium: Medium,
         model: &Model,
-        number: u64,
-        keep: bool,
-    ) -> Result<(Ssd, Mounted), Failure> {
+        (number, keep): (u64, bool),
+        remains: Remains,
+    ) -> Result<Option<(Ssd, Mounted)>, Failure> {
         let before = keep.then(|| medium.clone());
         medium.keep_journal();
-        let cannot = |e: String| Failure::new("R4", format!("the mount fails: {e}"));
-        let mut drive = match drive {
-            Some(mut drive) => {
-                drive.remount(medium, self.config, SEED).map_err(|e| cannot(e.to_string()))?;
-                drive
-            }
-            None => self.config.build_on(medium, SEED).map_err(|e| cannot(e.to_string()))?,
+        let counted = medium.counters;
+        let mut drive = match self.mount(drive, medium) {
+            Err(SubmitError::Ftl(_)) if remains == Remains::Broken => return Ok(None),
+            drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
-        self.mounts += 1;
+        self.within_limit(&drive, &counted, number)?;
         drive.faults().fade();
         let changes = drive.faults().end_journal();
         let flash = |c: &&Change| matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_));
@@ -94,17 +129,102 @@ impl<'c> Verifier<'c> {
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
             let allowed = model.versions(unit);
-            Failure::unless(model.allows(unit, held), promise(allowed), || {
+            let old = || remains == Remains::Damaged && model.ever_held(unit, held);
+            let right = model.allows(unit, held);
+            Failure::unless(right || old(), promise(allowed), || {
                 format!("unit {unit} holds {held:?} after the mount, allowed are {allowed:?}")
+            })?;
+            Failure::unless(right || says_damaged(&drive), "R6", || {
+                format!(
+                    "unit {unit} holds {held:?} after the mount, allowed are {allowed:?}, and no damage is reported"
+                )
             })?;
             self.expected[unit as usize] = held;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
+        if remains == Remains::Broken {
+            return Ok(Some((drive, Mounted { before, changes })));
+        }
         self.mount_again(&mut drive, "R4", "a second mount")?;
         self.write_on(&mut drive, number)?;
         drive.check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
         self.mount_again(&mut drive, "R1", "a mount after writing on")?;
-        Ok((drive, Mounted { before, changes }))
+        Ok(Some((drive, Mounted { before, changes })))
+    }
+
+    fn mount(&mut self, drive: Option<Ssd>, medium: Medium) -> Result<Ssd, SubmitError> {
+        self.mounts += 1;
+        let mut drive = match drive {
+            Some(drive) => drive,
+            None => self.config.build(SEED).expect("the workload ran on such a drive"),
+        };
+        drive.remount(medium, self.config, SEED)?;
+        Ok(drive)
+    }
+
+    /// The mount kept within what the scheme says.
+    fn within_limit(&self, drive: &Ssd, before: &Counters, number: u64) -> Result<(), Failure> {
+        let now = &drive.medium().counters;
+        let per_frame = u64::from(drive.layout().pages_per_frame);
+        let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
+            (Counters::total(table(now)) - Counters::total(table(before))) / per_frame
+        };
+        let limit = self.limit;
+        let mut counts = vec![
+            ("reads of frames", done(|c| &c.reads), limit.reads),
+            ("programs", done(|c| &c.programs), limit.programs),
+            ("erases", done(|c| &c.erases), limit.erases),
+        ];
+        if number % LONG_EVERY == 0 {
+            let mount = drive.ftl_report().mount;
+            counts.push(("reads of spare areas", mount.spare_reads.iter().sum(), limit.spare_reads));
+            counts.push(("map pages read", mount.map_page_reads, limit.reads));
+        }
+        for (what, count, limit) in counts {
+            Failure::unless(count <= limit, "R4", || format!("the mount took {count} {what}, {limit} at most"))?;
+        }
+        Ok(())
+    }
+
+    fn try_run_without(
+        &mut self,
+        drive: Option<Ssd>,
+        medium: Medium,
+        model: &Model,
+        frame: FrameId,
+    ) -> Result<(), Failure> {
+        let mut drive = self.mount(drive, medium).map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?;
+        for unit in 0..model.len() {
+            self.expected[unit as usize] = held(&drive, unit)?;
+        }
+        if drive.medium().state(frame) != FrameState::Programmed {
+            return Ok(()); // the mount moved it
+        }
+        drive.faults().decay(frame);
+        let unit_sectors = drive.unit_sectors();
+        let refused = |error: &SubmitError| matches!(error, SubmitError::Ftl(FtlError::Medium(_)));
+        drive.set_instant(true);
+        self.read_all(&mut drive, &(0..0), refused)?;
+        let mut unsure = 0..0;
+        for (content, &step) in (1u64 << 32..).zip(&self.long) {
+            let units = step.units(unit_sectors);
+            match apply(&mut drive, step, content) {
+                Ok(_) => {
+                    for unit in units {
+                        let old = self.expected[unit as usize];
+                        self.expected[unit as usize] = step.stamp(unit, unit_sectors, content, old);
+                    }
+                }
+                Err(error) if refused(&error) => {
+                    unsure = units; // nobody can say what of the command was carried out
+                    break;
+                }
+                Err(error) => return Err(Failure::new("R6", format!("{step} without frame {frame}: {error}"))),
+            }
+        }
+        self.read_all(&mut drive, &unsure, refused)?;
+        drive.set_instant(false);
+        Ok(())
     }
 
     fn mount_again(&mut self, drive: &mut Ssd, rule: &'static str, what: &str) -> Result<(), Failure> {
@@ -138,6 +258,33 @@ impl<'c> Verifier<'c> {
         drive.set_instant(false);
         self.compare(drive, "R5", "writing on")
     }
+
+    /// Every unit but those in `unsure` reads as expected, or not at all with an error that is `allowed`.
+    fn read_all(
+        &self,
+        drive: &mut Ssd,
+        unsure: &std::ops::Range<u32>,
+        allowed: impl Fn(&SubmitError) -> bool,
+    ) -> Result<(), Failure> {
+        let unit_sectors = drive.unit_sectors();
+        for (unit, &expected) in (0..).zip(&self.expected).filter(|(unit, _)| !unsure.contains(unit)) {
+            match apply(drive, Step::Read { lba: unit * unit_sectors, sectors: unit_sectors }, 0) {
+                Ok(reply) => Failure::unless(reply.stamps[0] == expected, "R6", || {
+                    format!("unit {unit} reads {:?}, not {expected:?}", reply.stamps[0])
+                })?,
+                Err(error) if allowed(&error) => {}
+                Err(error) => return Err(Failure::new("R6", format!("unit {unit}: {error}"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a mount found pages that it could not read, or entries that lead nowhere.
+fn says_damaged(drive: &Ssd) -> bool {
+    let mount = drive.ftl_report().mount;
+    let found = [mount.unreadable_frames, mount.unreadable_blocks, mount.lost, mount.damaged_map_pages];
+    found.into_iter().any(|count| count > 0)
 }
 
 /// The promise that a unit breaks which holds none of what is allowed.

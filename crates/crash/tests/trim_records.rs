@@ -23,7 +23,7 @@ fn enumerate(failures: &mut Vec<(String, Failure)>) -> Tally {
     let trims = |from: u32| (0..100).map(move |i| Step::Trim { lba: from + i * 20, sectors: 1 });
     let mut steps: Vec<Step> = trims(2500).chain([Step::Flush]).chain(trims(3)).collect();
     steps.extend([Step::Flush, Step::Write { lba: 3, sectors: 1, fua: false }, Step::Flush]);
-    let recording = Recording::make(&config, &steps, true).unwrap_or_else(|e| panic!("{e}"));
+    let recording = Recording::make(&config, &steps, true, None).unwrap_or_else(|e| panic!("{e}"));
     let depth = Depth { cuts: 2, faults: Faults::ALL };
     let mut note = |cuts: &[Cut], failure| failures.push((format!("{cuts:?}"), failure));
     Enumerator::new(&config, depth, None, &mut note).run(&recording)

@@ -123,7 +123,7 @@ impl DriveConfig {
     /// # Errors
     /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that cannot work.
     pub fn load(name: &str, file: Option<&str>, settings: &[String]) -> Result<DriveConfig, ConfigError> {
-        let mut raw = match file {
+        let raw = match file {
             None => DriveConfig::from_preset_text(preset_by_name(name)?.toml, &format!("devices/{name}.toml"))?,
             Some(text) => {
                 let over = RawConfig::from_toml(text, name)?;
@@ -140,6 +140,20 @@ impl DriveConfig {
                 }
             }
         };
+        DriveConfig::resolved(name, raw, settings)
+    }
+
+    /// This configuration with `settings` of the form `key=value` over it.
+    ///
+    /// # Errors
+    /// As for [`DriveConfig::load`].
+    pub fn with(&self, settings: &[String]) -> Result<DriveConfig, ConfigError> {
+        let mut raw = RawConfig::default();
+        self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
+        DriveConfig::resolved(&self.name, raw, settings)
+    }
+
+    fn resolved(name: &str, mut raw: RawConfig, settings: &[String]) -> Result<DriveConfig, ConfigError> {
         for setting in settings {
             let (key, value) = setting.split_once('=').ok_or_else(|| {
                 ConfigError::new(setting.as_str(), "expected key=value, such as ftl.victim=cost-benefit").at("--set")

@@ -63,8 +63,10 @@ pub struct Ssd {
     pub(crate) instant: bool,
     /// Commands in flight.
     pub(crate) outstanding: usize,
+    /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
+    pub(crate) failed: Option<FtlError>,
     /// How long the mount took, by an estimate.
-    pub(crate) mount_time: Option<Dur>,
+    pub(crate) mount_time: Dur,
 }
 
 impl Ssd {
@@ -83,9 +85,8 @@ impl Ssd {
         self.ftl.report()
     }
 
-    /// How long the mount with which the drive began takes, by an estimate (see [`FtlReport::mount`] for its operations);
-    /// `None` for schemes that do not say what it costs.
-    pub fn mount_time(&self) -> Option<Dur> {
+    /// How long the mount with which the drive began takes, by an estimate (see [`FtlReport::mount`] for its operations).
+    pub fn mount_time(&self) -> Dur {
         self.mount_time
     }
 
@@ -191,6 +192,12 @@ impl Ssd {
         work(self.ftl.as_mut(), &mut cx)
     }
 
+    /// An error that leaves tables and cache half changed: the drive cannot go on.
+    pub(crate) fn fail(&mut self, error: FtlError) -> FtlError {
+        self.failed = Some(error.clone());
+        error
+    }
+
     /// The first operation of a command: the controller's work on it.
     pub(crate) fn begin(&mut self) -> OpId {
         self.command = match self.settings.command_time {
@@ -208,6 +215,16 @@ impl Ssd {
         let dirty = self.cache.as_ref().map_or(0, WriteCache::len);
         self.evict(now, dirty)?;
         self.with_ftl(now, |ftl, cx| ftl.flush(cx))
+    }
+
+    /// The plan of a command is decided: let it happen.
+    fn issue(&mut self, now: Ps) {
+        if self.instant {
+            self.unflushed.clear();
+        } else {
+            self.outstanding += 1;
+            self.engine.issue(now, &self.plan);
+        }
     }
 
     fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {
@@ -255,22 +272,23 @@ impl Device for Ssd {
                 return Err(SubmitError::OutOfRange { sectors: self.sectors() });
             }
         }
+        if let Some(error) = &self.failed {
+            return Err(error.clone().into());
+        }
         self.prune_unflushed();
         self.plan.clear();
-        match cmd {
-            Cmd::Read { lba, sectors } => self.read(now, tag, lba, sectors, reply)?,
-            Cmd::Write { lba, sectors, fua, content, data } => {
-                self.write(now, tag, (lba, sectors), fua, content, data)?
+        let changed = match cmd {
+            Cmd::Read { lba, sectors } => {
+                self.read(now, tag, lba, sectors, reply)?;
+                self.issue(now);
+                return Ok(());
             }
-            Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors)?,
-            Cmd::Flush => self.flush(now, tag)?,
-        }
-        if self.instant {
-            self.unflushed.clear();
-        } else {
-            self.outstanding += 1;
-            self.engine.issue(now, &self.plan);
-        }
+            Cmd::Write { lba, sectors, fua, content, data } => self.write(now, tag, (lba, sectors), fua, content, data),
+            Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
+            Cmd::Flush => self.flush(now, tag),
+        };
+        changed.map_err(|error| self.fail(error))?;
+        self.issue(now);
         Ok(())
     }
 
@@ -285,6 +303,9 @@ impl Device for Ssd {
     }
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone().into());
+        }
         if self.outstanding > 0 || until.since(now) <= self.settings.idle_after {
             return Ok(());
         }
@@ -300,7 +321,7 @@ impl Device for Ssd {
             }
             self.plan.clear();
             self.command = OpId::NONE;
-            match self.with_ftl(at, |ftl, cx| ftl.idle(cx))? {
+            match self.with_ftl(at, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
                 Idle::Nothing => break,
                 Idle::Wait(due) => at = at.max(due),
                 Idle::Worked => {

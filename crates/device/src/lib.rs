@@ -70,7 +70,9 @@ pub struct Reply {
     pub bytes: Vec<u8>,
 }
 
-/// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it half-way.
+/// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it half-way: then every later
+/// command gets the same error, until the drive is switched off and on again. A read of data that cannot be read changes nothing,
+/// and others may follow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {
     /// The range is empty or does not lie inside the drive.
@@ -78,7 +80,7 @@ pub enum SubmitError {
         /// Sectors that the drive has.
         sectors: u64,
     },
-    /// The drive cannot go on.
+    /// The data cannot be read, or the drive cannot go on.
     Ftl(FtlError),
 }
 

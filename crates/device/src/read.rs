@@ -107,7 +107,7 @@ impl Ssd {
 
     /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what is found.
     fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Groups) -> Result<Found, FtlError> {
-        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))?;
+        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn)).map_err(|error| self.fail(error))?;
         let unit = match located.place {
             Place::Nowhere => None,
             Place::Buffer(unit) => Some(unit),

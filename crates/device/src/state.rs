@@ -57,7 +57,9 @@ fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     let each = |count: u64, time: Dur| count * time.0;
     let flash = each(busiest, times.read[0] + times.command)
         + each(mount.map_page_reads.div_ceil(lanes), times.read[0] + page)
-        + each(mount.map_page_writes.div_ceil(lanes), times.program[0] + page);
+        + each(mount.map_page_writes.div_ceil(lanes), times.program[0] + page)
+        + each(mount.programs.div_ceil(lanes), times.read[0] + times.program[0] + page + page)
+        + each(mount.erases.div_ceil(lanes), times.erase + times.command);
     let bytes = u32::try_from(mount.nvm_bytes).unwrap_or(u32::MAX);
     let nvm = times.memory_time(MemoryKind::Nvm, u32::from(bytes > 0), bytes, false);
     Dur(flash) + nvm
@@ -86,8 +88,9 @@ impl Ssd {
         let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
             .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
-        let mount_time = ftl.report().mount.map(|mount| mount_time(&times, &layout, &mount));
+        let mount_time = mount_time(&times, &layout, &ftl.report().mount);
         Ok(Ssd {
+            failed: None,
             mount_time,
             medium,
             ftl,
@@ -144,6 +147,7 @@ impl Ssd {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
         self.programmed.clear();
+        self.failed = None;
         self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();

@@ -22,8 +22,8 @@ pub mod victims;
 
 pub use blocks::Role;
 pub use report::{
-    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountReport, PageCounters,
-    Reason,
+    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
+    PageCounters, Reason,
 };
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 

@@ -87,6 +87,11 @@ impl Pool {
         if self.free(lane) == 0 {
             return None;
         }
+        self.borrow_from_map(lane)
+    }
+
+    /// Take a free block for data, be it one that is kept for map pages: the data that goes there has to free another.
+    pub fn borrow_from_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.blocks.set_role(block, Role::Open);
         Some(block)

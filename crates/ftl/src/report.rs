@@ -1,6 +1,7 @@
 //! What a scheme counted, and what its tables occupy.
 
-use flashatlas_types::MemoryKind;
+use flashatlas_nand::{Counters, Medium};
+use flashatlas_types::{BlockId, Cause, Layout, MemoryKind};
 
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,15 @@ pub struct MountReport {
     pub map_page_reads: u64,
     /// Map pages written.
     pub map_page_writes: u64,
+    /// Frames programmed for data that stood in two places.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
     /// Blocks that were not erased and of which no page can be read: erased.
     pub unreadable_blocks: u64,
+    /// Frames that were programmed and cannot be read, of those that were looked at: torn by power failures, or decayed. Of what
+    /// stood there an older version may have come back.
+    pub unreadable_frames: u64,
     /// Bytes loaded from NVM.
     pub nvm_bytes: u64,
     /// Entries that were newer in spare areas than in the map that survived.
@@ -54,6 +62,62 @@ pub struct MountReport {
     pub damaged_map_pages: u64,
     /// Slots of NVM that do not match their checksums: damaged, or being written when the power failed.
     pub damaged_nvm_slots: u64,
+}
+
+impl MountReport {
+    /// Nothing was read yet on a drive of this layout.
+    pub fn new(layout: &Layout) -> MountReport {
+        MountReport { spare_reads: vec![0; layout.lanes as usize], ..MountReport::default() }
+    }
+
+    /// For mounts that read every spare area: what of them cannot be read.
+    pub fn count_unreadable(&mut self, medium: &Medium) {
+        let good = (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+        self.unreadable_frames = good.map(|b| u64::from(medium.unreadable_frames(b))).sum();
+    }
+
+    /// Spare areas of a block were read.
+    pub fn read_spare_areas(&mut self, layout: &Layout, block: BlockId, count: u32) {
+        self.spare_reads[layout.lane_of(block).0 as usize] += u64::from(count);
+    }
+
+    /// The mount is over: what it programmed and erased by itself since the counters were `before`.
+    pub fn finish(&mut self, before: &Counters, medium: &Medium) {
+        let per_frame = u64::from(medium.layout().pages_per_frame);
+        let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
+            (table(&medium.counters)[Cause::Recovery as usize] - table(before)[Cause::Recovery as usize]) / per_frame
+        };
+        (self.programs, self.erases) = (done(|c| &c.programs), done(|c| &c.erases));
+    }
+}
+
+/// What a mount takes at most (promise R4), in units of the FTL: frames and blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountLimit {
+    /// Spare areas read.
+    pub spare_reads: u64,
+    /// Frames read whole.
+    pub reads: u64,
+    /// Frames programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+impl MountLimit {
+    /// For schemes whose mounts end merges that were cut, of logical blocks of `pages`: each of these is merged once at most, for
+    /// after that nothing of it stands elsewhere; and what is left of any block is erased once.
+    pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
+        let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
+        let merges = u64::from(layout.logical_units.div_ceil(pages)).min(blocks);
+        MountLimit {
+            spare_reads: blocks * (frames + 2),
+            reads: merges * frames,
+            // the last page of each block seals it
+            programs: merges * (frames + 1),
+            erases: blocks + merges,
+        }
+    }
 }
 
 /// Why a map page is written; the run record tells them apart.
@@ -190,8 +254,8 @@ pub struct FtlReport {
     pub map_pages: PageCounters,
     /// Further counters of the map store, by name.
     pub map_details: Vec<(&'static str, u64)>,
-    /// The last mount; `None` for schemes that do not say what it costs.
-    pub mount: Option<MountReport>,
+    /// The last mount.
+    pub mount: MountReport,
     /// Merges; `None` for schemes that have none.
     pub merges: Option<MergeCounters>,
     /// Areas of the log, for schemes that have one.

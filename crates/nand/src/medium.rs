@@ -238,6 +238,13 @@ impl Medium {
         self.state[first..first + written].contains(&(FrameState::Programmed as u8))
     }
 
+    /// Frames of a block, of those below its write pointer, that are neither erased nor readable.
+    pub fn unreadable_frames(&self, block: BlockId) -> u32 {
+        let first = self.layout.frame_in(block, 0).0 as usize;
+        let written = &self.state[first..first + self.write_pointer(block) as usize];
+        written.iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
+    }
+
     /// The frame of a block that was programmed last, of those that can be read.
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;

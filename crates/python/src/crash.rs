@@ -43,6 +43,6 @@ pub fn names() -> Value {
     json!({
         "geometries": subject::GEOMETRIES.iter().map(|g| entry(g.name, g.summary)).collect::<Vec<_>>(),
         "workloads": workloads::WORKLOADS.iter().map(|w| entry(w.name, w.summary)).collect::<Vec<_>>(),
-        "faults": Fault::ALL.iter().map(|f| entry(f.name(), f.summary())).collect::<Vec<_>>(),
+        "faults": Fault::all().map(|f| entry(f.name(), f.summary())).collect::<Vec<_>>(),
     })
 }

@@ -287,10 +287,10 @@ fn no_damage_goes_unseen() {
         "drive.ckpt: byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end"
     );
     let mut future = good.clone();
-    future[8] = 4;
+    future[8] = 5;
     assert_eq!(
         error(future),
-        "drive.ckpt: byte 8: a checkpoint of layout 4; this program reads layout 3: make it again"
+        "drive.ckpt: byte 8: a checkpoint of layout 5; this program reads layout 4: make it again"
     );
     // a header that claims more than there is allocates nothing
     let mut huge = good[..16].to_vec();

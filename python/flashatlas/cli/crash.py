@@ -64,7 +64,8 @@ def crash(
 
     Each workload is carried out once. At every program, erase, store and fence a copy of the medium loses its power
     before it, in it and after it; the copy is mounted, every unit is compared with what a reference model allows, the
-    tables are checked, the drive is mounted again, written on, and compared once more. Exit code 4 if anything fails.
+    tables are checked, the drive is mounted again, written on, and compared once more. Then the workload runs again
+    with programs, erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
 
     A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun` shows it again.
     """
@@ -107,6 +108,7 @@ COLUMNS = {
     "torn": "torn",
     "deeper": "deeper",
     "reordered": "reordered",
+    "failed_parts": "failed",
     "mounts": "mounts",
     "longest_mount": "longest",
     "violations": "violations",
@@ -121,7 +123,8 @@ def _print(report: dict[str, Any]) -> None:
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
         "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another subset of what several "
-        "dies had in flight was carried out; longest: programs and erases of the longest mount[/]"
+        "dies had in flight was carried out; failed: programs, erases and reads that failed while the power was on; "
+        "longest: programs and erases of the longest mount[/]"
     )
     for found in report["found"][:SHOWN]:
         _failure(found)

@@ -5,7 +5,7 @@ use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::trims::{Trims, blocks_kept};
-use crate::{Cx, MapCounters, MergeCounters, Programmed};
+use crate::{Cx, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
 use rustc_hash::FxHashMap;
@@ -121,6 +121,7 @@ pub(crate) struct Core {
     /// Host pages written.
     pub clock: u64,
     pub(super) retired: u64,
+    pub(super) mount: MountReport,
     pub(super) lookups: MapCounters,
     pub merges: MergeCounters,
 }
@@ -154,6 +155,7 @@ impl Core {
             cause: Cause::Merge,
             clock: 0,
             retired: 0,
+            mount: MountReport::new(layout),
             lookups: MapCounters::default(),
             merges: MergeCounters::default(),
             layout: layout.clone(),

@@ -85,6 +85,7 @@ impl<S: LogScheme> Hybrid<S> {
         let layout = cx.flash.medium.layout();
         let good = cx.flash.medium.good_blocks();
         let settings = Settings::new(params, layout, good);
+        let before = cx.flash.medium.counters;
         let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
@@ -93,6 +94,7 @@ impl<S: LogScheme> Hybrid<S> {
         ftl.core.count_overdrawn();
         ftl.give_up_lost(cx)?;
         ftl.core.cause = Cause::Merge;
+        ftl.core.mount.finish(&before, cx.flash.medium);
         ftl.reset_counters();
         Ok(ftl)
     }
@@ -190,6 +192,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             areas: self.scheme.areas(&self.core),
             free_blocks: self.core.free.len().into(),
             retired_blocks: self.core.retired,
+            mount: self.core.mount.clone(),
             memory,
             approximations: [
                 FREE_CHANGES,

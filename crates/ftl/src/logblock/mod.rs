@@ -35,7 +35,14 @@ pub(crate) use mount::Found;
 pub(crate) use sequential::Sequential;
 pub(crate) use settings::{IDLE, PARAMS, Settings, fits_budget, fits_parts, share};
 
+use crate::MountLimit;
 use flashatlas_nand::OobRole;
+use flashatlas_types::{Layout, Params};
+
+/// What the mount of a log-block scheme takes at most.
+pub(crate) fn mount_limit(_: &Params, layout: &Layout) -> MountLimit {
+    MountLimit::of_merges(layout, layout.frames_per_block)
+}
 
 /// Roles of blocks in the spare areas; see `docs/FORMATS.md`.
 pub(crate) const ROLE_DATA: OobRole = OobRole(0);

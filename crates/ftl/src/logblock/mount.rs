@@ -47,6 +47,7 @@ impl Core {
         let layout = cx.flash.medium.layout().clone();
         let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
+        core.mount.count_unreadable(cx.flash.medium);
         core.discard_leftovers(cx)?;
         let (mut data, mut found) = core.scan(cx)?;
         for block in (0..layout.blocks()).map(BlockId) {
@@ -76,6 +77,8 @@ impl Core {
         let medium = &*cx.flash.medium;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
+            // the first page says what the block is, or that it is erased; the last is read twice (SchemeDef::mount)
+            self.mount.read_spare_areas(&self.layout, block, if written == 0 { 1 } else { written + 1 });
             if written == 0 {
                 self.free.push(self.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
                 continue;

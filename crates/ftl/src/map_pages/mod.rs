@@ -256,6 +256,7 @@ impl MapOnFlash {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
+        mount.unreadable_frames += blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum::<u64>();
         let mut damaged = Vec::new();
         self.area.mount(cx, pool, blocks, &mut |page| damaged.push(page))?;
         let pages = self.table.pages() as usize;

@@ -272,6 +272,9 @@ impl Cache for Leaftl {
         // what stands there is another page; its spare area names its neighbours
         self.counters.wrong += 1;
         let neighbours = number.saturating_sub(self.gamma)..=number + self.gamma;
+        if io.cx.flash.medium.lpn(truth).is_err() {
+            return Ok(ready); // it cannot be read, as the read will say
+        }
         let named = neighbours.filter_map(|n| self.order.slot(n)).any(|slot| io.cx.flash.medium.lpn(slot) == Ok(lpn));
         assert!(named, "the neighbours of {number} do not name page {lpn}");
         let readable = |slot: &Ppn| io.cx.flash.medium.lpn(*slot).is_ok();

@@ -303,9 +303,15 @@ impl MapStore for NvmHybrid {
     }
 
     fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
-        let halved = std::mem::take(&mut self.halved);
-        mount.map_page_writes += u64::from(self.resident.group) * halved.len() as u64;
-        self.write(cx, pool, &halved, Reason::Mount)?;
+        let mut segments = std::mem::take(&mut self.halved);
+        if !self.resident.map.rolls_forward() {
+            // entries that were lost: nobody would find that out again, and the copy in NVM has them still
+            segments.extend(self.resident.changed().into_iter().filter(|&s| self.slots.holds(s)));
+            segments.sort_unstable();
+            segments.dedup();
+        }
+        mount.map_page_writes += u64::from(self.resident.group) * segments.len() as u64;
+        self.write(cx, pool, &segments, Reason::Mount)?;
         self.resident.map.mounted(cx, pool, mount, false)
     }
 

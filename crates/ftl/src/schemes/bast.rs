@@ -16,6 +16,7 @@ pub const DEF: SchemeDef = SchemeDef {
     fits: |params, layout| fits_groups(params, layout, 1),
     rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?)),
     on_flash: &[],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
 };

@@ -9,7 +9,10 @@ use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, 
 use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::trims::{Trims, blocks_kept};
-use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, Place, Programmed};
+use crate::{
+    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
+    Place, Programmed,
+};
 use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
@@ -24,6 +27,7 @@ pub const DEF: SchemeDef = SchemeDef {
     fits,
     rebuild: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
     on_flash: &["ftl.spare_pages"],
+    mount_limit: |params, layout| MountLimit::of_merges(layout, main_pages(params, layout)),
     steady: None,
     small: &[&[], &["ftl.spare_pages=1", "ftl.coalesce=false"], &["nand.program_order=any"]],
 };
@@ -96,6 +100,7 @@ struct BlockMapped {
     ready: Vec<OpId>,
     trims: Trims,
     report: FtlReport,
+    mount: MountReport,
     merges: MergeCounters,
 }
 
@@ -117,23 +122,29 @@ impl BlockMapped {
             free: FreePool::new(&layout, params.flag("ftl.wear_dynamic")),
             ready: vec![OpId::NONE; layout.blocks() as usize],
             report: FtlReport::default(),
+            mount: MountReport::new(&layout),
             merges: MergeCounters::default(),
             trims: Trims::new(&layout),
             layout,
         };
+        let before = cx.flash.medium.counters;
+        ftl.mount.count_unreadable(cx.flash.medium);
         ftl.discard_leftovers(cx)?;
         let medium = &*cx.flash.medium;
         for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+            let written = medium.write_pointer(block);
+            // the first page says what the block is, or that it is erased; the last is read twice (SchemeDef::mount)
+            ftl.mount.read_spare_areas(&ftl.layout, block, if written == 0 { 1 } else { written + 1 });
             if ftl.trims.has_block(block) {
                 ftl.blocks.set_role(block, Role::Map);
                 continue;
             }
-            if medium.write_pointer(block) == 0 {
+            if written == 0 {
                 ftl.free.push(ftl.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
                 continue;
             }
             ftl.blocks.set_role(block, Role::Open);
-            for index in 0..medium.write_pointer(block) {
+            for index in 0..written {
                 let frame = ftl.layout.frame_in(block, index);
                 let Ok(sequence) = medium.frame_sequence(frame) else { continue };
                 let ppn = ftl.layout.first_slot(frame);
@@ -150,6 +161,7 @@ impl BlockMapped {
         }
         ftl.trims.mounted(&ftl.newest);
         ftl.reclaim_leftovers(cx)?;
+        ftl.mount.finish(&before, cx.flash.medium);
         Ok(ftl)
     }
 
@@ -437,6 +449,7 @@ impl Ftl for BlockMapped {
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.merges = Some(self.merges);
+        report.mount = self.mount.clone();
         report.free_blocks = self.free.len().into();
         let entries = self.map.len() as u64;
         report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];

@@ -25,6 +25,7 @@ pub const DEF: SchemeDef = SchemeDef {
     fits: |params, layout| fits_budget(params, layout, 2).map(drop),
     rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?)),
     on_flash: &[],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
 };

@@ -38,6 +38,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings, core))?))
     },
     on_flash: &[],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[&["ftl.log_blocks=6"], &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"]],
 };

@@ -53,6 +53,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
     },
     on_flash: &[],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[
         &["ftl.log_blocks=7"],

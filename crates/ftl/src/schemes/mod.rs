@@ -10,7 +10,7 @@ mod page;
 mod sast;
 mod superblock;
 
-use crate::{Cx, Ftl};
+use crate::{Cx, Ftl, MountLimit};
 use flashatlas_types::{BlockId, Canary, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
@@ -43,6 +43,8 @@ pub struct SchemeDef {
     /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium is mounted only under
     /// the values with which it was written.
     pub on_flash: &'static [&'static str],
+    /// What a mount takes at most; `docs/FORMATS.md` says why.
+    pub mount_limit: fn(&Params, &Layout) -> MountLimit,
     /// Bring a blank medium into its steady state, where the scheme knows one.
     pub steady: Option<MakeSteady>,
     /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried at every power failure.

@@ -24,7 +24,7 @@ use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation};
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
-use settings::{GcMode, PARAMS, Settings, fits};
+use settings::{GcMode, PARAMS, Settings, fits, mount_limit};
 use std::collections::VecDeque;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -54,6 +54,7 @@ pub const DEF: SchemeDef = SchemeDef {
         "map.segment_bytes",
         "nvm.bytes",
     ],
+    mount_limit,
     steady: Some(steady::make),
     small: &[
         &[],
@@ -130,11 +131,15 @@ impl PageMapped {
     /// Open a free block for a frontier that has none.
     fn open(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
         let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
+        self.begin_frontier(cx, lane, f, block);
+        Ok(())
+    }
+
+    fn begin_frontier(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, block: BlockId) {
         // a block that was opened for map pages when the power failed may still be marked so
         cx.flash.open(block, OobRole::default());
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
         (frontier.block, frontier.next) = (Some(block), 0);
-        Ok(())
     }
 
     /// Put a unit into a frontier's buffer, and program the frame when it is full.
@@ -381,7 +386,7 @@ impl Ftl for PageMapped {
         report.map = self.map.counters();
         report.map_pages = self.map.pages();
         report.map_details = self.map.details();
-        report.mount = Some(self.mount.clone());
+        report.mount = self.mount.clone();
         report.retired_blocks = self.pool.retired;
         report.free_blocks = (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());

@@ -18,6 +18,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },
     on_flash: &[],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[&["ftl.log_blocks=4"], &["ftl.log_blocks=5", "ftl.group_blocks=3", "nand.program_order=any"]],
 };

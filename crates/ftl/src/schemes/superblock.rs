@@ -34,6 +34,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Superblocks::new(params, settings, core))?))
     },
     on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
+    mount_limit: crate::logblock::mount_limit,
     steady: None,
     small: &[
         &["ftl.log_blocks=2", "ftl.superblock_blocks=2"],

@@ -13,9 +13,9 @@ pub const DEF: MetricDef = MetricDef {
 struct Mount;
 
 impl Metric for Mount {
-    /// `estimated_ns`: lanes side by side, each with its reads one after the other. Key missing for schemes whose mount is not counted.
+    /// `estimated_ns`: lanes side by side, each with its operations one after the other.
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
-        let Some(mount) = &end.ftl.mount else { return };
+        let mount = &end.ftl.mount;
         record.insert(
             "mount".into(),
             json!({
@@ -23,12 +23,15 @@ impl Metric for Mount {
                 "map_page_reads": mount.map_page_reads,
                 "map_page_writes": mount.map_page_writes,
                 "nvm_bytes": mount.nvm_bytes,
-                "estimated_ns": end.drive.mount_time().map(|t| t.ns()),
+                "estimated_ns": end.drive.mount_time().ns(),
                 "rolled_forward": mount.rolled_forward,
                 "lost_entries": mount.lost,
                 "damaged_map_pages": mount.damaged_map_pages,
                 "damaged_nvm_slots": mount.damaged_nvm_slots,
+                "programs": mount.programs,
+                "erases": mount.erases,
                 "unreadable_blocks": mount.unreadable_blocks,
+                "unreadable_frames": mount.unreadable_frames,
             }),
         );
     }

@@ -49,7 +49,14 @@ impl PageMapped {
                 return Ok(true);
             }
             match self.pool.free(lane) {
-                0 => return Ok(false),
+                // a failed erase took the reserved block: one of map pages stands in for it until the victim is erased
+                0 => {
+                    let most = self.layout.slots_per_block - 1;
+                    let Some(victim) = self.pick(lane, most) else { return Ok(false) };
+                    let Some(block) = self.pool.borrow_from_map(lane) else { return Ok(false) };
+                    self.begin_frontier(cx, lane, f, block);
+                    self.collect(cx, lane, victim, Cause::Gc)?;
+                }
                 1 => {
                     let Some(victim) = self.pick(lane, u32::MAX) else { return Ok(false) };
                     self.open(cx, lane, f)?;

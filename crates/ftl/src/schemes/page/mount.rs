@@ -57,11 +57,13 @@ impl PageMapped {
             in_flight: VecDeque::new(),
             clock: 0,
             report: FtlReport::default(),
-            mount: MountReport { spare_reads: vec![0; layout.lanes as usize], ..MountReport::default() },
+            mount: MountReport::new(&layout),
             settings,
             layout,
         };
+        let before = cx.flash.medium.counters;
         ftl.rebuild(cx)?;
+        ftl.mount.finish(&before, cx.flash.medium);
         Ok(ftl)
     }
 
@@ -93,7 +95,7 @@ impl PageMapped {
     }
 
     fn read_spare_areas(&mut self, block: BlockId, count: u32) {
-        self.mount.spare_reads[self.layout.lane_of(block).0 as usize] += u64::from(count);
+        self.mount.read_spare_areas(&self.layout, block, count);
     }
 
     /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no page can be read is erased:
@@ -160,6 +162,7 @@ impl PageMapped {
             }
         }
         self.read_spare_areas(block, programmed - 1);
+        self.mount.unreadable_frames += u64::from(medium.unreadable_frames(block));
         for frame in 0..programmed {
             let frame = self.layout.frame_in(block, frame);
             let Ok(sequence) = medium.frame_sequence(frame) else { continue };

@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and whether a layout leaves it room.
 
+use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::maps::map_by_name;
 use crate::pool::MapQuota;
@@ -96,6 +97,20 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
 /// Blocks that the map store keeps for map pages.
 fn map_quota(params: &Params, layout: &Layout) -> Result<MapQuota, ConfigError> {
     (map_by_name(params.text("map.store"))?.fits)(params, layout)
+}
+
+/// What a mount takes at most. Map pages are written once each, and a collection of map blocks that was cut is done again.
+pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
+    let quota = map_quota(params, layout).expect("the configuration is checked");
+    let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
+    let lanes = u64::from(quota.lanes.min(layout.lanes));
+    let map_frames = lanes * u64::from(quota.blocks) * frames;
+    MountLimit {
+        spare_reads: blocks * (frames + 2),
+        reads: 2 * map_frames,
+        programs: map_frames,
+        erases: blocks + lanes,
+    }
 }
 
 pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {

@@ -1,0 +1,220 @@
+//! Parts that fail while the power is on: a program or an erase that the flash reports as failed, blocks that were bad from the
+//! beginning, pages that cannot be read any more. What each leaves is described in [`flashatlas_nand::faults`].
+//!
+//! A workload runs once more for each failure, with the failure at some place of it, and the power fails at every operation
+//! around that place. Failures are spread over the workload, [`TRIES`] of a kind.
+
+use crate::cut::{Cut, How};
+use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::model::{Model, Step};
+use crate::recording::Recording;
+use crate::verify::{Remains, Verifier};
+use crate::{Failure, Fault};
+use flashatlas_device::DriveConfig;
+use flashatlas_nand::{Change, FrameState, Medium};
+use flashatlas_types::{FrameId, LaneId};
+
+/// What fails.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Part {
+    /// A program; a spare block takes the place of its block.
+    Program,
+    /// A program, and there is no spare block: the command ends in an error, what was flushed is there after a mount.
+    ProgramWithoutSpare,
+    /// An erase; a spare block takes the place of the block.
+    Erase,
+    /// An erase, and there is no spare block: the drive goes on with a block less.
+    EraseWithoutSpare,
+    /// Nothing: blocks are bad from the beginning.
+    FactoryBlocks,
+    /// A page, for a running drive: whoever reads it gets an error.
+    Page,
+    /// A page, before a mount: what is older than it was is reported.
+    PageBeforeMount,
+}
+
+/// Failures of one kind in one workload.
+pub const TRIES: u32 = 4;
+
+/// Operations after a failure at which the power fails.
+const WINDOW: u32 = 12;
+
+/// Every kind of failure, with its letters in an identity and its switch, in the order of [`Part`].
+const PARTS: [(Part, &str, Fault); 7] = [
+    (Part::Program, "fp", Fault::ProgramFailure),
+    (Part::ProgramWithoutSpare, "fx", Fault::ProgramFailure),
+    (Part::Erase, "fe", Fault::EraseFailure),
+    (Part::EraseWithoutSpare, "fb", Fault::GrownBad),
+    (Part::FactoryBlocks, "fm", Fault::FactoryBad),
+    (Part::Page, "up", Fault::Unreadable),
+    (Part::PageBeforeMount, "um", Fault::Unreadable),
+];
+
+impl Part {
+    /// The letters in an identity.
+    pub const fn letters(self) -> &'static str {
+        PARTS[self as usize].1
+    }
+
+    /// The kind of failure with these letters.
+    pub fn by_letters(letters: &str) -> Option<Part> {
+        PARTS.iter().find(|part| part.1 == letters).map(|part| part.0)
+    }
+
+    /// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
+    fn drive(self, config: &DriveConfig) -> Result<DriveConfig, String> {
+        let blocks = |more: u64| format!("drive.blocks={}", config.params.int("drive.blocks") + more);
+        match self {
+            Part::Program | Part::Erase => config.with(&["nand.spare_blocks=1".into()]),
+            Part::EraseWithoutSpare => config.with(&[blocks(1)]),
+            Part::FactoryBlocks => {
+                let whole = config.layout().map_err(|e| e.to_string())?;
+                let tries = (2..5).flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
+                for (more, rate) in tries {
+                    let settings = [blocks(more), format!("nand.factory_bad={rate}")];
+                    let config = config.with(&settings).map_err(|e| e.to_string())?;
+                    let Ok(drive) = config.build(crate::recording::SEED) else { continue };
+                    let (medium, layout) = (drive.medium(), drive.layout());
+                    let good = |lane| layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32;
+                    let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
+                    if enough && medium.good_blocks() < layout.blocks() {
+                        return Ok(config);
+                    }
+                }
+                return Err("no share of factory-bad blocks leaves enough good ones".into());
+            }
+            Part::ProgramWithoutSpare | Part::Page | Part::PageBeforeMount => return Ok(config.clone()),
+        }
+        .map_err(|e| e.to_string())
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.letters())
+    }
+}
+
+/// Up to `most` numbers below `of`, spread evenly.
+fn spread(of: u32, most: u32) -> impl Iterator<Item = u32> {
+    let count = of.min(most);
+    (0..count).map(move |i| (u64::from(of) * u64::from(2 * i + 1) / u64::from(2 * count)) as u32)
+}
+
+/// One workload, with every kind of failure that `depth` switches on.
+pub struct Workload<'a> {
+    /// The drive of the workload without failures.
+    pub config: &'a DriveConfig,
+    /// Its steps.
+    pub steps: &'a [Step],
+    /// Whether every unit is written before.
+    pub filled: bool,
+    /// How far to go after each failure.
+    pub depth: Depth,
+    /// Whether bad blocks are tried from the beginning.
+    pub factory: bool,
+    /// Whether the drive has no block to lose.
+    pub tight: bool,
+}
+
+impl Workload<'_> {
+    /// Every failure, or the one that `only` begins with, with the cuts that follow there.
+    pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
+        let mut tally = Tally::default();
+        let clean = Recording::make(self.config, self.steps, self.filled, None);
+        let Ok(clean) = clean else { return tally }; // the workload without failures is not this one's
+        let count = |of: fn(&Change) -> bool| clean.changes.iter().filter(|&c| of(c)).count() as u32;
+        let programs = count(|c| matches!(c, Change::Program { .. }));
+        let erases = count(|c| matches!(c, Change::Erase(_)));
+        let (medium, model) = clean.end();
+        let written: Vec<FrameId> =
+            (0..medium.layout().frames()).map(FrameId).filter(|&f| medium.state(f) == FrameState::Programmed).collect();
+        for (part, _, _) in PARTS.into_iter().filter(|&(part, _, fault)| {
+            let asked = only.is_none_or(|only| only[0].how == How::Part(part));
+            let fits = match part {
+                Part::FactoryBlocks => self.factory,
+                Part::EraseWithoutSpare => !self.tight,
+                _ => true,
+            };
+            asked && fits && self.depth.faults.has(fault)
+        }) {
+            let places: Vec<u32> = match (part, only) {
+                (_, Some(only)) => vec![only[0].after],
+                (Part::Program | Part::ProgramWithoutSpare, _) => spread(programs, TRIES).collect(),
+                (Part::Erase | Part::EraseWithoutSpare, _) => spread(erases, TRIES).collect(),
+                (Part::Page | Part::PageBeforeMount, _) => spread(written.len() as u32, TRIES).collect(),
+                (Part::FactoryBlocks, _) => vec![0],
+            };
+            for after in places {
+                let cut = Cut { after, how: How::Part(part) };
+                let found = match part {
+                    Part::Page | Part::PageBeforeMount => written
+                        .get(after as usize)
+                        .map_or(Ok(Tally::default()), |&frame| self.without_a_page(part, frame, &medium, &model)),
+                    _ => self.with_a_failure(cut, only, on_failure),
+                };
+                match found {
+                    Ok(found) => tally.add(&found),
+                    Err(failure) => {
+                        tally.violations += 1;
+                        on_failure(&[cut], failure);
+                    }
+                }
+            }
+        }
+        tally
+    }
+
+    fn with_a_failure(
+        &self,
+        cut: Cut,
+        only: Option<&[Cut]>,
+        on_failure: &mut dyn FnMut(&[Cut], Failure),
+    ) -> Result<Tally, Failure> {
+        let How::Part(part) = cut.how else { unreachable!("only called for parts") };
+        let config = part.drive(self.config).map_err(|e| Failure::new("R5", e))?;
+        let recording = Recording::make(&config, self.steps, self.filled, Some((part, cut.after)))?;
+        let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
+        let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);
+        let window = match (part, at) {
+            (Part::FactoryBlocks, _) => 0..u32::MAX,
+            (_, Some(at)) => at as u32..at as u32 + WINDOW,
+            // one drive with more blocks does less than the other
+            (_, None) => return Ok(Tally::default()),
+        };
+        let mut tally =
+            Enumerator::new(&config, self.depth, only, on_failure).after(cut).within(window).run(&recording);
+        tally.failed_parts += 1;
+        Ok(tally)
+    }
+
+    fn without_a_page(&self, part: Part, frame: FrameId, medium: &Medium, model: &Model) -> Result<Tally, Failure> {
+        let mut verifier = Verifier::new(self.config);
+        let mut left = medium.clone();
+        left.switch_off();
+        if part == Part::PageBeforeMount {
+            left.decay(frame);
+            verifier.examine(left, model, 0, false, Remains::Damaged)?;
+        } else {
+            verifier.run_without(left, model, frame)?;
+        }
+        Ok(Tally { failed_parts: 1, between: 1, mounts: verifier.mounts, ..Tally::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_stands_at_its_number() {
+        assert!(PARTS.iter().enumerate().all(|(i, part)| part.0 as usize == i));
+    }
+
+    #[test]
+    fn failures_are_spread() {
+        assert_eq!(spread(3, 4).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(spread(100, 4).collect::<Vec<_>>(), [12, 37, 62, 87]);
+        assert_eq!(spread(0, 4).count(), 0);
+    }
+}

@@ -98,8 +98,21 @@ papers: $(STAMP) ## repeat the experiments of papers, every open reading include
 	$(VENV)/bin/flashatlas reproduce nvm-map --out out/nvm-map
 	$(VENV)/bin/flashatlas reproduce demand-map --out out/demand-map
 
-fuzz: tools ## fuzz every parser, a minute each (needs cargo-fuzz and a nightly toolchain)
-	cd fuzz && for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+# what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in safe code
+FUZZ_SECONDS := 60
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+  -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=8
+FUZZ_HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/host: //p')
+
+fuzz: tools ## fuzz every parser, FUZZ_SECONDS (60) each; what is found lies in out/fuzz
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --quiet --target $(FUZZ_HOST)
+	@for target in $$(ls fuzz/fuzz_targets | sed 's/[.]rs$$//'); do \
+	  mkdir -p out/fuzz/$$target && echo "$$target" && \
+	  fuzz/target/$(FUZZ_HOST)/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target > out/fuzz/$$target.log 2>&1 \
+	    || { tail -40 out/fuzz/$$target.log; exit 1; }; \
+	done
 
 docs: tools ## the API documentation of the Rust crates
 	cargo doc --workspace --exclude flashatlas-python --no-deps

@@ -15,7 +15,9 @@ def test_every_power_failure_of_a_scheme_in_a_table(cli, tmp_path):
     for row in rows.values():
         # 2,800 sequences of one to four operations for each variant, and six workloads
         assert row["workloads"] >= 2 * 2800 and row["violations"] == 0
-        assert row["cuts"] > 20_000 and row["torn"] > row["cuts"] / 2 and row["mounts"] == 3 * row["cuts"]
+        assert row["cuts"] > 20_000 and row["torn"] > row["cuts"] / 2
+        # a cut is mounted three times, but for drives that may not be written on any more
+        assert 2.9 * row["cuts"] < row["mounts"] <= 3 * row["cuts"] and row["failed_parts"] > 50
         assert row["dirty"] > row["cuts"] * 0.8 and row["longest_mount"] > 2
     assert report["found"] == [] and report["plan"]["depth"] == 1
 
@@ -37,8 +39,34 @@ def test_faults_are_switches(cli):
     assert torn["none"] == 0 < torn["torn-erase"] and 0 < torn["nvm-lines"] < torn["all"]
 
 
+def test_parts_fail_by_their_switches(cli):
+    args = ("crash", "--scheme", "mast", "--geometry", "mini", "--workload", "random,collect", "--json", "-")
+    switches = ("none", "torn-garbage", "program-failure", "erase-failure", "grown-bad", "factory-bad", "unreadable")
+    failed = {
+        faults: sum(row["failed_parts"] for row in json.loads(cli(*args, "--faults", faults).stdout)["rows"])
+        for faults in switches
+    }
+    # one variant of MAST and two workloads, or one where the drive has no block to lose; four failures of each kind
+    assert failed == {
+        "none": 0,
+        "torn-garbage": 0,
+        "program-failure": 2 * 2 * 2 * 4,
+        "erase-failure": 2 * 2 * 4,
+        "grown-bad": 2 * 4,
+        "factory-bad": 2 * 2,
+        "unreadable": 2 * 2 * 2 * 4,
+    }
+
+
 def test_one_failure_is_run_again_by_its_identity(cli):
-    for identity in ("page:dftl:random@mini:1:20", "mast.2:-:trim*50@lanes:4:30", "page:dram:all@mini:2799:0"):
+    for identity in (
+        "page:dftl:random@mini:1:20",
+        "mast.2:-:trim*50@lanes:4:30",
+        "page:dram:all@mini:2799:0",
+        "page:dftl:random@mini:1:40fp.50g",
+        "mast:-:collect@mini:1:7fx",
+        "block:-:trim@square:1:30um",
+    ):
         done = cli("crash", "--rerun", identity)
         assert done.returncode == 0 and "nothing fails" in done.stdout
 
@@ -52,6 +80,7 @@ def test_bad_names_say_which_exist(cli):
         (("--scheme", "bast", "--store", "dftl"), "no scheme of those takes a store of those"),
         (("--rerun", "page:dftl:random"), "expected scheme:store:workload@geometry:seed:cut"),
         (("--rerun", "page:dftl:random@mini:1:99999"), "no such cut"),
+        (("--rerun", "page:dftl:random@mini:1:99999fp"), "no such failure"),
         (("--rerun", "page:dftl:all@mini:2800:1"), "there are 2800 sequences"),
     ):
         done = cli("crash", *args)

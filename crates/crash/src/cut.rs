@@ -34,6 +34,8 @@ pub enum How {
 
 /// Steps of a workload where nothing else is said.
 pub const STEPS: u32 = 160;
+/// Steps of a workload at most.
+pub const STEPS_MAX: u32 = 100_000;
 
 /// A failure, as it is printed and run again.
 #[derive(Clone, PartialEq, Eq, Debug)]

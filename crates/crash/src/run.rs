@@ -1,7 +1,7 @@
 //! A whole run: every stack of the registries on every geometry under every workload, on all cores, with a table at the end.
 
 use crate::Failure;
-use crate::cut::{Cut, How, Id, STEPS};
+use crate::cut::{Cut, How, Id, STEPS, STEPS_MAX};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::faults::Faults;
 use crate::inflight::subsets;
@@ -214,14 +214,23 @@ fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Dept
 fn chosen<'a>(given: &[String], what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let names: Vec<&str> = names.collect();
     for name in given {
-        let plain = name.split('.').next().unwrap_or(name);
-        if !names.contains(&plain) && !names.contains(&name.as_str()) {
+        if !names.contains(&name.as_str()) {
             let near =
                 flashatlas_types::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(format!("no {what} is called `{name}`{near} (there are: {})", names.join(", ")));
         }
     }
     Ok(())
+}
+
+/// Names without the numbers of their variants.
+fn plain(given: &[String]) -> Vec<String> {
+    given.iter().map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect()
+}
+
+/// A workload's length within bounds.
+fn bounded(steps: u32) -> Result<(), String> {
+    if (1..=STEPS_MAX).contains(&steps) { Ok(()) } else { Err(format!("{steps} steps: expected 1 to {STEPS_MAX}")) }
 }
 
 /// Whether a name is among those given: `page` for all its variants, `page.1` for the first, which is printed without a number.
@@ -233,8 +242,10 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
 
 fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
     let all = stacks();
-    chosen(&plan.schemes, "scheme", flashatlas_ftl::SCHEMES.iter().map(|s| s.name))?;
-    chosen(&plan.stores, "map store", flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]))?;
+    bounded(plan.steps)?;
+    let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
+    chosen(&plain(&plan.schemes), "scheme", flashatlas_ftl::SCHEMES.iter().map(|s| s.name))?;
+    chosen(&plain(&plan.stores), "map store", flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]))?;
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
     let mut jobs = Vec::new();
@@ -248,7 +259,6 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
             if !wanted(&plan.geometries, geometry.name, geometry.name) {
                 continue;
             }
-            let seeds = plan.seed..plan.seed + plan.seeds;
             for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
                 jobs.push(Job { stack, geometry, workload: Some(workload), seeds: seeds.clone() });
             }
@@ -348,6 +358,7 @@ impl Report {
 /// An identity that names nothing that exists.
 pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     let id: Id = text.parse()?;
+    bounded(id.steps)?;
     let stack = stacks().into_iter().find(|s| s.scheme_name() == id.scheme && s.store_name() == id.store);
     let stack = stack.ok_or_else(|| format!("there is no scheme {} with store {}", id.scheme, id.store))?;
     chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
@@ -357,7 +368,7 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     if workload.is_none() && id.seed >= SEQUENCES {
         return Err(format!("there are {SEQUENCES} sequences, counted from 0; {} is none of them", id.seed));
     }
-    let job = Job { stack, geometry, workload, seeds: id.seed..id.seed + 1 };
+    let job = Job { stack, geometry, workload, seeds: 0..0 };
     let config = drive(&job.stack, job.geometry, job.workload)?;
     let steps = job.steps(&config, id.seed, id.steps);
     let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
@@ -377,7 +388,10 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
         let mut note = |_: &[Cut], failure| {
             first.get_or_insert(failure);
         };
-        job.parts(&config, &steps, depth).run(Some(&id.cuts), &mut note);
+        let tally = job.parts(&config, &steps, depth).run(Some(&id.cuts), &mut note);
+        if first.is_none() && tally.cuts() == 0 {
+            return Err(format!("{text}: the workload has no such failure, or no such cut after it"));
+        }
         return Ok(first.map(|failure| Found {
             id: text.to_owned(),
             failure: failure.to_string(),

@@ -26,6 +26,10 @@ const CASES: &[Case] = &[
     (Canary::WithoutSeal, "block,bast", "-", "mini", "random", 1, 60),
     (Canary::FlushWithoutCache, "page", "dram", "square", "random", 1, 60),
     (Canary::FuaIgnored, "page", "dram", "square", "random", 1, 60),
+    (Canary::ReuseBadBlock, "page", "dram", "mini", "random", 1, 60),
+    (Canary::SpareWithoutCopy, "page,mast", "dftl,-", "mini", "random", 1, 60),
+    (Canary::HideDamage, "page,fast", "dram,-", "mini", "random", 1, 60),
+    (Canary::CopyTwice, "block", "-", "mini,square", "collect,random", 1, 60),
 ];
 
 fn list(names: &str) -> Vec<String> {

@@ -241,7 +241,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_drive_is_an_array(drive in 0..DRIVES.len(), fill: bool, gap in 0u64..3, seed: u64, steps in prop::collection::vec(step(), 1..250)) {

@@ -7,7 +7,7 @@
 use crate::Cx;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId};
+use flashatlas_types::{BlockId, Canary, Cause, FtlError, Layout, MediumError, OpId};
 use std::collections::VecDeque;
 
 /// Blocks that are kept for map pages.
@@ -139,6 +139,10 @@ impl Pool {
             Ok(op) => {
                 self.put(cx.flash.medium, block);
                 op
+            }
+            Err(MediumError::EraseFailed(_)) if Canary::ReuseBadBlock.sings() => {
+                self.put(cx.flash.medium, block);
+                OpId::NONE
             }
             Err(MediumError::EraseFailed(_)) => {
                 self.blocks.set_role(block, Role::Bad);

@@ -14,7 +14,7 @@ use crate::journal::Change;
 use crate::medium::Block;
 use crate::power::Draw;
 use crate::{Flash, FrameState, Medium, Part};
-use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId};
+use flashatlas_types::{BlockId, Canary, Cause, FrameId, LaneId, MediumError, OpId};
 
 impl Medium {
     /// Spare blocks that a lane has left.
@@ -52,8 +52,11 @@ impl Medium {
             self.blocks[block.0 as usize] = Block::default();
             return;
         };
-        self.state[failed.0 as usize] = FrameState::Erased as u8;
         let first = self.layout.frame_in(block, 0).0 as usize;
+        if Canary::SpareWithoutCopy.sings() {
+            self.state[first..failed.0 as usize].fill(FrameState::Torn as u8);
+        }
+        self.state[failed.0 as usize] = FrameState::Erased as u8;
         let frames = &self.state[first..first + self.layout.frames_per_block as usize];
         let next = frames.iter().rposition(|&s| s != FrameState::Erased as u8).map_or(0, |last| last as u32 + 1);
         let role = self.blocks[block.0 as usize].role;

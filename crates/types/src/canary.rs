@@ -46,6 +46,14 @@ pub enum Canary {
     FlushWithoutCache,
     /// A FUA write stays in the write cache.
     FuaIgnored,
+    /// A block whose erase failed counts as free.
+    ReuseBadBlock,
+    /// A spare block takes the place of another without what that held.
+    SpareWithoutCopy,
+    /// A mount does not say that it could not read pages.
+    HideDamage,
+    /// A mount copies every logical block, whether it stands in two places or not, and then once more.
+    CopyTwice,
 }
 
 #[cfg(feature = "canaries")]

@@ -2,7 +2,10 @@
 
 use flashatlas_types::{Rng, Seed};
 use flashatlas_workload::fio::{JobStream, Step, parse};
-use std::path::Path;
+
+#[path = "common/damage.rs"]
+mod damage;
+use damage::{corpus, damage};
 
 /// Damaged copies of each file of the corpus.
 const COPIES: u32 = 4000;
@@ -47,23 +50,6 @@ const PIECES: &[&str] = &[
     "kb_base=1000\n",
 ];
 
-fn mutate(text: &mut String, rng: &mut Rng) {
-    for _ in 0..=rng.below(2) {
-        let mut at = rng.below(text.len() as u64 + 1) as usize;
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        match rng.below(4) {
-            0 => text.truncate(at),
-            1 => {
-                let rest = text.split_off(at);
-                text.extend(rest.chars().skip(1 + rng.below(6) as usize));
-            }
-            _ => text.insert_str(at, PIECES[rng.below(PIECES.len() as u64) as usize]),
-        }
-    }
-}
-
 /// Whether the file was accepted.
 fn survive(text: &str, capacity: u64) -> bool {
     let include = |_: &str| Ok("[included]\nsize=8k\n".to_owned());
@@ -98,17 +84,12 @@ fn survive(text: &str, capacity: u64) -> bool {
 #[test]
 fn damaged_job_files_are_refused_or_stay_in_their_files() {
     let mut rng = Rng::stream(Seed(0x0f10), "mutation");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/fio_job");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
-    files.sort(); // the order of a folder is not the same everywhere
-    assert!(files.len() >= 4, "the corpus is there");
     let (mut accepted, mut refused) = (0, 0);
-    for path in files {
-        let original = std::fs::read_to_string(&path).unwrap();
-        assert!(survive(&original, 1 << 22), "{}: the corpus itself is accepted", path.display());
+    for original in corpus("fio_job", 4) {
+        assert!(survive(&original, 1 << 22), "the corpus itself is accepted: {original}");
         for _ in 0..COPIES {
             let mut text = original.clone();
-            mutate(&mut text, &mut rng);
+            damage(&mut text, PIECES, &mut rng);
             let capacity = [1 << 18, 1 << 22, 1 << 22, 1 << 25, 1 << 25][rng.below(5) as usize];
             match survive(&text, capacity) {
                 true => accepted += 1,

@@ -51,7 +51,7 @@ def crash(
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds, from --seed on.")] = 1,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Length of a workload.")] = 160,
+    steps: Annotated[int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")] = 160,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")] = None,
     rerun: Annotated[str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")] = None,
     json_to: Annotated[

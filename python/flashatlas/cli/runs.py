@@ -232,5 +232,12 @@ def report(
     results = [Result.load(folder) for folder in folders]
     commands = dict.fromkeys(result.command for result in results if result.command)
     name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
-    write_report(out_, name, results, "\n".join(commands) or command_line())
+    try:
+        write_report(out_, name, results, "\n".join(commands) or command_line())
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        # what a record says has no types until it is used
+        named = ", ".join(str(path) for path in runs)
+        raise InputError(f"{named}: damaged, or of another version: {type(error).__name__}: {error}") from error
     say(f"Report: {out_}")

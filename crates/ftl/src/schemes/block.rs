@@ -15,7 +15,7 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
+    BlockId, Canary, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
     ParamKind, Params, Ppn, Violation,
 };
 
@@ -187,12 +187,13 @@ impl BlockMapped {
                 self.retire(cx, block, &[], Cause::Recovery)?;
             }
         }
-        for lbn in 0..self.map.len() as u32 {
+        let rounds = if Canary::CopyTwice.sings() { 2 } else { 1 };
+        for lbn in (0..rounds).flat_map(|_| 0..self.map.len() as u32).collect::<Vec<_>>() {
             let home = self.map[lbn as usize];
             let elsewhere = self
                 .pages(lbn)
                 .any(|l| self.newest[l as usize].mapped().is_some_and(|p| Some(self.layout.block_of(p)) != home));
-            if elsewhere {
+            if elsewhere || Canary::CopyTwice.sings() {
                 self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
             }
         }

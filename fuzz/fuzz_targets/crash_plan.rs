@@ -1,0 +1,19 @@
+//! Plans and identities of power failures: refused, or gone through. A plan runs on one drive and one thread.
+#![no_main]
+
+use flashatlas_crash::{Id, Plan};
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(id) = text.parse::<Id>() {
+        assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
+        if id.steps <= 40 && id.cuts.len() <= 2 {
+            drop(flashatlas_crash::rerun(text));
+        }
+    }
+    if let Ok(plan) = serde_json::from_str::<Plan>(text) {
+        // stopped at the first report of progress: names, bounds and the first workloads
+        let plan = Plan { steps: plan.steps.min(10), depth: plan.depth.min(1), threads: 1, minimise: false, ..plan };
+        drop(flashatlas_crash::run(&plan, &mut |_, _| false));
+    }
+});

@@ -8,7 +8,7 @@ TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
 SOURCES := $(shell find crates devices papers python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python system-tests crash crash-long lint bench theory papers fuzz docs clean tools
+.PHONY: help demo build test test-rust test-python system-tests crash crash-long lint bench theory papers fuzz miri memcheck docs clean tools
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,14 @@ fuzz: tools ## fuzz every parser, FUZZ_SECONDS (60) each; what is found lies in 
 	    -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target > out/fuzz/$$target.log 2>&1 \
 	    || { tail -40 out/fuzz/$$target.log; exit 1; }; \
 	done
+
+miri: tools ## undefined behaviour in types, nand and ftl, by the interpreter (minutes; needs a nightly toolchain with miri)
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p flashatlas-types -p flashatlas-nand --lib
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p flashatlas-ftl --lib -- --skip steady
+
+memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
+	CARGO_TARGET_$(shell echo $(FUZZ_HOST) | tr 'a-z-' 'A-Z_')_RUNNER="valgrind -q --error-exitcode=9" \
+	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
 docs: tools ## the API documentation of the Rust crates
 	cargo doc --workspace --exclude flashatlas-python --no-deps

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,6 +15,8 @@ import time
 
 import pytest
 from conftest import ROOT
+from flashatlas import InputError
+from flashatlas.cli import runs
 
 WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondition", "fill")
 
@@ -93,6 +99,41 @@ def test_reports_of_saved_runs(cli, tmp_path):
     assert (
         bad.returncode == 2 and "run.json:1:2: not a run record" in bad.stderr and not (tmp_path / "bad.html").exists()
     )
+
+
+def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
+    """Whatever stands in a record instead of what was written: a report, or one error."""
+    assert cli("run", *WORKLOAD, "--out", "one").returncode == 0
+    record = tmp_path / "one/run.json"
+    whole = json.loads(record.read_text())
+
+    def places(value, path=()):
+        inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+        for key, child in inner:
+            yield (*path, key)
+            yield from places(child, (*path, key))
+
+    rng = random.Random(5)
+    known = list(places(whole))
+    outcomes = {"made": 0, "refused": 0}
+    for _ in range(150):
+        damaged = copy.deepcopy(whole)
+        *path, key = rng.choice(known)
+        inner = damaged
+        for step in path:
+            inner = inner[step]
+        inner[key] = rng.choice([None, "x", -3, [1], {"a": 1}, 1e308])
+        if rng.random() < 0.2:
+            del inner[key]
+        record.write_text(json.dumps(damaged))
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                runs.report([tmp_path / "one"], out_=tmp_path / "one.html", title=None)
+            outcomes["made"] += 1
+        except InputError as error:
+            assert str(tmp_path / "one") in str(error) and "\n" not in str(error)
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 10, outcomes
 
 
 def test_compare_takes_several_drives_and_cases(cli):

@@ -122,7 +122,9 @@ class Result:
             raise InputError(f"{record_path}: not a whole run record: {', '.join(missing)} missing")
         wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
         if wrong or not isinstance(record["oracle"].get("violations"), int):
-            raise InputError(f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it should be")
+            raise InputError(
+                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it should be"
+            )
         tables = {}
         for name in TABLES:
             file = record_path.parent / f"{name}.parquet"

@@ -389,7 +389,8 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
             first.get_or_insert(failure);
         };
         let tally = job.parts(&config, &steps, depth).run(Some(&id.cuts), &mut note);
-        if first.is_none() && tally.cuts() == 0 {
+        let cut = id.cuts.len() == 1 || tally.cuts() > 0;
+        if first.is_none() && (tally.failed_parts == 0 || !cut) {
             return Err(format!("{text}: the workload has no such failure, or no such cut after it"));
         }
         return Ok(first.map(|failure| Found {

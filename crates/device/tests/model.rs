@@ -36,6 +36,8 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.gc_mode=single", "map.unit=512", "cache.bytes=8KiB"],
     &["ftl.wear_static=true", "ftl.wear_threshold=1", "ftl.wear_dynamic=false", "cache.mode=write-through"],
     &["nand.factory_bad=60000", "map.unit=1KiB"],
+    // blocks wear out, and spare ones take their place
+    &["nand.endurance=30", "nand.spare_blocks=2000", "cache.mode=write-through"],
     // map pages of 16 to 64 entries, in little memory
     &["map.store=dram", "map.flush=pages", "map.page_bytes=128", "cache.bytes=16KiB"],
     &["map.store=dram", "map.flush=whole", "map.segment_bytes=512", "map.directory=page", "ftl.gc_mode=single"],

@@ -113,7 +113,7 @@ mod tests {
     fn it_is_a_queue_from_whose_middle_numbers_leave() {
         let (mut list, mut model) = (IndexList::new(9), VecDeque::new());
         let mut rng = Rng::stream(Seed(1), "list");
-        for _ in 0..5000 {
+        for _ in 0..if cfg!(miri) { 200 } else { 5000 } {
             let n = rng.below(9) as u32;
             match rng.below(4) {
                 0 => assert_eq!(list.pop(), model.pop_front()),

@@ -429,7 +429,7 @@ impl Params {
 mod tests {
     use super::*;
 
-    const DEFS: [ParamDef; 4] = [
+    static DEFS: [ParamDef; 4] = [
         ParamDef { key: "a.size", kind: ParamKind::Bytes(1, 1 << 40), default: Some("4KiB"), doc: "a size" },
         ParamDef { key: "a.wait", kind: ParamKind::Time, default: Some("0"), doc: "a time" },
         ParamDef { key: "a.count", kind: ParamKind::Int(1, 8), default: None, doc: "a count" },
@@ -437,7 +437,7 @@ mod tests {
     ];
 
     fn resolve(text: &str) -> Result<Params, ConfigError> {
-        RawConfig::from_toml(text, "x.toml")?.resolve(&DEFS.each_ref().map(|d| &*Box::leak(Box::new(*d))), |_| None)
+        RawConfig::from_toml(text, "x.toml")?.resolve(&DEFS.each_ref(), |_| None)
     }
 
     #[test]

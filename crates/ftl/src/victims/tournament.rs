@@ -62,7 +62,7 @@ mod tests {
             let mut keys = vec![u64::MAX; blocks as usize];
             let mut rng = Rng::stream(Seed(9), "tournament");
             assert_eq!(tree.first(), None);
-            for _ in 0..2000 {
+            for _ in 0..if cfg!(miri) { 40 } else { 2000 } {
                 let block = rng.below(u64::from(blocks)) as u32;
                 let key = if rng.chance(200_000) { u64::MAX } else { rng.below(50) };
                 tree.set(block, key);

@@ -43,7 +43,10 @@ def test_parts_fail_by_their_switches(cli):
     args = ("crash", "--scheme", "mast", "--geometry", "mini", "--workload", "random,collect", "--json", "-")
     switches = ("none", "torn-garbage", "program-failure", "erase-failure", "grown-bad", "factory-bad", "unreadable")
     failed = {
-        faults: sum(row["failed_parts"] for row in json.loads(cli(*args, "--faults", faults).stdout)["rows"])
+        faults: sum(
+            row["failed_parts"] + row["not_reached"]
+            for row in json.loads(cli(*args, "--faults", faults).stdout)["rows"]
+        )
         for faults in switches
     }
     # one variant of MAST and two workloads, or one where the drive has no block to lose; four failures of each kind

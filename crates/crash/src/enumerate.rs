@@ -5,9 +5,8 @@ use crate::Failure;
 use crate::cut::{Cut, How};
 use crate::faults::Faults;
 use crate::model::Step;
-use crate::parts::Part;
 use crate::recording::Recording;
-use crate::verify::{Mounted, Remains, Verifier};
+use crate::verify::{Lost, Mounted, Remains, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::{Change, Medium, Torn};
 use serde::Serialize;
@@ -40,6 +39,10 @@ pub struct Tally {
     pub reordered: u64,
     /// Parts that failed while the power was on (`crate::parts`).
     pub failed_parts: u64,
+    /// Failures that were planned, and that the workload did not come to on a drive with a block more.
+    pub not_reached: u64,
+    /// Mounts that ended in an error because a program had failed and no spare block was left.
+    pub refused_mounts: u64,
     /// Commands after which there were too many such states, so that some were drawn.
     pub sampled: u64,
     /// Mounts, those after writing on among them.
@@ -66,6 +69,8 @@ impl Tally {
         self.reordered += other.reordered;
         self.sampled += other.sampled;
         self.failed_parts += other.failed_parts;
+        self.not_reached += other.not_reached;
+        self.refused_mounts += other.refused_mounts;
         self.mounts += other.mounts;
         self.longest_mount = self.longest_mount.max(other.longest_mount);
         self.violations += other.violations;
@@ -85,6 +90,10 @@ pub struct Enumerator<'c, 'f> {
     path: Vec<Cut>,
     /// Entries of `path` that are no cuts.
     parts: usize,
+    /// A program failed for good.
+    broken: bool,
+    /// What the cuts so far took along.
+    lost: Lost,
     /// Operations of the workload that are cut.
     window: Range<u32>,
     tally: Tally,
@@ -101,7 +110,18 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     ) -> Enumerator<'c, 'f> {
         let verifier = Verifier::new(config);
         let (path, tally) = (Vec::new(), Tally::default());
-        Enumerator { verifier, depth, only, path, parts: 0, window: 0..u32::MAX, tally, on_failure }
+        Enumerator {
+            verifier,
+            depth,
+            only,
+            path,
+            parts: 0,
+            broken: false,
+            lost: Lost::default(),
+            window: 0..u32::MAX,
+            tally,
+            on_failure,
+        }
     }
 
     /// For a recording in which a part failed.
@@ -132,6 +152,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                     operations += 1;
                 }
                 medium.redo(change);
+                self.broken |= recording.broken && matches!(change, Change::ProgramFailed(_));
                 if self.tally.violations >= ENOUGH {
                     return self.finish();
                 }
@@ -165,13 +186,12 @@ impl<'c, 'f> Enumerator<'c, 'f> {
 
     /// What the verifier may find after the cuts so far.
     fn remains(&self) -> Remains {
-        let has = |how: How| self.path.iter().any(|cut| cut.how == how);
-        if has(How::Torn(Torn::Paired)) {
-            Remains::Damaged
-        } else if has(How::Part(Part::ProgramWithoutSpare)) {
+        if self.broken {
             Remains::Broken
-        } else {
+        } else if self.lost.is_nothing() {
             Remains::Sound
+        } else {
+            Remains::Damaged(self.lost.clone())
         }
     }
 
@@ -182,7 +202,11 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             return;
         }
         let mut left = medium.clone();
+        let lost = self.lost.clone();
         if let Some((change, torn)) = torn {
+            if let (Torn::Paired, Change::Program { frame, .. }) = (torn, change) {
+                medium.layout().paired_before(*frame).for_each(|frame| self.lost.add(medium, frame));
+            }
             left.begin(change, torn);
         }
         let draw = if let Some((_, Torn::Lines(draw))) = torn { draw } else { 0 };
@@ -197,15 +221,16 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.path.push(cut);
         let depth = self.depth.cuts as usize + self.parts;
         let deeper = self.path.len() < depth || self.only.is_some_and(|only| only.len() > level + 1);
-        match self.verifier.examine(left, model, self.tally.cuts(), deeper, self.remains()) {
+        match self.verifier.examine(left, model, self.tally.cuts(), deeper, &self.remains()) {
             Err(failure) => {
                 self.tally.violations += 1;
                 (self.on_failure)(&self.path, failure);
             }
             Ok(Some(mounted)) if deeper => self.cut_mount(mounted, model),
-            Ok(_) => {}
+            Ok(mounted) => self.tally.refused_mounts += u64::from(mounted.is_none()),
         }
         self.path.pop();
+        self.lost = lost;
     }
 
     fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {

@@ -112,7 +112,7 @@ pub fn subsets(
                 let (medium, model) = world.left(&state);
                 tally.reordered += 1;
                 tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
-                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false, Remains::Sound) {
+                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false, &Remains::Sound) {
                     tally.violations += 1;
                     fail(&[cut], failure);
                     if tally.violations >= 3 {

@@ -6,13 +6,16 @@
 
 use crate::cut::{Cut, How};
 use crate::enumerate::{Depth, Enumerator, Tally};
-use crate::model::{Model, Step};
+use crate::model::Model;
 use crate::recording::Recording;
-use crate::verify::{Remains, Verifier};
+use crate::recording::SEED;
+use crate::verify::{Lost, Remains, Verifier};
 use crate::{Failure, Fault};
 use flashatlas_device::DriveConfig;
-use flashatlas_nand::{Change, FrameState, Medium};
-use flashatlas_types::{FrameId, LaneId};
+use flashatlas_ftl::Place;
+use flashatlas_nand::{Change, FrameState, Medium, OobRole};
+use flashatlas_types::{FrameId, LaneId, Lpn};
+use std::collections::BTreeSet;
 
 /// What fails.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -73,7 +76,7 @@ impl Part {
                 for (more, rate) in tries {
                     let settings = [blocks(more), format!("nand.factory_bad={rate}")];
                     let config = config.with(&settings).map_err(|e| e.to_string())?;
-                    let Ok(drive) = config.build(crate::recording::SEED) else { continue };
+                    let Ok(drive) = config.build(SEED) else { continue };
                     let (medium, layout) = (drive.medium(), drive.layout());
                     let good = |lane| layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32;
                     let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
@@ -105,8 +108,8 @@ fn spread(of: u32, most: u32) -> impl Iterator<Item = u32> {
 pub struct Workload<'a> {
     /// The drive of the workload without failures.
     pub config: &'a DriveConfig,
-    /// Its steps.
-    pub steps: &'a [Step],
+    /// The workload without failures.
+    pub clean: &'a Recording,
     /// Whether every unit is written before.
     pub filled: bool,
     /// How far to go after each failure.
@@ -121,14 +124,11 @@ impl Workload<'_> {
     /// Every failure, or the one that `only` begins with, with the cuts that follow there.
     pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
         let mut tally = Tally::default();
-        let clean = Recording::make(self.config, self.steps, self.filled, None);
-        let Ok(clean) = clean else { return tally }; // the workload without failures is not this one's
-        let count = |of: fn(&Change) -> bool| clean.changes.iter().filter(|&c| of(c)).count() as u32;
+        let count = |of: fn(&Change) -> bool| self.clean.changes.iter().filter(|&c| of(c)).count() as u32;
         let programs = count(|c| matches!(c, Change::Program { .. }));
         let erases = count(|c| matches!(c, Change::Erase(_)));
-        let (medium, model) = clean.end();
-        let written: Vec<FrameId> =
-            (0..medium.layout().frames()).map(FrameId).filter(|&f| medium.state(f) == FrameState::Programmed).collect();
+        let (medium, model) = self.clean.end();
+        let relied_on = self.relied_on(&medium);
         for (part, _, _) in PARTS.into_iter().filter(|&(part, _, fault)| {
             let asked = only.is_none_or(|only| only[0].how == How::Part(part));
             let fits = match part {
@@ -138,19 +138,22 @@ impl Workload<'_> {
             };
             asked && fits && self.depth.faults.has(fault)
         }) {
-            let places: Vec<u32> = match (part, only) {
-                (_, Some(only)) => vec![only[0].after],
-                (Part::Program | Part::ProgramWithoutSpare, _) => spread(programs, TRIES).collect(),
-                (Part::Erase | Part::EraseWithoutSpare, _) => spread(erases, TRIES).collect(),
-                (Part::Page | Part::PageBeforeMount, _) => spread(written.len() as u32, TRIES).collect(),
-                (Part::FactoryBlocks, _) => vec![0],
+            let there_are = match part {
+                Part::Program | Part::ProgramWithoutSpare => programs,
+                Part::Erase | Part::EraseWithoutSpare => erases,
+                Part::Page | Part::PageBeforeMount => relied_on.len() as u32,
+                Part::FactoryBlocks => 1,
+            };
+            let places: Vec<u32> = match only {
+                Some(only) => Some(only[0].after).filter(|&after| after < there_are).into_iter().collect(),
+                None => spread(there_are, TRIES).collect(),
             };
             for after in places {
                 let cut = Cut { after, how: How::Part(part) };
                 let found = match part {
-                    Part::Page | Part::PageBeforeMount => written
-                        .get(after as usize)
-                        .map_or(Ok(Tally::default()), |&frame| self.without_a_page(part, frame, &medium, &model)),
+                    Part::Page | Part::PageBeforeMount => {
+                        self.without_a_page(part, relied_on[after as usize], &medium, &model)
+                    }
                     _ => self.with_a_failure(cut, only, on_failure),
                 };
                 match found {
@@ -165,6 +168,22 @@ impl Workload<'_> {
         tally
     }
 
+    /// The frames of a drive that is switched off that hold a newest version, or stand in a block of map pages.
+    fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
+        let mut left = medium.clone();
+        left.switch_off();
+        let drive = self.config.build_on(left, SEED).expect("the workload ran, and every cut of it was mounted");
+        let layout = medium.layout();
+        let newest = (0..layout.logical_units).filter_map(|unit| match drive.place(Lpn(unit)) {
+            Place::Flash(ppn) => Some(layout.frame_of(ppn)),
+            _ => None,
+        });
+        let map = (0..layout.frames()).map(FrameId);
+        let map = map.filter(|&f| medium.oob_role(layout.block_of_frame(f)) == OobRole::MAP);
+        let frames: BTreeSet<FrameId> = newest.chain(map).collect();
+        frames.into_iter().filter(|&f| medium.state(f) == FrameState::Programmed).collect()
+    }
+
     fn with_a_failure(
         &self,
         cut: Cut,
@@ -173,14 +192,15 @@ impl Workload<'_> {
     ) -> Result<Tally, Failure> {
         let How::Part(part) = cut.how else { unreachable!("only called for parts") };
         let config = part.drive(self.config).map_err(|e| Failure::new("R5", e))?;
-        let recording = Recording::make(&config, self.steps, self.filled, Some((part, cut.after)))?;
+        let recording = Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
         let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);
         let window = match (part, at) {
             (Part::FactoryBlocks, _) => 0..u32::MAX,
             (_, Some(at)) => at as u32..at as u32 + WINDOW,
-            // one drive with more blocks does less than the other
-            (_, None) => return Ok(Tally::default()),
+            // a drive with a block more erases less often
+            (Part::EraseWithoutSpare, None) => return Ok(Tally { not_reached: 1, ..Tally::default() }),
+            (_, None) => return Err(Failure::new("R5", "the failure that was injected did not happen".into())),
         };
         let mut tally =
             Enumerator::new(&config, self.depth, only, on_failure).after(cut).within(window).run(&recording);
@@ -192,13 +212,17 @@ impl Workload<'_> {
         let mut verifier = Verifier::new(self.config);
         let mut left = medium.clone();
         left.switch_off();
+        let mut reached = true;
         if part == Part::PageBeforeMount {
+            let mut lost = Lost::default();
+            lost.add(medium, frame);
             left.decay(frame);
-            verifier.examine(left, model, 0, false, Remains::Damaged)?;
+            verifier.examine(left, model, 0, false, &Remains::Damaged(lost))?;
         } else {
-            verifier.run_without(left, model, frame)?;
+            reached = verifier.run_without(left, model, frame)?;
         }
-        Ok(Tally { failed_parts: 1, between: 1, mounts: verifier.mounts, ..Tally::default() })
+        let (failed_parts, not_reached) = (u64::from(reached), u64::from(!reached));
+        Ok(Tally { failed_parts, not_reached, between: 1, mounts: verifier.mounts, ..Tally::default() })
     }
 }
 

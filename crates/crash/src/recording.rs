@@ -103,6 +103,9 @@ impl Recording {
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         let changes = drive.faults().end_journal();
+        let refused = matches!(part, Some((Part::ProgramWithoutSpare, _)));
+        let failed = refused && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
+        Failure::unless(!failed, "R6", || "a program failed, and no command did".into())?;
         Ok(Recording { base, changes, steps: steps.to_vec(), ends, model, broken: false })
     }
 
@@ -119,7 +122,7 @@ impl Recording {
 }
 
 /// Whether a drive could not go on because a program failed.
-fn is_failed_program(error: &SubmitError) -> bool {
+pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
 }
 

@@ -140,10 +140,10 @@ impl Job {
     }
 
     /// The workload with parts that fail.
-    fn parts<'a>(&self, config: &'a DriveConfig, steps: &'a [Step], depth: Depth) -> parts::Workload<'a> {
+    fn parts<'a>(&self, config: &'a DriveConfig, clean: &'a Recording, depth: Depth) -> parts::Workload<'a> {
         let factory = self.geometry.name == GEOMETRIES[0].name;
         let tight = self.workload.is_some_and(|w| w.tight);
-        parts::Workload { config, steps, filled: self.filled(), depth, factory, tight }
+        parts::Workload { config, clean, filled: self.filled(), depth, factory, tight }
     }
 
     /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
@@ -160,7 +160,12 @@ impl Job {
             let mut failures: Vec<(Vec<Cut>, Failure)> = Vec::new();
             let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
             match Recording::make(&config, &steps, self.filled(), None) {
-                Ok(recording) => tally.add(&Enumerator::new(&config, depth, None, &mut note).run(&recording)),
+                Ok(recording) => {
+                    tally.add(&Enumerator::new(&config, depth, None, &mut note).run(&recording));
+                    if self.workload.is_some() {
+                        tally.add(&self.parts(&config, &recording, depth).run(None, &mut note));
+                    }
+                }
                 Err(failure) => {
                     tally.violations += 1;
                     note(&[], failure);
@@ -170,13 +175,8 @@ impl Job {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
                 tally.add(&subsets(&config, &steps, (self.filled(), seed), None, &mut note));
             }
-            if self.workload.is_some() {
-                let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
-                tally.add(&self.parts(&config, &steps, depth).run(None, &mut note));
-            }
             for (cuts, failure) in failures {
-                let power_only = !matches!(cuts.first(), Some(Cut { how: How::Part(_) | How::Subset(_), .. }));
-                let minimal = match found.is_empty() && plan.minimise && power_only {
+                let minimal = match found.is_empty() && plan.minimise && power_only(&cuts) {
                     true => minimal_lines(&config, &steps, self.filled(), depth),
                     false => Vec::new(),
                 };
@@ -373,47 +373,39 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     let steps = job.steps(&config, id.seed, id.steps);
     let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
     let mut first: Option<Failure> = None;
-    if let Some(&cut @ Cut { how: How::Subset(_), .. }) = id.cuts.first() {
-        let mut note = |_: &[Cut], failure| {
-            first.get_or_insert(failure);
-        };
-        subsets(&config, &steps, (job.filled(), id.seed), Some(cut), &mut note);
-        return Ok(first.map(|failure| Found {
-            id: text.to_owned(),
-            failure: failure.to_string(),
-            minimal: Vec::new(),
-        }));
-    }
-    if let Some(Cut { how: How::Part(_), .. }) = id.cuts.first() {
-        let mut note = |_: &[Cut], failure| {
-            first.get_or_insert(failure);
-        };
-        let tally = job.parts(&config, &steps, depth).run(Some(&id.cuts), &mut note);
-        let cut = id.cuts.len() == 1 || tally.cuts() > 0;
-        if first.is_none() && (tally.failed_parts == 0 || !cut) {
-            return Err(format!("{text}: the workload has no such failure, or no such cut after it"));
+    let mut note = |_: &[Cut], failure| {
+        first.get_or_insert(failure);
+    };
+    let missing = match id.cuts.first() {
+        Some(&cut @ Cut { how: How::Subset(_), .. }) => {
+            subsets(&config, &steps, (job.filled(), id.seed), Some(cut), &mut note).reordered == 0
         }
-        return Ok(first.map(|failure| Found {
-            id: text.to_owned(),
-            failure: failure.to_string(),
-            minimal: Vec::new(),
-        }));
-    }
-    match Recording::make(&config, &steps, job.filled(), None) {
-        Err(failure) => first = Some(failure),
-        Ok(recording) => {
-            let mut note = |_: &[Cut], failure| {
-                first.get_or_insert(failure);
-            };
-            let tally = Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
-            if first.is_none() && tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty() {
-                return Err(format!("{text}: the workload has no such cut"));
+        kind => match Recording::make(&config, &steps, job.filled(), None) {
+            Err(failure) => {
+                note(&[], failure);
+                false
             }
-        }
+            Ok(recording) if matches!(kind, Some(Cut { how: How::Part(_), .. })) => {
+                let tally = job.parts(&config, &recording, depth).run(Some(&id.cuts), &mut note);
+                tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
+            }
+            Ok(recording) => {
+                let tally = Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
+                tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty()
+            }
+        },
+    };
+    if first.is_none() && missing {
+        return Err(format!("{text}: the workload has no such failure, or no such cut"));
     }
     Ok(first.map(|failure| Found {
         id: text.to_owned(),
         failure: failure.to_string(),
-        minimal: minimal_lines(&config, &steps, job.filled(), depth),
+        minimal: if power_only(&id.cuts) { minimal_lines(&config, &steps, job.filled(), depth) } else { Vec::new() },
     }))
+}
+
+/// Whether the workload fails by power failures alone, one operation after the other: such a workload can be made short.
+fn power_only(cuts: &[Cut]) -> bool {
+    !matches!(cuts.first(), Some(Cut { how: How::Part(_) | How::Subset(_), .. }))
 }

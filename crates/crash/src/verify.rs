@@ -2,27 +2,59 @@
 //! that the model allows, a second mount finds the same, and it can be written on.
 
 use crate::model::{Model, Step};
-use crate::recording::{SEED, apply, held};
+use crate::recording::{SEED, apply, held, is_failed_program};
 use crate::{Failure, guarded};
 use flashatlas_device::{Device, DriveConfig, Ssd, SubmitError};
 use flashatlas_ftl::{MountLimit, scheme_by_name};
-use flashatlas_nand::{Change, Counters, FrameState, Medium};
-use flashatlas_types::{Cause, FrameId, FtlError, Rng, Seed, Stamp};
+use flashatlas_nand::{Change, Counters, FrameState, Medium, OobRole};
+use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
 /// Every so many cuts the drive is written on until it has collected for a while.
 const LONG_EVERY: u64 = 16;
 
 /// What a mount may find.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Remains {
     /// What a power failure leaves: every promise holds.
     Sound,
-    /// Pages that were relied on cannot be read: of those units an older version may come back, or none, and the mount says that
-    /// there is damage (promise R6).
-    Damaged,
+    /// Pages that were relied on cannot be read: of what stood there an older version may come back, or none, and the mount says
+    /// that there is damage (promise R6).
+    Damaged(Lost),
     /// A block takes no more programs and no spare one takes its place: what was flushed is there, or the mount is an error that
     /// says so; nothing can be written on.
     Broken,
+}
+
+/// What stood in frames that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    units: Vec<u32>,
+    /// A part of the map, or of what was trimmed: what was trimmed may come back.
+    map: bool,
+}
+
+impl Lost {
+    /// A frame, before it is lost.
+    pub fn add(&mut self, medium: &Medium, frame: FrameId) {
+        let layout = medium.layout();
+        if medium.oob_role(layout.block_of_frame(frame)) == OobRole::MAP {
+            self.map = true;
+            return;
+        }
+        let first = layout.first_slot(frame).0;
+        let slots = (first..first + layout.slots_per_frame).map(Ppn);
+        self.units.extend(slots.filter_map(|slot| medium.lpn(slot).ok()).map(|lpn| lpn.0));
+    }
+
+    /// Nothing is lost.
+    pub fn is_nothing(&self) -> bool {
+        self.units.is_empty() && !self.map
+    }
+
+    /// Whether a unit may hold an older version, or none.
+    fn excuses(&self, model: &Model, unit: u32) -> bool {
+        self.units.contains(&unit) || self.map && model.versions(unit).contains(&Stamp::ZERO)
+    }
 }
 
 /// A drive for mounts, and what is written to it afterwards.
@@ -85,7 +117,7 @@ impl<'c> Verifier<'c> {
         model: &Model,
         number: u64,
         keep: bool,
-        remains: Remains,
+        remains: &Remains,
     ) -> Result<Option<Mounted>, Failure> {
         let taken = self.drive.take();
         let Some((drive, mounted)) = guarded(|| self.try_examine(taken, medium, model, (number, keep), remains))?
@@ -97,11 +129,11 @@ impl<'c> Verifier<'c> {
     }
 
     /// Mount what is on `medium`; then one of its frames cannot be read any more. Whatever the drive is asked for is right or an
-    /// error.
+    /// error. Whether that frame held anything after the mount.
     ///
     /// # Errors
     /// The first answer that is wrong.
-    pub fn run_without(&mut self, medium: Medium, model: &Model, frame: FrameId) -> Result<(), Failure> {
+    pub fn run_without(&mut self, medium: Medium, model: &Model, frame: FrameId) -> Result<bool, Failure> {
         let taken = self.drive.take();
         guarded(|| self.try_run_without(taken, medium, model, frame))
     }
@@ -112,13 +144,15 @@ impl<'c> Verifier<'c> {
         mut medium: Medium,
         model: &Model,
         (number, keep): (u64, bool),
-        remains: Remains,
+        remains: &Remains,
     ) -> Result<Option<(Ssd, Mounted)>, Failure> {
         let before = keep.then(|| medium.clone());
         medium.keep_journal();
         let counted = medium.counters;
         let mut drive = match self.mount(drive, medium) {
-            Err(SubmitError::Ftl(_)) if remains == Remains::Broken => return Ok(None),
+            Err(error) if *remains == Remains::Broken && is_failed_program(&error) => return Ok(None),
+            // its block cannot be erased, either: a drive without a block to lose has no room
+            Err(SubmitError::Ftl(FtlError::NoSpace { .. })) if *remains == Remains::Broken => return Ok(None),
             drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
         self.within_limit(&drive, &counted, number)?;
@@ -129,7 +163,10 @@ impl<'c> Verifier<'c> {
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
             let allowed = model.versions(unit);
-            let old = || remains == Remains::Damaged && model.ever_held(unit, held);
+            let old = || match remains {
+                Remains::Damaged(lost) => lost.excuses(model, unit) && model.ever_held(unit, held),
+                _ => false,
+            };
             let right = model.allows(unit, held);
             Failure::unless(right || old(), promise(allowed), || {
                 format!("unit {unit} holds {held:?} after the mount, allowed are {allowed:?}")
@@ -142,10 +179,10 @@ impl<'c> Verifier<'c> {
             self.expected[unit as usize] = held;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
-        if remains == Remains::Broken {
+        self.mount_again(&mut drive, "R4", "a second mount")?;
+        if *remains == Remains::Broken {
             return Ok(Some((drive, Mounted { before, changes })));
         }
-        self.mount_again(&mut drive, "R4", "a second mount")?;
         self.write_on(&mut drive, number)?;
         drive.check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
         self.mount_again(&mut drive, "R1", "a mount after writing on")?;
@@ -178,7 +215,6 @@ impl<'c> Verifier<'c> {
         if number % LONG_EVERY == 0 {
             let mount = drive.ftl_report().mount;
             counts.push(("reads of spare areas", mount.spare_reads.iter().sum(), limit.spare_reads));
-            counts.push(("map pages read", mount.map_page_reads, limit.reads));
         }
         for (what, count, limit) in counts {
             Failure::unless(count <= limit, "R4", || format!("the mount took {count} {what}, {limit} at most"))?;
@@ -192,13 +228,13 @@ impl<'c> Verifier<'c> {
         medium: Medium,
         model: &Model,
         frame: FrameId,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let mut drive = self.mount(drive, medium).map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?;
         for unit in 0..model.len() {
             self.expected[unit as usize] = held(&drive, unit)?;
         }
         if drive.medium().state(frame) != FrameState::Programmed {
-            return Ok(()); // the mount moved it
+            return Ok(false); // the mount moved it
         }
         drive.faults().decay(frame);
         let unit_sectors = drive.unit_sectors();
@@ -224,13 +260,15 @@ impl<'c> Verifier<'c> {
         }
         self.read_all(&mut drive, &unsure, refused)?;
         drive.set_instant(false);
-        Ok(())
+        Ok(true)
     }
 
     fn mount_again(&mut self, drive: &mut Ssd, rule: &'static str, what: &str) -> Result<(), Failure> {
+        let counted = drive.medium().counters;
         let again = drive.power_cycle(self.config, SEED);
         again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?;
         self.mounts += 1;
+        self.within_limit(drive, &counted, 1)?;
         self.compare(drive, rule, what)
     }
 

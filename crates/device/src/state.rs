@@ -147,11 +147,12 @@ impl Ssd {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
         self.programmed.clear();
-        self.failed = None;
-        self.ftl = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed)?;
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();
+        let mounted = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed);
         self.set_instant(false);
+        self.failed = mounted.as_ref().err().cloned();
+        self.ftl = mounted?;
         Ok(())
     }
 

@@ -36,6 +36,9 @@ const DRIVES: &[&[&str]] = &[
     &[],
     &["map.unit=512"],
     &["nand.factory_bad=100000", "drive.blocks=64"],
+    // blocks of map pages wear out; blocks are replaced
+    &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=80", "nand.endurance=2", "drive.blocks=72"],
+    &["nand.endurance=1", "nand.spare_blocks=300"],
     &["ftl.scheme=block"],
     &["ftl.scheme=bast", "ftl.log_blocks=6"],
     &["ftl.scheme=sast", "ftl.log_blocks=9"],
@@ -148,7 +151,11 @@ fn a_second_mount_finds_what_the_first_left() {
             let image = drive.into_medium().into_image();
             let programs = image.sequence;
             let first = mount(image);
-            assert_eq!(first.medium().sequence(), programs, "{settings:?}: nothing was cut, so nothing is rewritten");
+            let written = first.medium().sequence() - programs;
+            // a map in little memory has no room for the entries that a mount finds, and writes their pages
+            let map_pages = first.ftl_report().mount.map_page_writes;
+            assert_eq!(written > 0, map_pages > 0, "{settings:?}: nothing was cut, so no data is written again");
+            assert_eq!(map_pages > 0, settings.contains(&"map.store=dftl"), "{settings:?}");
             let expected = state(&first);
             let second = mount(first.into_medium().into_image());
             let (found, expected) = (state(&second), expected);

@@ -37,7 +37,8 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.wear_static=true", "ftl.wear_threshold=1", "ftl.wear_dynamic=false", "cache.mode=write-through"],
     &["nand.factory_bad=60000", "map.unit=1KiB"],
     // blocks wear out, and spare ones take their place
-    &["nand.endurance=30", "nand.spare_blocks=2000", "cache.mode=write-through"],
+    &["nand.endurance=2", "nand.spare_blocks=2000", "cache.mode=write-through"],
+    &["nand.endurance=1", "nand.spare_blocks=2000", "map.store=dftl", "map.page_bytes=64", "map.cache_bytes=80"],
     // map pages of 16 to 64 entries, in little memory
     &["map.store=dram", "map.flush=pages", "map.page_bytes=128", "cache.bytes=16KiB"],
     &["map.store=dram", "map.flush=whole", "map.segment_bytes=512", "map.directory=page", "ftl.gc_mode=single"],
@@ -283,6 +284,45 @@ fn long_runs_on_every_drive() {
         }
         model.finish();
         model.compare_all();
+        let replaced = model.drive.medium().counters.replaced_blocks;
+        assert_eq!(
+            replaced > 0,
+            settings.iter().any(|s| s.starts_with("nand.spare_blocks")),
+            "{settings:?}: {replaced}"
+        );
+    }
+}
+
+/// A program that fails for good leaves the drive in the middle of a command: it does nothing more until it is switched off and on
+/// again, not even if that fails. What was flushed is there then.
+#[test]
+fn a_drive_that_cannot_go_on_says_so_to_every_command() {
+    for settings in [&["cache.mode=write-through"][..], &["ftl.scheme=mast", "ftl.log_blocks=12"]] {
+        let mut model = Model::new(settings, 1);
+        let config = model.config.clone();
+        let drive = &mut model.drive;
+        drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+        drive.set_instant(true);
+        let command = |drive: &mut Ssd, cmd| drive.submit(Ps::ZERO, Tag(0), cmd, &mut Reply::default());
+        let write = |lba| Cmd::Write { lba: Lba(lba), sectors: 4, fua: true, content: 7, data: None };
+        drive.faults().fail_program_after(0);
+        let failed = command(drive, write(0)).unwrap_err();
+        assert!(failed.to_string().contains("no spare block takes its place"), "{failed}");
+        for cmd in [write(40), Cmd::Read { lba: Lba(80), sectors: 4 }, Cmd::Flush] {
+            assert_eq!(command(drive, cmd), Err(failed.clone()), "{settings:?}");
+        }
+        drive.set_instant(false);
+        drive.faults().cut_power_after(0);
+        if drive.power_cycle(&config, Seed(1)).is_err() {
+            drive.set_instant(true);
+            assert!(command(drive, Cmd::Flush).is_err(), "{settings:?}: a mount that failed leaves nothing to use");
+            drive.set_instant(false);
+        }
+        drive.faults().restore_power();
+        drive.power_cycle(&config, Seed(1)).unwrap();
+        for lpn in (1..drive.layout().logical_units).map(Lpn) {
+            assert_eq!(drive.peek(lpn).unwrap().unwrap().stamp, Stamp(lpn.0 + 1), "{settings:?}: {lpn}");
+        }
     }
 }
 

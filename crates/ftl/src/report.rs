@@ -97,7 +97,7 @@ impl MountReport {
 /// What a mount takes at most (promise R4), in units of the FTL: frames and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountLimit {
-    /// Spare areas read.
+    /// Spare areas read, as [`MountReport::spare_reads`] counts them.
     pub spare_reads: u64,
     /// Frames read whole.
     pub reads: u64,
@@ -113,11 +113,13 @@ impl MountLimit {
     pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
         let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
         let merges = u64::from(layout.logical_units.div_ceil(pages)).min(blocks);
+        // a block in which programs fail may be replaced in each lane
+        let lanes = u64::from(layout.lanes);
         MountLimit {
             spare_reads: blocks * (frames + 2),
-            reads: merges * frames,
+            reads: (merges + lanes) * frames,
             // the last page of each block seals it
-            programs: merges * (frames + 1),
+            programs: (merges + lanes) * (frames + 1),
             erases: blocks + merges,
         }
     }

@@ -2,8 +2,8 @@
 //! padding if there is nothing else for it; nothing that it is made of is erased before that. One that is not complete is erased
 //! by the next mount, so that mounts that are cut again and again take no blocks away.
 
-use crate::Cx;
 use crate::trims::Trims;
+use crate::{Cx, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole};
 use flashatlas_types::{BlockId, Canary, Cause, FtlError};
 
@@ -18,10 +18,11 @@ fn is_sealed(medium: &Medium, block: BlockId) -> bool {
 
 /// What a mount erases before it reads anything: blocks that a mount was making when it was cut, and records of trims but for the
 /// newest, which `trims` takes over.
-pub(crate) fn leftovers(medium: &Medium, trims: &mut Trims) -> Vec<BlockId> {
+pub(crate) fn leftovers(medium: &Medium, trims: &mut Trims, mount: &mut MountReport) -> Vec<BlockId> {
     let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
     let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
     let mut leftovers: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
+    mount.map_page_reads += records.iter().map(|&b| u64::from(medium.write_pointer(b))).sum::<u64>();
     leftovers.extend(trims.mount(medium, &records));
     leftovers
 }

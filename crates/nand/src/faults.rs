@@ -123,6 +123,7 @@ impl Medium {
         state.next = self.layout.frames_per_block;
         let first = self.layout.frame_in(block, 0).0 as usize;
         self.state[first..first + self.layout.frames_per_block as usize].fill(FrameState::Torn as u8);
+        self.drop_bytes(block);
     }
 
     /// Fault: a frame that was programmed cannot be read any more.

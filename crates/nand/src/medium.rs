@@ -465,10 +465,15 @@ impl Medium {
         let frames = self.layout.frames_per_block as usize;
         self.state[first..first + frames].fill(FrameState::Erased as u8);
         if self.rules.keep_bytes || role == OobRole::MAP {
-            let slot = self.layout.block_slot(block).0;
-            (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
-            (first..first + frames).for_each(|f| drop(self.spare.remove(&FrameId(f as u32))));
+            self.drop_bytes(block);
         }
+    }
+
+    /// Forget the bytes of a block, where any are kept.
+    pub(crate) fn drop_bytes(&mut self, block: BlockId) {
+        let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
+        (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
+        (frame..frame + self.layout.frames_per_block).for_each(|f| drop(self.spare.remove(&FrameId(f))));
     }
 
     /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all erased.

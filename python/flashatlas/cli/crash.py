@@ -126,6 +126,12 @@ def _print(report: dict[str, Any]) -> None:
         "dies had in flight was carried out; failed: programs, erases and reads that failed while the power was on; "
         "longest: programs and erases of the longest mount[/]"
     )
+    missed, refused = (sum(r[c] for r in report["rows"]) for c in ("not_reached", "refused_mounts"))
+    if missed or refused:
+        say(
+            f"[dim]{missed:,} failures were planned and not reached (a drive with a block more erases less often); "
+            f"{refused:,} mounts were refused because a program had failed and no spare block was left[/]"
+        )
     for found in report["found"][:SHOWN]:
         _failure(found)
     if len(report["found"]) > SHOWN:

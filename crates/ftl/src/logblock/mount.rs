@@ -127,7 +127,7 @@ impl Core {
 
     /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but that of the newest one.
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        for block in leftovers(cx.flash.medium, &mut self.trims) {
+        for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {
                 Err(MediumError::EraseFailed(_)) => self.retire(block),
                 erased => drop(erased?),

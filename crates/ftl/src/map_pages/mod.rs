@@ -39,6 +39,8 @@ pub(crate) struct MapOnFlash {
     area: MapArea,
     /// Whether a mount takes newer entries from the spare areas of data.
     roll_forward: bool,
+    /// A mount found that map pages may be missing: it reads every spare area, and writes what it finds there.
+    incomplete: bool,
     /// Counts up whenever no change is left that a mount could not find; and for each block, its value when a change was made
     /// that a mount could find only where the block's pages still stand.
     epoch: u64,
@@ -59,6 +61,7 @@ impl MapOnFlash {
             area,
             table,
             roll_forward: shape.roll_forward,
+            incomplete: false,
             epoch: 1,
             pointed: vec![0; layout.blocks() as usize],
             in_flight: VecDeque::new(),
@@ -119,6 +122,16 @@ impl MapOnFlash {
     /// Whether a mount may read the spare areas of data.
     pub fn rolls_forward(&self) -> bool {
         self.roll_forward
+    }
+
+    /// Whether a mount keeps nothing of what it finds in spare areas to itself.
+    pub fn is_written_by_mounts(&self) -> bool {
+        !self.roll_forward || self.incomplete
+    }
+
+    /// Whether a mount found that map pages may be missing.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
     }
 
     /// Whether a map page was ever written.
@@ -256,7 +269,8 @@ impl MapOnFlash {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        mount.unreadable_frames += blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum::<u64>();
+        let unreadable: u64 = blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum();
+        mount.unreadable_frames += unreadable;
         let mut damaged = Vec::new();
         self.area.mount(cx, pool, blocks, &mut |page| damaged.push(page))?;
         let pages = self.table.pages() as usize;
@@ -273,7 +287,9 @@ impl MapOnFlash {
             mount.map_page_reads += 1;
         }
         mount.damaged_map_pages += damaged.len() as u64;
-        if !damaged.is_empty() {
+        // a frame that cannot be read may have held a map page, and so may a block that was erased because of that
+        self.incomplete = !damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0;
+        if self.incomplete {
             replay.from = 0; // what the lost version held may have been programmed at any time
         } else if any && (!self.roll_forward || Canary::TrustStaleMap.sings()) {
             replay.from = u64::MAX;
@@ -301,7 +317,7 @@ impl MapOnFlash {
         all: bool,
     ) -> Result<(), FtlError> {
         self.changes.sort();
-        if all || !self.roll_forward {
+        if all || self.is_written_by_mounts() {
             let mut pages: Vec<u32> = self.changes.iter().collect();
             mount.map_page_writes += pages.len() as u64;
             self.write(cx, pool, &mut pages, Reason::Mount, &[])?;

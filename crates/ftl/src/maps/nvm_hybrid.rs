@@ -290,7 +290,7 @@ impl MapStore for NvmHybrid {
         order.into_iter().for_each(|(_, segment)| held.push(segment));
         mount.damaged_nvm_slots += u64::from(damaged);
         mount.nvm_bytes += self.slots.mount_bytes();
-        if damaged > 0 && self.resident.map.rolls_forward() {
+        if self.resident.map.is_incomplete() || damaged > 0 && self.resident.map.rolls_forward() {
             replay.from = 0; // a copy that was being made, or one that was good: its changes may be of any age
         } else if !held.is_empty() && !self.resident.map.rolls_forward() {
             replay.from = u64::MAX;
@@ -304,7 +304,7 @@ impl MapStore for NvmHybrid {
 
     fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
         let mut segments = std::mem::take(&mut self.halved);
-        if !self.resident.map.rolls_forward() {
+        if self.resident.map.is_written_by_mounts() {
             // entries that were lost: nobody would find that out again, and the copy in NVM has them still
             segments.extend(self.resident.changed().into_iter().filter(|&s| self.slots.holds(s)));
             segments.sort_unstable();

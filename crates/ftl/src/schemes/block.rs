@@ -167,7 +167,7 @@ impl BlockMapped {
 
     /// Erase what a mount was making when it was cut, and records of trims but for the newest.
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        for block in leftovers(cx.flash.medium, &mut self.trims) {
+        for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, Cause::Recovery, &[]) {
                 Err(MediumError::EraseFailed(_)) => {
                     self.blocks.set_role(block, Role::Bad);

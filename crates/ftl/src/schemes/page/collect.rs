@@ -51,7 +51,8 @@ impl PageMapped {
             match self.pool.free(lane) {
                 // a failed erase took the reserved block: one of map pages stands in for it until the victim is erased
                 0 => {
-                    let most = self.layout.slots_per_block - 1;
+                    let waiting = self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
+                    let most = self.layout.slots_per_block - 1 - waiting;
                     let Some(victim) = self.pick(lane, most) else { return Ok(false) };
                     let Some(block) = self.pool.borrow_from_map(lane) else { return Ok(false) };
                     self.begin_frontier(cx, lane, f, block);

@@ -99,7 +99,8 @@ fn map_quota(params: &Params, layout: &Layout) -> Result<MapQuota, ConfigError> 
     (map_by_name(params.text("map.store"))?.fits)(params, layout)
 }
 
-/// What a mount takes at most. Map pages are written once each, and a collection of map blocks that was cut is done again.
+/// What a mount takes at most. Map pages are written once each; the room for one may cost the collection of a block in which all
+/// frames but one are valid; and a block in which programs fail may be replaced in each lane.
 pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
     let quota = map_quota(params, layout).expect("the configuration is checked");
     let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
@@ -107,9 +108,9 @@ pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
     let map_frames = lanes * u64::from(quota.blocks) * frames;
     MountLimit {
         spare_reads: blocks * (frames + 2),
-        reads: 2 * map_frames,
-        programs: map_frames,
-        erases: blocks + lanes,
+        reads: (map_frames + lanes) * frames,
+        programs: (map_frames + lanes) * frames + lanes,
+        erases: blocks + map_frames,
     }
 }
 

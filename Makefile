@@ -46,7 +46,7 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
 	  --case "cost-benefit:ftl.victim=cost-benefit" \
-	  --case "4 streams:ftl.classifier=dac ftl.streams=4" \
+	  --case "3 streams:ftl.classifier=dac ftl.streams=3" \
 	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
 	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
 

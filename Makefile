@@ -103,7 +103,7 @@ FUZZ_SECONDS := 60
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
   -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=8
-FUZZ_HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/host: //p')
+FUZZ_HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/host: //p')
 
 fuzz: tools ## fuzz every parser, FUZZ_SECONDS (60) each; what is found lies in out/fuzz
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --quiet --target $(FUZZ_HOST)

@@ -154,7 +154,7 @@ impl Workload<'_> {
                     Part::Page | Part::PageBeforeMount => {
                         self.without_a_page(part, relied_on[after as usize], &medium, &model)
                     }
-                    _ => self.with_a_failure(cut, only, on_failure),
+                    _ => self.with_a_failure(part, cut, only, on_failure),
                 };
                 match found {
                     Ok(found) => tally.add(&found),
@@ -186,11 +186,11 @@ impl Workload<'_> {
 
     fn with_a_failure(
         &self,
+        part: Part,
         cut: Cut,
         only: Option<&[Cut]>,
         on_failure: &mut dyn FnMut(&[Cut], Failure),
     ) -> Result<Tally, Failure> {
-        let How::Part(part) = cut.how else { unreachable!("only called for parts") };
         let config = part.drive(self.config).map_err(|e| Failure::new("R5", e))?;
         let recording = Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));

@@ -207,16 +207,15 @@ impl<'c> Verifier<'c> {
             (Counters::total(table(now)) - Counters::total(table(before))) / per_frame
         };
         let limit = self.limit;
-        let mut counts = vec![
+        let counts = [
             ("reads of frames", done(|c| &c.reads), limit.reads),
             ("programs", done(|c| &c.programs), limit.programs),
             ("erases", done(|c| &c.erases), limit.erases),
         ];
-        if number % LONG_EVERY == 0 {
-            let mount = drive.ftl_report().mount;
-            counts.push(("reads of spare areas", mount.spare_reads.iter().sum(), limit.spare_reads));
-        }
-        for (what, count, limit) in counts {
+        let spare_reads = || drive.ftl_report().mount.spare_reads.iter().sum();
+        let spare_areas =
+            (number % LONG_EVERY == 0).then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
+        for (what, count, limit) in counts.into_iter().chain(spare_areas) {
             Failure::unless(count <= limit, "R4", || format!("the mount took {count} {what}, {limit} at most"))?;
         }
         Ok(())
@@ -243,16 +242,10 @@ impl<'c> Verifier<'c> {
         self.read_all(&mut drive, &(0..0), refused)?;
         let mut unsure = 0..0;
         for (content, &step) in (1u64 << 32..).zip(&self.long) {
-            let units = step.units(unit_sectors);
             match apply(&mut drive, step, content) {
-                Ok(_) => {
-                    for unit in units {
-                        let old = self.expected[unit as usize];
-                        self.expected[unit as usize] = step.stamp(unit, unit_sectors, content, old);
-                    }
-                }
+                Ok(_) => carry_out(&mut self.expected, step, unit_sectors, content),
                 Err(error) if refused(&error) => {
-                    unsure = units; // nobody can say what of the command was carried out
+                    unsure = step.units(unit_sectors); // nobody can say what of the command was carried out
                     break;
                 }
                 Err(error) => return Err(Failure::new("R6", format!("{step} without frame {frame}: {error}"))),
@@ -288,10 +281,7 @@ impl<'c> Verifier<'c> {
         drive.set_instant(true);
         for (content, &step) in (1u64 << 32..).zip(steps) {
             apply(drive, step, content).map_err(|e| Failure::new("R5", format!("after the mount, {step}: {e}")))?;
-            for unit in step.units(unit_sectors) {
-                let old = self.expected[unit as usize];
-                self.expected[unit as usize] = step.stamp(unit, unit_sectors, content, old);
-            }
+            carry_out(&mut self.expected, step, unit_sectors, content);
         }
         drive.set_instant(false);
         self.compare(drive, "R5", "writing on")
@@ -315,6 +305,14 @@ impl<'c> Verifier<'c> {
             }
         }
         Ok(())
+    }
+}
+
+/// What the units hold after a step.
+fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64) {
+    for unit in step.units(unit_sectors) {
+        let held = &mut expected[unit as usize];
+        *held = step.stamp(unit, unit_sectors, content, *held);
     }
 }
 

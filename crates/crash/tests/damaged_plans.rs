@@ -5,9 +5,9 @@ use flashatlas_types::{Rng, Seed};
 
 #[path = "../../workload/tests/common/damage.rs"]
 mod damage;
-use damage::{corpus, damage};
+use damage::{copies, corpus};
 
-const COPIES: u32 = 10_000;
+const COPIES: usize = 10_000;
 const PIECES: &[&str] = &[
     ":",
     ".",
@@ -78,10 +78,7 @@ fn survive(text: &str) -> bool {
 fn damaged_plans_are_refused_or_gone_through() {
     let mut rng = Rng::stream(Seed(7), "damaged plans");
     let (mut accepted, mut refused) = (0, 0);
-    let originals = corpus("crash_plan", 4);
-    for copy in 0..COPIES {
-        let mut text = originals[copy as usize % originals.len()].clone();
-        damage(&mut text, PIECES, &mut rng);
+    for text in copies(&corpus("crash_plan", 4), COPIES, PIECES, &mut rng) {
         *if survive(&text) { &mut accepted } else { &mut refused } += 1;
     }
     assert!(accepted > 300 && refused > 3000, "{accepted} {refused}");

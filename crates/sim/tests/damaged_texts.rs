@@ -7,9 +7,9 @@ use flashatlas_types::{Rng, Seed};
 
 #[path = "../../workload/tests/common/damage.rs"]
 mod damage;
-use damage::{corpus, damage};
+use damage::{copies, corpus};
 
-const COPIES: u32 = 10_000;
+const COPIES: usize = 10_000;
 
 #[test]
 fn damaged_specifications_are_refused_or_mean_something() {
@@ -38,10 +38,7 @@ fn damaged_specifications_are_refused_or_mean_something() {
     ];
     let mut rng = Rng::stream(Seed(8), "damaged specifications");
     let (mut read, mut refused) = (0, 0);
-    let originals = corpus("run_spec", 3);
-    for copy in 0..COPIES {
-        let mut text = originals[copy as usize % originals.len()].clone();
-        damage(&mut text, PIECES, &mut rng);
+    for text in copies(&corpus("run_spec", 3), COPIES, PIECES, &mut rng) {
         match serde_json::from_str::<RunSpec>(&text) {
             Ok(spec) => {
                 read += 1;
@@ -91,14 +88,10 @@ fn damaged_drive_files_are_refused_with_a_place_or_are_drives() {
     ];
     let mut rng = Rng::stream(Seed(9), "damaged drive files");
     let (mut drives, mut refused) = (0, 0);
-    let originals = corpus("config_toml", 3);
     let based = "[drive]\nbase = \"tiny\"\nblocks = 40\npages = 16\n\n[ftl]\nvictim = \"fifo\"\nidle_valid = 0.25\n\n[timing]\nt_program = \"300us\"\n";
-    for copy in 0..COPIES {
-        let mut text = match copy % 2 {
-            0 => based.to_owned(),
-            _ => originals[copy as usize / 2 % originals.len()].clone(),
-        };
-        damage(&mut text, PIECES, &mut rng);
+    let originals = corpus("config_toml", 3).into_iter().flat_map(|text| [based.to_owned(), text]);
+    let originals: Vec<String> = originals.collect();
+    for text in copies(&originals, COPIES, PIECES, &mut rng) {
         match DriveConfig::load("own.toml", Some(&text), &[]) {
             Ok(config) => {
                 drives += 1;

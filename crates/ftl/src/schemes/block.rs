@@ -161,6 +161,9 @@ impl BlockMapped {
         }
         ftl.trims.mounted(&ftl.newest);
         ftl.reclaim_leftovers(cx)?;
+        if Canary::CopyTwice.sings() {
+            ftl.reclaim_leftovers(cx)?;
+        }
         ftl.mount.finish(&before, cx.flash.medium);
         Ok(ftl)
     }
@@ -187,8 +190,7 @@ impl BlockMapped {
                 self.retire(cx, block, &[], Cause::Recovery)?;
             }
         }
-        let rounds = if Canary::CopyTwice.sings() { 2 } else { 1 };
-        for lbn in (0..rounds).flat_map(|_| 0..self.map.len() as u32).collect::<Vec<_>>() {
+        for lbn in 0..self.map.len() as u32 {
             let home = self.map[lbn as usize];
             let elsewhere = self
                 .pages(lbn)

@@ -15,6 +15,21 @@ pub fn corpus(target: &str, least: usize) -> Vec<String> {
     files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
+/// So many copies of texts, each in its turn, and each damaged.
+#[allow(dead_code, reason = "each test binary uses some of them")]
+pub fn copies<'a>(
+    originals: &'a [String],
+    count: usize,
+    pieces: &'a [&'a str],
+    rng: &'a mut Rng,
+) -> impl Iterator<Item = String> + 'a {
+    originals.iter().cycle().take(count).map(move |original| {
+        let mut text = original.clone();
+        damage(&mut text, pieces, rng);
+        text
+    })
+}
+
 /// Cut, shorten, change a number, or put in some of `pieces`.
 pub fn damage(text: &mut String, pieces: &[&str], rng: &mut Rng) {
     for _ in 0..=rng.below(2) {

@@ -8,7 +8,8 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every store, with its parameters such that each of its paths is taken; see `every_store_is_here`.
+/// Every store that keeps a map over a mount, with its parameters such that each of its paths is taken; see
+/// `every_store_is_here`. (One that does not is in `model.rs`, and among those that are cut at every power failure.)
 const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
@@ -181,6 +182,11 @@ fn on_every_store(test: impl Fn(&DriveConfig)) {
 fn every_store_is_here() {
     for store in flashatlas_ftl::maps::MAPS {
         let name = format!("map.store={}", store.name);
+        let config = DriveConfig::load("tiny", None, &[name.clone(), "drive.blocks=100".into()]);
+        let drive = config.unwrap_or_else(|e| panic!("{e}")).build(Seed(1)).unwrap();
+        if drive.ftl_report().forgets_trims {
+            continue;
+        }
         assert!(STORES.iter().any(|settings| settings.contains(&name.as_str())), "{name}");
     }
 }

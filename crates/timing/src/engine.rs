@@ -11,6 +11,7 @@
 //! only while the cache register is empty. Busy time is booked when a resource is taken: let the drive settle before you
 //! divide by elapsed time.
 
+use crate::memory::Memory;
 use crate::nodes::{NIL, Node, Nodes, Work};
 use crate::resources::{Bus, Die, Phase};
 use crate::statistics::Resource;
@@ -54,6 +55,7 @@ pub struct Engine {
     die_channel: Vec<u32>,
     channels: Vec<Bus>,
     links: [Bus; 2],
+    memory: Option<Memory>,
     pub(crate) statistics: Statistics,
     /// Operations that nothing holds back, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
@@ -65,6 +67,9 @@ impl Engine {
     pub fn new(layout: &Layout, times: Times) -> Engine {
         let dies = layout.geometry.die_count();
         let channels = layout.geometry.channels as usize;
+        let memory = times.dram.as_ref().map(Memory::new);
+        let mut statistics = Statistics::new(dies as usize, channels);
+        statistics.dram = memory.is_some().then(Box::default);
         Engine {
             times,
             now: Ps::ZERO,
@@ -75,7 +80,8 @@ impl Engine {
             die_channel: (0..dies).map(|d| layout.channel_of(d)).collect(),
             channels: vec![Bus::new(); channels],
             links: [Bus::new(), Bus::new()],
-            statistics: Statistics::new(dies as usize, channels),
+            memory,
+            statistics,
             ready: Vec::new(),
             finished: Vec::new(),
         }
@@ -159,7 +165,12 @@ impl Engine {
         );
         self.now = now;
         for (id, op, after) in plan.iter() {
-            let node = self.node(id, op);
+            let mut node = self.node(id, op);
+            if let OpKind::Dram { first, count, update } = op.kind {
+                let memory =
+                    self.memory.as_mut().expect("a drive whose tables are in timed DRAM says so (dram.preset)");
+                node.page = memory.keep(plan.dram(first, count), update);
+            }
             let n = self.nodes.add(id, op, node, after);
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
@@ -246,6 +257,7 @@ impl Engine {
             }
             OpKind::Delay(time) => (node.work, node.time) = (Work::Timer, time),
             OpKind::Join => {}
+            OpKind::Dram { .. } => node.work = Work::Dram,
             OpKind::Complete(tag) => (node.work, node.tag) = (Work::Complete, tag),
         }
         node
@@ -266,6 +278,7 @@ impl Engine {
             let node = self.nodes.at(n);
             match node.work {
                 Work::Read | Work::Program | Work::Erase => self.queue_on_die(n),
+                Work::Dram => self.begin_on_dram(n),
                 Work::Timer if node.time > Dur::ZERO => self.at(self.now.after(node.time), What::Timer(n)),
                 Work::LinkIn | Work::LinkOut if node.time > Dur::ZERO => self.queue_on_link(n),
                 _ => self.complete(n),
@@ -280,6 +293,14 @@ impl Engine {
             self.finished.push(Finished { tag: node.tag, at: self.now });
         }
         self.nodes.remove(n, &mut self.ready);
+    }
+
+    fn begin_on_dram(&mut self, n: u32) {
+        let (Some(memory), Some(statistics)) = (&mut self.memory, &mut self.statistics.dram) else {
+            unreachable!("it was there when the operation was issued");
+        };
+        let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
+        self.at(end, What::Timer(n));
     }
 
     // ---- the host link

@@ -2,6 +2,7 @@
 
 mod dies;
 pub mod engine;
+mod memory;
 mod nodes;
 pub mod nvm;
 mod parameters;
@@ -10,4 +11,4 @@ mod statistics;
 
 pub use engine::{Engine, Finished};
 pub use parameters::{MemoryTimes, PARAMS, Suspend, Times};
-pub use statistics::Statistics;
+pub use statistics::{DramStatistics, Statistics};

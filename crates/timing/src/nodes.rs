@@ -15,6 +15,8 @@ pub(crate) enum Work {
     Erase,
     /// A fixed time, no resource.
     Timer,
+    /// Accesses to DRAM: the node's `page` says which of [`crate::memory::Accesses`].
+    Dram,
     /// The host link, towards the drive or from it.
     LinkIn,
     LinkOut,

@@ -1,6 +1,7 @@
 //! Times and policies of the engine, and their declarations.
 
 use crate::nvm::{TECHNOLOGIES, Technology};
+use flashatlas_lookup::dram::{self, Device, Rules, Timings};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, ParamDef, ParamKind, Params};
 
 /// One declaration; `default` of `None` means that a drive must say it.
@@ -120,6 +121,8 @@ pub struct Times {
     pub rank: [u8; Class::ALL.len()],
     /// SRAM, DRAM, NVM.
     pub memory: [MemoryTimes; 3],
+    /// The DRAM whose commands are timed one by one, where a table asks for that.
+    pub dram: Option<(Device, Timings, Rules)>,
     /// Bytes a second of the host link, each way.
     pub link_rate: u64,
     /// Both ways at once.
@@ -130,7 +133,7 @@ impl Times {
     /// The times that `params` describe.
     ///
     /// # Errors
-    /// A `timing.priority` that does not name each class once.
+    /// A `timing.priority` that does not name each class once; DRAM timings that contradict each other.
     pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
         let or = |key: &str, other: Dur| if params.time(key) == Dur::ZERO { other } else { params.time(key) };
         let levels = |keys: [&'static str; 3]| {
@@ -165,6 +168,7 @@ impl Times {
                 memory("memory.dram_latency", "memory.dram_latency", "memory.dram_rate"),
                 nvm(params),
             ],
+            dram: if params.has("dram.preset") { Some(dram::timings::from_params(params)?) } else { None },
             link_rate: params.int("host.link_rate"),
             full_duplex: params.flag("host.full_duplex"),
         })

@@ -1,6 +1,7 @@
 //! How busy the resources were.
 
 use flashatlas_types::{Dur, Ps};
+use hdrhistogram::Histogram;
 
 /// Busy times since the last reset.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +20,33 @@ pub struct Statistics {
     pub active: Dur,
     /// Most dies at work at once.
     pub dies_max: u32,
+    /// Operations on tables in DRAM, where their commands are timed one by one.
+    pub dram: Option<Box<DramStatistics>>,
     dies: u32,
     since: Ps,
+}
+
+/// What the DRAM did.
+#[derive(Clone, Debug)]
+pub struct DramStatistics {
+    /// Time of each lookup, in picoseconds: from when it is asked for until all its data is there.
+    pub lookups: Histogram<u64>,
+    /// The same of changes.
+    pub updates: Histogram<u64>,
+    /// Bursts.
+    pub bursts: u64,
+    /// Rows opened.
+    pub activations: u64,
+    /// Refreshes.
+    pub refreshes: u64,
+}
+
+impl Default for DramStatistics {
+    fn default() -> DramStatistics {
+        // it grows with what it holds: a drive that is only mounted has none of it
+        let empty = || Histogram::new(3).expect("three digits");
+        DramStatistics { lookups: empty(), updates: empty(), bursts: 0, activations: 0, refreshes: 0 }
+    }
 }
 
 /// What can be busy.
@@ -49,7 +75,8 @@ impl Statistics {
     /// Start counting anew at `now`; what is under way keeps its resource.
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
-        *self = Statistics::new(self.die_busy.len(), self.channel_busy.len());
+        let dram = self.dram.is_some().then(Box::default);
+        *self = Statistics { dram, ..Statistics::new(self.die_busy.len(), self.channel_busy.len()) };
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 

@@ -20,7 +20,7 @@ pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
-pub use plan::{Cause, Class, MemoryKind, Op, OpKind, Plan};
+pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use registry::by_name;
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed};

@@ -42,6 +42,26 @@ pub struct ParamDef {
     pub doc: &'static str,
 }
 
+/// `N` declarations out of several slices, for a part that is built of others which declare their own.
+///
+/// # Panics
+/// While the program is compiled, when they are not `N`.
+pub const fn concat<const N: usize>(slices: &[&[ParamDef]]) -> [ParamDef; N] {
+    let mut all = [ParamDef { key: "", kind: ParamKind::Bool, default: None, doc: "" }; N];
+    let (mut count, mut slice) = (0, 0);
+    while slice < slices.len() {
+        let mut i = 0;
+        while i < slices[slice].len() {
+            all[count] = slices[slice][i];
+            count += 1;
+            i += 1;
+        }
+        slice += 1;
+    }
+    assert!(count == N, "as many declarations as there are");
+    all
+}
+
 /// A checked value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -369,6 +389,11 @@ impl ParamDef {
 }
 
 impl Params {
+    /// Whether the key was declared.
+    pub fn has(&self, key: &str) -> bool {
+        self.places.contains_key(key)
+    }
+
     fn get(&self, key: &str) -> &Value {
         let at = self.places.get(key).unwrap_or_else(|| panic!("parameter {key} is read but not declared"));
         &self.values[*at].1

@@ -146,6 +146,16 @@ pub enum OpKind {
         /// Stores rather than loads.
         write: bool,
     },
+    /// Accesses to tables in DRAM that are timed command by command: that many of the plan's [`DramAccess`]es, from
+    /// `first` on.
+    Dram {
+        /// Index of the first, among all of the plan.
+        first: u32,
+        /// Accesses, in order.
+        count: u32,
+        /// The tables are changed, rather than looked up.
+        update: bool,
+    },
     /// Data over the host link.
     Link {
         /// Towards the drive.
@@ -159,6 +169,21 @@ pub enum OpKind {
     Join,
     /// As [`OpKind::Join`], and the host command is complete.
     Complete(Tag),
+}
+
+/// Consecutive bursts of one row of a DRAM bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DramAccess {
+    /// Row of the bank.
+    pub row: u32,
+    /// Bank.
+    pub bank: u8,
+    /// Bursts, at least one.
+    pub bursts: u16,
+    /// They store rather than load.
+    pub write: bool,
+    /// It waits for the data of every earlier load of its operation: they say where it goes, or what it stores.
+    pub dependent: bool,
 }
 
 /// One operation of a plan.
@@ -176,13 +201,14 @@ pub struct Op {
 pub struct Plan {
     ops: Vec<Op>,
     deps: Vec<OpId>,
+    dram: Vec<DramAccess>,
     base: u64,
     recording: bool,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { ops: Vec::new(), deps: Vec::new(), base: 1, recording: true }
+        Plan { ops: Vec::new(), deps: Vec::new(), dram: Vec::new(), base: 1, recording: true }
     }
 }
 
@@ -197,6 +223,21 @@ impl Plan {
         self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
         self.ops.push(Op { kind, class, deps: (start, self.deps.len() as u32) });
         OpId(self.base + self.ops.len() as u64 - 1)
+    }
+
+    /// Add accesses to DRAM as one operation.
+    pub fn push_dram(&mut self, accesses: &[DramAccess], update: bool, class: Class, after: &[OpId]) -> OpId {
+        if !self.recording {
+            return OpId::NONE;
+        }
+        let first = self.dram.len() as u32;
+        self.dram.extend_from_slice(accesses);
+        self.push(OpKind::Dram { first, count: accesses.len() as u32, update }, class, after)
+    }
+
+    /// The accesses of an [`OpKind::Dram`].
+    pub fn dram(&self, first: u32, count: u32) -> &[DramAccess] {
+        &self.dram[first as usize..(first + count) as usize]
     }
 
     /// One operation that stands for all of `after`: that one itself where there is only one.
@@ -226,6 +267,7 @@ impl Plan {
         self.base += self.ops.len() as u64;
         self.ops.clear();
         self.deps.clear();
+        self.dram.clear();
     }
 
     /// The number of the first operation, or of the next where there is none.

@@ -6,6 +6,7 @@ mod demand;
 mod dftl;
 mod dram;
 mod leaftl;
+mod lpmt;
 mod nvm_hybrid;
 mod sftl;
 mod tpftl;
@@ -15,7 +16,7 @@ use flashatlas_types::{ConfigError, ParamDef, ParamKind};
 
 /// All map stores.
 pub const MAPS: &[MapStoreDef] =
-    &[dram::DEF, nvm_hybrid::DEF, demand::DEF, dftl::DEF, cdftl::DEF, sftl::DEF, tpftl::DEF, leaftl::DEF];
+    &[dram::DEF, nvm_hybrid::DEF, demand::DEF, dftl::DEF, cdftl::DEF, sftl::DEF, tpftl::DEF, leaftl::DEF, lpmt::DEF];
 
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[ParamDef {

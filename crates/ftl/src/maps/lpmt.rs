@@ -1,0 +1,254 @@
+//! Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019): a hash table in DRAM (LPMT)
+//! leads to the first page of an extent, block tables (BT) from page to page. Every lookup and every change is commands to
+//! the banks of that DRAM.
+//!
+//! Beside the paper: extents that end where a window of `lookup.extent_pages` ends, and a bit map of their beginnings, for
+//! reads that begin in the middle ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block
+//! table.
+
+use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
+use crate::pool::{MapQuota, Pool};
+use crate::{Cx, MapCounters, MemoryUse, MountReport};
+use flashatlas_lookup::Extents;
+use flashatlas_lookup::dram::{self, Device, Timings};
+use flashatlas_lookup::hashes::{self, hash_by_name};
+use flashatlas_lookup::probe::{self, Scheduler};
+use flashatlas_lookup::tables::{self, Pn, Shape, Tables};
+use flashatlas_nand::Medium;
+use flashatlas_types::params::concat;
+use flashatlas_types::{
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+};
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "lpmt",
+    summary: "a hash table of extents in multi-bank DRAM, every access timed command by command",
+    paper: "Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019)",
+    params: &concat::<44>(&[&[EXTENT_PAGES], tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]),
+    fits: |params, layout| {
+        let (shape, scheduler) = parts(params, layout)?;
+        let hash = hash_by_name(params.text("lookup.hash"))?;
+        (hash.build)(params, shape.la_bits, shape.set_bits)?;
+        drop(scheduler);
+        Ok(MapQuota::default())
+    },
+    build: |params, layout| Box::new(LpmtStore::new(params, layout)),
+    small: &[
+        &["lookup.ways=2", "lookup.banks=2"],
+        // all in one chain of sets, and pages on their own
+        &["lookup.hash=division", "lookup.divisor=1", "lookup.ways=4", "lookup.banks=2", "lookup.extent_pages=1"],
+    ],
+};
+
+const EXTENT_PAGES: ParamDef = ParamDef {
+    key: "lookup.extent_pages",
+    kind: ParamKind::Int(1, 64),
+    default: Some("8"),
+    doc: "pages of a window that an extent does not leave, a power of two; 1: every page has an entry of its own",
+};
+
+/// The tables that `params` describe for a drive, and where they lie.
+fn parts(params: &Params, layout: &Layout) -> Result<(Shape, Scheduler), ConfigError> {
+    let extent = params.u32("lookup.extent_pages");
+    if !extent.is_power_of_two() {
+        return Err(ConfigError {
+            allowed: [1, 2, 4, 8, 16, 32, 64].iter().map(u32::to_string).collect(),
+            ..ConfigError::new("lookup.extent_pages", format!("{extent} pages are no power of two"))
+        });
+    }
+    let pages = u64::from(layout.logical_units);
+    let shape = Shape::from_params(params, pages, layout.blocks(), slots_per_block(layout))?;
+    shape.holds_any(pages)?;
+    let (device, timings, _): (Device, Timings, _) = dram::timings::from_params(params)?;
+    let scheduler = Scheduler::from_params(params, &shape, &device, &timings, extent > 1)?;
+    Ok((shape, scheduler))
+}
+
+fn slots_per_block(layout: &Layout) -> u32 {
+    layout.frames_per_block * layout.slots_per_frame
+}
+
+/// Where the last lookup ended: the next page of the request may be one step further.
+struct Cursor {
+    command: OpId,
+    lpn: Lpn,
+    pn: Pn,
+    op: OpId,
+}
+
+struct LpmtStore {
+    extents: Extents,
+    scheduler: Scheduler,
+    slots_per_block: u32,
+    cursor: Option<Cursor>,
+    /// During a mount: place and program of each page.
+    found: Option<Vec<(Ppn, u64)>>,
+    counters: MapCounters,
+}
+
+impl LpmtStore {
+    fn new(params: &Params, layout: &Layout) -> LpmtStore {
+        let (shape, scheduler) = parts(params, layout).expect("the configuration is checked");
+        let hash = hash_by_name(params.text("lookup.hash")).expect("resolved");
+        let hash = (hash.build)(params, shape.la_bits, shape.set_bits).expect("the configuration is checked");
+        let tables = Tables::new(&shape, hash);
+        LpmtStore {
+            extents: Extents::new(tables, layout.logical_units, params.u32("lookup.extent_pages")),
+            scheduler,
+            slots_per_block: slots_per_block(layout),
+            cursor: None,
+            found: Some(vec![(Ppn::NONE, 0); layout.logical_units as usize]),
+            counters: MapCounters::default(),
+        }
+    }
+
+    fn pn(&self, ppn: Ppn) -> Pn {
+        self.extents.tables.blocks.page(ppn.0 / self.slots_per_block, ppn.0 % self.slots_per_block)
+    }
+
+    fn ppn(&self, pn: Option<Pn>) -> Ppn {
+        let place = pn.map(|pn| self.extents.tables.blocks.split(pn));
+        place.map_or(Ppn::NONE, |(block, slot)| Ppn(block * self.slots_per_block + slot))
+    }
+
+    /// An operation of the accesses that were gathered since the last [`Scheduler::begin`].
+    fn issue(&self, cx: &mut Cx<'_>, update: bool, after: OpId) -> OpId {
+        match self.scheduler.accesses() {
+            [] => OpId::NONE,
+            accesses => cx.flash.plan.push_dram(accesses, update, Class::Map, &[after]),
+        }
+    }
+}
+
+impl MapStore for LpmtStore {
+    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        self.counters.lookups += 1;
+        self.counters.hits += 1;
+        self.scheduler.begin();
+        let mut after = cx.command;
+        let mut pn = None;
+        if let Some(cursor) = &self.cursor
+            && cursor.command == cx.command
+            && cursor.lpn.0 + 1 == lpn.0
+            && self.extents.share_window(cursor.lpn.0, lpn.0)
+        {
+            after = cursor.op;
+            pn = self.extents.next_page(cursor.pn, &mut self.scheduler);
+        }
+        let pn = pn.or_else(|| self.extents.lookup(lpn.0, &mut self.scheduler));
+        let op = self.issue(cx, false, after);
+        self.cursor = pn.map(|pn| Cursor { command: cx.command, lpn, pn, op });
+        Ok((self.ppn(pn), op))
+    }
+
+    fn peek(&self, lpn: Lpn) -> Ppn {
+        match &self.found {
+            Some(found) => found[lpn.0 as usize].0,
+            None => self.ppn(self.extents.peek(lpn.0)),
+        }
+    }
+
+    fn set(&mut self, cx: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+        self.counters.updates += 1;
+        self.counters.update_hits += 1;
+        self.cursor = None;
+        self.scheduler.begin();
+        let new = update.ppn.mapped().map(|ppn| self.pn(ppn));
+        let old = self.extents.write(update.lpn.0, new, true, &mut self.scheduler);
+        Ok((self.ppn(old), self.issue(cx, true, update.op)))
+    }
+
+    /// Collection knows the page that it moves by its place: the links lead from there, without a lookup.
+    fn moved(&mut self, cx: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+        self.counters.updates += 1;
+        self.cursor = None;
+        self.scheduler.begin();
+        let old = self.peek(update.lpn);
+        let (from, to) = (self.pn(old), self.pn(update.ppn));
+        self.extents.relocate(from, to, &mut self.scheduler).expect("a valid page moves to a free one");
+        self.issue(cx, true, update.op);
+        Ok(old)
+    }
+
+    fn before_erase(&mut self, _: &mut Cx<'_>, _: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+        self.extents.tables.blocks.erase(block.0);
+        Ok(OpId::NONE)
+    }
+
+    fn load(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &[BlockId], _: &mut MountReport) -> Result<Replay, FtlError> {
+        Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
+    }
+
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
+        self.found.as_mut().expect("a mount is under way")[lpn.0 as usize] = (ppn, sequence);
+    }
+
+    /// Build the tables: pages that one program, or one and the next, took to flash belong to one extent.
+    fn mounted(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &mut MountReport) -> Result<(), FtlError> {
+        let found = self.found.take().expect("a mount is under way");
+        let mut before = 0;
+        for (lpn, (ppn, sequence)) in (0..).zip(found) {
+            if ppn != Ppn::NONE {
+                self.extents.write(lpn, Some(self.pn(ppn)), sequence.abs_diff(before) <= 1, &mut ());
+                before = sequence;
+            }
+        }
+        self.extents.pause();
+        self.reset_counters();
+        Ok(())
+    }
+
+    fn forgets_trims(&self) -> bool {
+        true
+    }
+
+    fn page_of(&self, _: Lpn) -> u32 {
+        0
+    }
+
+    fn check(&self, _: &Medium, _: &Pool) -> Result<u64, Violation> {
+        self.extents.check().map(|()| 0)
+    }
+
+    fn counters(&self) -> MapCounters {
+        self.counters
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let (lpmt, counts) = (&self.extents.tables.lpmt, self.extents.counts);
+        vec![
+            ("extents_primary", lpmt.used[0]),
+            ("extents_secondary", lpmt.used[1]),
+            ("secondary_sets_used", lpmt.secondary_used.into()),
+            ("sets_scanned", self.scheduler.sets_scanned),
+            ("second_searches", counts.second_searches),
+            ("pages_walked", counts.walked),
+            ("extents_continued", counts.continued),
+        ]
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = MapCounters::default();
+        self.extents.counts = Default::default();
+        self.scheduler.sets_scanned = 0;
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let dram = |table, bytes| MemoryUse { table, memory: MemoryKind::Dram, bytes };
+        let (lpmt, blocks) = self.scheduler.places().bytes;
+        let mut all = vec![dram("LPMT, primary and secondary", lpmt), dram("block tables", blocks)];
+        match self.extents.bitmap_bytes() {
+            0 => {}
+            bytes => all.push(dram("beginnings of extents (bitmap)", bytes)),
+        }
+        all
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![
+            "no map is written to flash (map.store = lpmt): a mount reads every spare area, and trims come back",
+            "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing entries takes no time",
+            "the order of banks follows submission; refreshes do not change it",
+        ]
+    }
+}

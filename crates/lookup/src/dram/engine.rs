@@ -1,0 +1,336 @@
+//! The engine: every command as early as the device allows.
+//!
+//! Accesses are served in order. Of each, the precharge (where another row is open), the activation (where its row is not)
+//! and the reads or writes are put, one after the other, into the earliest clock that
+//! - the timings allow after everything that was issued for earlier accesses,
+//! - is free on the command bus,
+//! - and comes neither before the access was known, nor more than [`WINDOW`] clocks before the newest read or write.
+//!
+//! So commands for one access overlap with the data of earlier ones: without constraints beside Table I this is the
+//! recurrence behind the paper's Fig. 6, `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
+//! Reads, writes and activations keep the order of accesses; an activation that waits holds back no data thereby, for the next one
+//! may follow a clock later. Rows stay open until another row of their bank is needed.
+//!
+//! A refresh that is due goes before an access whose data bus slot would come at its time or later: all banks are precharged,
+//! and rest for tRFC.
+
+use super::{Device, Rules, Timings};
+use flashatlas_types::DramAccess;
+
+/// How far before the newest read or write a precharge may still be put.
+pub const WINDOW: i64 = 1024;
+
+/// Long ago.
+const NEVER: i64 = i64::MIN / 4;
+/// No row is open.
+const CLOSED: u32 = u32::MAX;
+
+/// What a command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// Open a row.
+    Activate,
+    /// Close the row of a bank.
+    Precharge,
+    /// A burst towards the controller.
+    Read,
+    /// A burst from it.
+    Write,
+    /// Close every bank.
+    PrechargeAll,
+    /// Refresh all banks.
+    Refresh,
+}
+
+/// One command on the command bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// When, in clocks.
+    pub at: i64,
+    /// What.
+    pub what: What,
+    /// Bank; of commands to all banks 0.
+    pub bank: u8,
+    /// Row.
+    pub row: u32,
+}
+
+/// When an access was served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// Clock of its last read or write.
+    pub last: i64,
+    /// Clock at which the last of its data is over.
+    pub data: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bank {
+    row: u32,
+    /// From when on it may be precharged.
+    precharge: i64,
+    /// From when on it may be activated, while no row is open.
+    activate: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    activated: i64,
+    /// Last read or write.
+    column: i64,
+    /// End of the last written data.
+    written: i64,
+}
+
+/// A DRAM device and what was issued to it.
+#[derive(Clone, Debug)]
+pub struct Dram {
+    timings: Timings,
+    banks: Vec<Bank>,
+    groups: Vec<Group>,
+    /// Group of each bank.
+    group_of: Vec<u8>,
+    bus: Option<CommandBus>,
+    /// Last read or write, and whether it was a write.
+    column: i64,
+    column_writes: bool,
+    /// Last activation of any bank.
+    activated: i64,
+    /// The last four of them, the oldest at `four_next`.
+    four: [i64; 4],
+    four_next: usize,
+    /// End of the last written data.
+    written: i64,
+    /// When the next refresh is due.
+    refresh: i64,
+    /// Refreshes so far.
+    pub refreshes: u64,
+    /// Activations so far.
+    pub activations: u64,
+    /// Bursts so far.
+    pub bursts: u64,
+}
+
+impl Dram {
+    /// A device at clock 0, with all rows closed.
+    pub fn new(device: &Device, timings: &Timings, rules: Rules) -> Dram {
+        let mut t = *timings;
+        for (on, clocks) in [(rules.ras, &mut t.ras), (rules.rrd, &mut t.rrd_s), (rules.faw, &mut t.faw)] {
+            *clocks = if on { *clocks } else { 0 };
+        }
+        t.rrd_l = if rules.rrd { t.rrd_l } else { 0 };
+        t.ccd_l = if rules.ccd_l { t.ccd_l } else { t.ccd_s };
+        Dram {
+            timings: t,
+            banks: vec![Bank { row: CLOSED, precharge: NEVER, activate: NEVER }; device.banks as usize],
+            groups: vec![Group { activated: NEVER, column: NEVER, written: NEVER }; device.groups as usize],
+            group_of: (0..device.banks).map(|b| (b % device.groups) as u8).collect(),
+            bus: rules.command_bus.then(CommandBus::new),
+            column: NEVER,
+            column_writes: false,
+            activated: NEVER,
+            four: [NEVER; 4],
+            four_next: 0,
+            written: NEVER,
+            refresh: if rules.refresh { i64::from(t.refi) } else { i64::MAX },
+            refreshes: 0,
+            activations: 0,
+            bursts: 0,
+        }
+    }
+
+    /// Clock of the newest read or write; far in the past before the first.
+    pub fn newest(&self) -> i64 {
+        self.column
+    }
+
+    /// Serve an access that is known from clock `from` on (0 or later). Each command is shown to `see` as it is issued.
+    #[inline]
+    pub fn serve(&mut self, access: DramAccess, from: i64, see: &mut impl FnMut(Command)) -> Served {
+        if from.max(self.column + i64::from(self.timings.ccd_s)) >= self.refresh {
+            self.refresh_all(from, see);
+        }
+        let t = self.timings;
+        let earliest = from.max(self.column - WINDOW);
+        let (bank, group) = (access.bank as usize, self.group_of[access.bank as usize] as usize);
+        let mut column = from.max(self.column_allowed(group, access.write));
+        if self.banks[bank].row != access.row {
+            column = column.max(self.open(bank, group, access.row, earliest, see) + i64::from(t.rcd));
+        }
+        let what = if access.write { What::Write } else { What::Read };
+        // later bursts follow at the pace of one bank: nothing was issued yet that could be in their way
+        let pace = i64::from(t.ccd_l);
+        let last = column + pace * i64::from(access.bursts - 1);
+        let mut at = column;
+        while at <= last {
+            if let Some(bus) = &mut self.bus {
+                bus.take(at);
+            }
+            see(Command { at, what, bank: access.bank, row: access.row });
+            at += pace;
+        }
+        self.bursts += u64::from(access.bursts);
+        self.column = last;
+        self.column_writes = access.write;
+        self.groups[group].column = last;
+        let data = last + i64::from(t.dl + if access.write { t.cwl } else { t.cl });
+        let closes = if access.write {
+            self.written = data;
+            self.groups[group].written = data;
+            data + i64::from(t.wr)
+        } else {
+            last + i64::from(t.rtp)
+        };
+        let bank = &mut self.banks[bank];
+        bank.precharge = bank.precharge.max(closes);
+        Served { last, data }
+    }
+
+    /// Serve the accesses of one operation that is known from clock `from` on; dependent ones start when all that was loaded
+    /// before them is there. Returns the last read or write, and the end of all data.
+    #[inline]
+    pub fn serve_all(&mut self, accesses: &[DramAccess], from: i64, see: &mut impl FnMut(Command)) -> Served {
+        let mut loaded = from;
+        let mut all = Served { last: from, data: from };
+        for &access in accesses {
+            let served = self.serve(access, if access.dependent { loaded } else { from }, see);
+            if !access.write {
+                loaded = loaded.max(served.data);
+            }
+            all = Served { last: served.last, data: all.data.max(served.data) };
+        }
+        all
+    }
+
+    /// When the timings of the data bus and of the group allow a read or a write.
+    #[inline]
+    fn column_allowed(&self, group: usize, write: bool) -> i64 {
+        let (t, g) = (&self.timings, &self.groups[group]);
+        let paced = (self.column + i64::from(t.ccd_s)).max(g.column + i64::from(t.ccd_l));
+        if write == self.column_writes {
+            if write { paced } else { paced.max(self.after_write(g)) }
+        } else if write {
+            // the bus turns round: two clocks between the data of a read and that of a write
+            paced.max(self.column + i64::from(t.cl + t.dl + 2) - i64::from(t.cwl))
+        } else {
+            paced.max(self.after_write(g))
+        }
+    }
+
+    #[inline]
+    fn after_write(&self, group: &Group) -> i64 {
+        let t = &self.timings;
+        (self.written + i64::from(t.wtr_s)).max(group.written + i64::from(t.wtr_l))
+    }
+
+    /// Open a row, closing another where need be; returns when it was activated.
+    fn open(&mut self, bank: usize, group: usize, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
+        let t = self.timings;
+        let Bank { row: open, precharge, activate } = self.banks[bank];
+        let mut from = activate;
+        if open != CLOSED {
+            let at = slot(&mut self.bus, precharge.max(earliest));
+            see(Command { at, what: What::Precharge, bank: bank as u8, row: open });
+            from = at + i64::from(t.rp);
+        }
+        from = from
+            .max(earliest)
+            .max(self.activated + i64::from(t.rrd_s))
+            .max(self.groups[group].activated + i64::from(t.rrd_l))
+            .max(self.four[self.four_next] + i64::from(t.faw));
+        let at = slot(&mut self.bus, from);
+        see(Command { at, what: What::Activate, bank: bank as u8, row });
+        self.activations += 1;
+        self.activated = at;
+        self.groups[group].activated = at;
+        self.four[self.four_next] = at;
+        self.four_next = (self.four_next + 1) % 4;
+        self.banks[bank] = Bank { row, precharge: at + i64::from(t.ras), activate: NEVER };
+        at
+    }
+
+    /// Issue every refresh that is due before an access which is known from `from` on.
+    #[cold]
+    fn refresh_all(&mut self, from: i64, see: &mut impl FnMut(Command)) {
+        let t = self.timings;
+        let refi = i64::from(t.refi);
+        loop {
+            let mut at = self.refresh.max(self.column + 1);
+            if self.banks.iter().any(|b| b.row != CLOSED) {
+                let closes = self.banks.iter().filter(|b| b.row != CLOSED).map(|b| b.precharge);
+                let closed = slot(&mut self.bus, closes.fold(at, i64::max));
+                see(Command { at: closed, what: What::PrechargeAll, bank: 0, row: 0 });
+                at = closed + i64::from(t.rp);
+            }
+            at = self.banks.iter().filter(|b| b.row == CLOSED).map(|b| b.activate).fold(at, i64::max);
+            let at = slot(&mut self.bus, at);
+            see(Command { at, what: What::Refresh, bank: 0, row: 0 });
+            self.banks.fill(Bank { row: CLOSED, precharge: NEVER, activate: at + i64::from(t.rfc) });
+            self.refreshes += 1;
+            self.refresh += refi;
+            if from < self.refresh {
+                return;
+            }
+            // nobody sees the refreshes of a long rest, but the last
+            let rest = (from - self.refresh) / refi;
+            self.refreshes += rest as u64;
+            self.refresh += rest * refi;
+        }
+    }
+}
+
+/// The first free clock of the command bus from `from` on, taken; `from` itself where the bus is not modelled.
+#[inline]
+fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
+    match bus {
+        Some(bus) => bus.first_free(from),
+        None => from,
+    }
+}
+
+/// Which clocks of the last [`SLOTS`] have a command.
+#[derive(Clone, Debug)]
+struct CommandBus {
+    taken: [u64; (SLOTS / 64) as usize],
+    /// The newest clock with a command: later ones are free, and their bits are stale until then.
+    newest: i64,
+}
+
+/// Clocks that the command bus remembers: the window, and as much again for activations that come after the newest read.
+const SLOTS: i64 = 2 * WINDOW;
+
+impl CommandBus {
+    fn new() -> CommandBus {
+        CommandBus { taken: [0; (SLOTS / 64) as usize], newest: -1 }
+    }
+
+    fn first_free(&mut self, from: i64) -> i64 {
+        let mut at = from;
+        while at <= self.newest {
+            debug_assert!(self.newest - at < SLOTS, "a clock that the command bus has forgotten");
+            if self.taken[word(at)] >> (at & 63) & 1 == 0 {
+                break;
+            }
+            at += 1;
+        }
+        self.take(at);
+        at
+    }
+
+    #[inline]
+    fn take(&mut self, at: i64) {
+        if at > self.newest {
+            let (old, new) = (self.newest >> 6, at >> 6);
+            for w in (old + 1)..=new.min(old + SLOTS / 64) {
+                self.taken[(w & (SLOTS / 64 - 1)) as usize] = 0;
+            }
+            self.newest = at;
+        }
+        self.taken[word(at)] |= 1 << (at & 63);
+    }
+}
+
+#[inline]
+const fn word(at: i64) -> usize {
+    ((at >> 6) & (SLOTS / 64 - 1)) as usize
+}

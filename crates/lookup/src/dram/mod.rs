@@ -1,0 +1,14 @@
+//! DRAM, command by command: what the banks and the buses of a device allow ([`timings`]), and an engine that issues
+//! activations, precharges, reads and writes as early as that allows ([`engine`]). The paper's own table of latencies is a
+//! reference beside it ([`paper_table`]).
+
+pub mod engine;
+pub mod paper_table;
+mod presets;
+mod rules;
+pub mod timings;
+
+pub use engine::{Command, Dram, Served, What};
+pub use presets::PRESETS;
+pub use rules::Rules;
+pub use timings::{Device, PARAMS, Timings};

@@ -1,0 +1,61 @@
+//! Which constraints hold beside the paper's: each is a switch, for the paper leaves them out.
+
+use flashatlas_types::ConfigError;
+
+/// Constraints that can be switched off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// tRAS: from an activation to the precharge of its bank.
+    pub ras: bool,
+    /// tRRD: from an activation to one of another bank.
+    pub rrd: bool,
+    /// tFAW: four activations at most in that time.
+    pub faw: bool,
+    /// tCCD_L: between bursts of one bank group. Off: as of different ones.
+    pub ccd_l: bool,
+    /// A refresh every tREFI.
+    pub refresh: bool,
+    /// One command a clock on the command bus.
+    pub command_bus: bool,
+}
+
+/// A switch's name and its place.
+type Switch = (&'static str, fn(&mut Rules) -> &mut bool);
+
+const SWITCHES: [Switch; 6] = [
+    ("ras", |r| &mut r.ras),
+    ("rrd", |r| &mut r.rrd),
+    ("faw", |r| &mut r.faw),
+    ("ccd_l", |r| &mut r.ccd_l),
+    ("refresh", |r| &mut r.refresh),
+    ("command_bus", |r| &mut r.command_bus),
+];
+
+impl Rules {
+    /// Every constraint: a real device.
+    pub const ALL: Rules = Rules { ras: true, rrd: true, faw: true, ccd_l: true, refresh: true, command_bus: true };
+    /// None of them: the paper's recurrence alone.
+    pub const NONE: Rules =
+        Rules { ras: false, rrd: false, faw: false, ccd_l: false, refresh: false, command_bus: false };
+
+    /// Read `all`, `none`, or names with commas between them; under the key `dram.constraints`.
+    ///
+    /// # Errors
+    /// A name that does not exist, with those that do.
+    pub fn parse(text: &str) -> Result<Rules, ConfigError> {
+        match text.trim() {
+            "all" => return Ok(Rules::ALL),
+            "none" => return Ok(Rules::NONE),
+            _ => {}
+        }
+        let mut rules = Rules::NONE;
+        for name in text.split(',').map(str::trim) {
+            let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) else {
+                let names: Vec<&str> = ["all", "none"].into_iter().chain(SWITCHES.map(|s| s.0)).collect();
+                return Err(ConfigError::unknown("dram.constraints", "constraint", name, &names));
+            };
+            *switch(&mut rules) = true;
+        }
+        Ok(rules)
+    }
+}

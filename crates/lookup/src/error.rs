@@ -1,0 +1,58 @@
+//! What the tables refuse.
+
+use std::fmt;
+
+/// An operation on the tables that cannot be carried out; it has changed nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LookupError {
+    /// The chain of the key is full, and every secondary set is in use.
+    Overflow {
+        /// The address.
+        la: u32,
+        /// Secondary sets.
+        sets: u32,
+    },
+    /// No row of any block table is free.
+    NoRow,
+    /// The address is wider than its field.
+    Wide {
+        /// The address.
+        la: u32,
+        /// Bits of the field.
+        bits: u32,
+    },
+    /// A file begins there already.
+    Exists {
+        /// The address.
+        la: u32,
+    },
+    /// No file begins there.
+    Missing {
+        /// The address.
+        la: u32,
+    },
+    /// A row of a block table is not what it must be.
+    Row {
+        /// The page.
+        pn: u32,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+impl fmt::Display for LookupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LookupError::Overflow { la, sets } => {
+                write!(f, "the LPMT has no place for address {la}: all {sets} secondary sets are in use")
+            }
+            LookupError::NoRow => write!(f, "every block table holds valid pages: there is no row for another one"),
+            LookupError::Wide { la, bits } => write!(f, "address {la} is wider than its field of {bits} bits"),
+            LookupError::Exists { la } => write!(f, "a file begins at address {la} already"),
+            LookupError::Missing { la } => write!(f, "no file begins at address {la}"),
+            LookupError::Row { pn, why } => write!(f, "page {pn} {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LookupError {}

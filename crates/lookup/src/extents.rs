@@ -1,0 +1,206 @@
+//! The tables under a drive that is asked for any page.
+//!
+//! What the paper calls a file is an extent here: logical pages that were written one after the other, inside a window of a
+//! few pages. The paper looks files up by their beginnings alone; a drive is asked for pages in the middle, too. Such a page is
+//! not in the LPMT: one burst of a bit map (one bit a page: an extent begins here) says where its extent begins, which is
+//! looked up instead, and followed.
+
+use crate::LookupError;
+use crate::tables::{Memory, Pn, Tables};
+use flashatlas_types::Violation;
+
+/// Why an operation of the tables cannot fail here: [`crate::tables::Shape::holds_any`] was asked, and the caller says where a
+/// page stands and where it goes.
+const ROOM: &str = "tables that hold any addresses, a page that is where it is said to be, and a free one";
+
+/// Pages, found by any address.
+pub struct Extents {
+    /// The LPMT and the block tables.
+    pub tables: Tables,
+    /// Pages of a window, a power of two up to 64.
+    window: u32,
+    /// One bit a page: an extent begins here.
+    starts: Vec<u64>,
+    /// The page that was written last: the next one may continue its extent.
+    written: Option<u32>,
+    /// What was done so far.
+    pub counts: Counts,
+}
+
+/// What the extents cost beside the first search.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Searches for the beginning of an extent, after one for the page itself had failed.
+    pub second_searches: u64,
+    /// Steps along block tables.
+    pub walked: u64,
+    /// Pages that were linked to the one before.
+    pub continued: u64,
+}
+
+impl Extents {
+    /// No page is mapped.
+    pub fn new(tables: Tables, pages: u32, window: u32) -> Extents {
+        assert!(window.is_power_of_two() && window <= 64, "windows that words of 64 bits divide into");
+        Extents {
+            tables,
+            window,
+            starts: vec![0; pages.div_ceil(64) as usize],
+            written: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Bytes of the bit map; none where every page is an extent.
+    pub fn bitmap_bytes(&self) -> u64 {
+        if self.window > 1 { self.starts.len() as u64 * 8 } else { 0 }
+    }
+
+    /// Whether two pages may belong to one extent.
+    pub fn share_window(&self, a: u32, b: u32) -> bool {
+        a / self.window == b / self.window
+    }
+
+    fn starts_at(&self, la: u32) -> bool {
+        self.starts[la as usize / 64] >> (la % 64) & 1 == 1
+    }
+
+    fn set_start(&mut self, la: u32, starts: bool, memory: &mut impl Memory) {
+        let word = &mut self.starts[la as usize / 64];
+        *word = *word & !(1 << (la % 64)) | u64::from(starts) << (la % 64);
+        if self.window > 1 {
+            memory.store_start(la);
+        }
+    }
+
+    /// The beginning of the extent that a page in the middle of one would belong to.
+    fn start_before(&self, la: u32) -> Option<u32> {
+        let before = self.starts[la as usize / 64] & ((1u64 << (la % 64)) - 1);
+        let start = la / 64 * 64 + 63u32.checked_sub(before.leading_zeros())?;
+        self.share_window(start, la).then_some(start)
+    }
+
+    /// Where a page is; how many searches for a beginning and steps along block tables that took.
+    fn find(&self, la: u32, memory: &mut impl Memory) -> (Option<Pn>, u64, u64) {
+        if let Some(hit) = self.tables.lookup(la, memory) {
+            return (Some(hit.pn), 0, 0);
+        }
+        if self.window == 1 {
+            return (None, 0, 0);
+        }
+        memory.load_starts(la);
+        let Some(start) = self.start_before(la) else { return (None, 0, 0) };
+        let mut at = self.tables.lookup(start, memory).expect("an extent begins where its bit is set").pn;
+        for step in 1..=u64::from(la - start) {
+            match self.tables.next_page(at, memory) {
+                Some(next) => at = next,
+                None => return (None, 1, step),
+            }
+        }
+        (Some(at), 1, u64::from(la - start))
+    }
+
+    /// Where a page is, without any count.
+    pub fn peek(&self, la: u32) -> Option<Pn> {
+        self.find(la, &mut ()).0
+    }
+
+    /// Look a page up: by its own address; then, where extents are longer than a page, by that at which its extent begins.
+    pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
+        let (pn, searches, steps) = self.find(la, memory);
+        self.counts.second_searches += searches;
+        self.counts.walked += steps;
+        pn
+    }
+
+    /// The page that follows in the extent; `None` after its last.
+    pub fn next_page(&mut self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
+        self.counts.walked += 1;
+        self.tables.next_page(pn, memory)
+    }
+
+    /// A page was written to `pn`, or, with `None`, is not mapped any more. With `links` it may continue the extent of the page
+    /// before, if that was the last to be written. Returns where it stood.
+    pub fn write(&mut self, la: u32, pn: Option<Pn>, links: bool, memory: &mut impl Memory) -> Option<Pn> {
+        let old = self.lookup(la, memory);
+        match (old, pn) {
+            (None, None) => {}
+            (Some(old), None) => self.remove(la, old, memory),
+            (Some(old), Some(new)) => {
+                self.tables.relocate(old, new, memory).expect(ROOM);
+                if self.tables.blocks.location(new).is_some()
+                    && let Some(last) = self.continued(la, links)
+                {
+                    self.tables.join(last, new, memory).expect(ROOM);
+                    self.set_start(la, false, memory);
+                }
+            }
+            (None, Some(new)) => match self.continued(la, links) {
+                Some(last) => self.tables.extend(last, new, memory).expect(ROOM),
+                None => {
+                    self.tables.insert(la, new, memory).expect(ROOM);
+                    self.set_start(la, true, memory);
+                }
+            },
+        }
+        self.written = pn.map(|_| la);
+        old
+    }
+
+    fn remove(&mut self, la: u32, pn: Pn, memory: &mut impl Memory) {
+        let first = self.tables.blocks.location(pn).is_some();
+        let follows = self.tables.blocks.next(pn).is_some();
+        self.tables.drop_page(pn, la + 1, memory).expect(ROOM);
+        if first {
+            self.set_start(la, false, memory);
+        }
+        if follows {
+            self.set_start(la + 1, true, memory);
+        }
+    }
+
+    /// The last page of the extent that `la` continues.
+    fn continued(&mut self, la: u32, links: bool) -> Option<Pn> {
+        let before = la.checked_sub(1)?;
+        if !links || self.written != Some(before) || !self.share_window(before, la) {
+            return None;
+        }
+        // the engine has just written it, and knows where
+        let last = self.peek(before)?;
+        let ends = self.tables.blocks.next(last).is_none();
+        self.counts.continued += u64::from(ends);
+        ends.then_some(last)
+    }
+
+    /// A page moves; who moves it knows where it stands, and the links lead on from there.
+    ///
+    /// # Errors
+    /// As [`Tables::relocate`].
+    pub fn relocate(&mut self, old: Pn, new: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+        self.tables.relocate(old, new, memory)
+    }
+
+    /// The next page that is written begins an extent.
+    pub fn pause(&mut self) {
+        self.written = None;
+    }
+
+    /// The rules of the tables and of the bit map.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn check(&self) -> Result<(), Violation> {
+        self.tables.check()?;
+        let lpmt = &self.tables.lpmt;
+        let begins = (0..self.starts.len() as u32 * 64).filter(|&la| self.starts_at(la));
+        let (mut found, mut bits) = (0, 0);
+        for la in begins {
+            bits += 1;
+            found += u64::from(self.tables.lookup(la, &mut ()).is_some());
+        }
+        let entries = lpmt.used[0] + lpmt.used[1];
+        Violation::unless(bits == found && found == entries, "the bit map says where extents begin", || {
+            format!("{bits} bits are set, {found} of them for one of {entries} entries")
+        })
+    }
+}

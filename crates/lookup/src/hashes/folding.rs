@@ -1,0 +1,73 @@
+//! Folding: the address cut into parts, which are added up.
+
+use super::{Hash, HashDef, mask};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+
+pub const DEF: HashDef = HashDef {
+    name: "folding",
+    summary: "the sum (or exclusive or) of parts of lookup.fold_bits bits of the address",
+    paper: "Singh and Garg, Choosing best hashing strategies (2009), as Song et al. (2019) cite it",
+    params: &[
+        ParamDef {
+            key: "lookup.fold",
+            kind: ParamKind::Choice(&["sum", "xor", "boundary"]),
+            default: Some("sum"),
+            doc: "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the sum with each second part \
+                  turned round, bit by bit, as if folded over its edge (`boundary`)",
+        },
+        ParamDef {
+            key: "lookup.fold_bits",
+            kind: ParamKind::Int(0, 31),
+            default: Some("0"),
+            doc: "bits of a part, from the lowest on; 0: as many as a set number has",
+        },
+    ],
+    build: |params, la_bits, set_bits| {
+        let bits = match params.u32("lookup.fold_bits") {
+            0 => set_bits.max(1),
+            bits if bits > la_bits => {
+                return Err(ConfigError {
+                    allowed: vec![format!("0 to {la_bits}")],
+                    ..ConfigError::new(
+                        "lookup.fold_bits",
+                        format!("addresses of {la_bits} bits have no part of {bits}"),
+                    )
+                });
+            }
+            bits => bits,
+        };
+        let parts = la_bits.div_ceil(bits);
+        let keys = mask(set_bits);
+        Ok(match params.text("lookup.fold") {
+            "xor" => Box::new(Folding::<{ XOR }> { bits, parts, keys }),
+            "boundary" => Box::new(Folding::<{ BOUNDARY }> { bits, parts, keys }),
+            _ => Box::new(Folding::<{ SUM }> { bits, parts, keys }),
+        })
+    },
+};
+
+const SUM: u8 = 0;
+const XOR: u8 = 1;
+const BOUNDARY: u8 = 2;
+
+struct Folding<const HOW: u8> {
+    bits: u32,
+    parts: u32,
+    keys: u32,
+}
+
+impl<const HOW: u8> Hash for Folding<HOW> {
+    #[inline]
+    fn key(&self, la: u32) -> u32 {
+        let mut sum = 0;
+        for i in 0..self.parts {
+            let part = ((u64::from(la) >> (i * self.bits)) as u32) & mask(self.bits);
+            match HOW {
+                XOR => sum ^= part,
+                BOUNDARY if i % 2 == 1 => sum += part.reverse_bits() >> (32 - self.bits),
+                _ => sum += part,
+            }
+        }
+        sum & self.keys
+    }
+}

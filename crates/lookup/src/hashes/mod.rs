@@ -1,0 +1,77 @@
+//! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019) names four and
+//! defines none: each file says which textbook definition it takes. One file each, and one line here.
+
+mod division;
+mod folding;
+mod mixer;
+mod radix;
+mod shifting;
+
+use flashatlas_types::params::concat;
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+
+/// A hash function with its parameters.
+pub trait Hash: Send {
+    /// The key of an address: a number below the number of sets.
+    fn key(&self, la: u32) -> u32;
+}
+
+/// Builds a hash function for addresses of so many bits, and so many bits of a set's number.
+pub type Build = fn(params: &Params, la_bits: u32, set_bits: u32) -> Result<Box<dyn Hash>, ConfigError>;
+
+/// One hash function of the registry.
+pub struct HashDef {
+    /// Name in `lookup.hash`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// Its own parameters.
+    pub params: &'static [ParamDef],
+    /// Build it for addresses of `la_bits` bits and `2^set_bits` sets.
+    pub build: Build,
+}
+
+/// All hash functions.
+pub const HASHES: &[HashDef] = &[shifting::DEF, division::DEF, folding::DEF, radix::DEF, mixer::DEF];
+
+/// The parameter that selects one, and those of all of them.
+pub const PARAMS: &[ParamDef] =
+    &concat::<7>(&[&[NAME], shifting::DEF.params, division::DEF.params, folding::DEF.params, radix::DEF.params]);
+
+const NAME: ParamDef = ParamDef {
+    key: "lookup.hash",
+    kind: ParamKind::Name(|| HASHES.iter().map(|h| h.name).collect()),
+    default: Some("folding"),
+    doc: "the hash function from an address to a set: `folding` is the one of the paper's Table VI",
+};
+
+/// The function called `name`.
+///
+/// # Errors
+/// Unknown names, with those that exist.
+pub fn hash_by_name(name: &str) -> Result<&'static HashDef, ConfigError> {
+    flashatlas_types::by_name(HASHES, |h| h.name, "lookup.hash", "hash function", name)
+}
+
+/// The lowest `bits` bits set.
+const fn mask(bits: u32) -> u32 {
+    ((1u64 << bits) - 1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_is_registered() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hashes");
+        let files: BTreeSet<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+            .filter(|f| f != "mod")
+            .collect();
+        assert_eq!(files, super::HASHES.iter().map(|h| h.name.to_owned()).collect());
+    }
+}

@@ -1,0 +1,58 @@
+//! Radix transformation: the digits of the address in one base, read as a number in a larger one.
+
+use super::{Hash, HashDef, mask};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+
+pub const DEF: HashDef = HashDef {
+    name: "radix",
+    summary: "the digits of the address in base lookup.radix_from, read in base lookup.radix_to",
+    paper: "Lin, Key addressing of random access memories by radix transformation (1963), as Song et al. (2019) cite it",
+    params: &[
+        ParamDef {
+            key: "lookup.radix_from",
+            kind: ParamKind::Int(2, 1 << 16),
+            default: Some("10"),
+            doc: "base in which `radix` writes the address (Lin: 9)",
+        },
+        ParamDef {
+            key: "lookup.radix_to",
+            kind: ParamKind::Int(3, 1 << 16),
+            default: Some("11"),
+            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor in common",
+        },
+    ],
+    build: |params, _, set_bits| {
+        let (from, to) = (params.u32("lookup.radix_from"), params.u32("lookup.radix_to"));
+        if to <= from || gcd(from, to) != 1 {
+            return Err(ConfigError {
+                allowed: vec![format!("more than {from} (lookup.radix_from), with no divisor in common")],
+                ..ConfigError::new("lookup.radix_to", format!("digits of base {from} cannot be read in base {to}"))
+            });
+        }
+        Ok(Box::new(Radix { from, to, keys: mask(set_bits) }))
+    },
+};
+
+struct Radix {
+    from: u32,
+    to: u32,
+    keys: u32,
+}
+
+impl Hash for Radix {
+    #[inline]
+    fn key(&self, la: u32) -> u32 {
+        let (mut rest, mut weight, mut sum) = (la, 1u32, 0u32);
+        while rest > 0 {
+            // modulo 2^32, which the number of sets divides
+            sum = sum.wrapping_add((rest % self.from).wrapping_mul(weight));
+            weight = weight.wrapping_mul(self.to);
+            rest /= self.from;
+        }
+        sum & self.keys
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

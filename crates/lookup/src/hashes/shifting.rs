@@ -1,0 +1,38 @@
+//! Shifting: some of the address's own bits.
+
+use super::{Hash, HashDef, mask};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+
+pub const DEF: HashDef = HashDef {
+    name: "shifting",
+    summary: "bits of the address itself, from bit lookup.shift on",
+    paper: "Gou et al., Single hash (2018), as Song et al. (2019) cite it",
+    params: &[ParamDef {
+        key: "lookup.shift",
+        kind: ParamKind::Int(0, 31),
+        default: Some("0"),
+        doc: "bits of the address that `shifting` drops: 0 takes the lowest ones",
+    }],
+    build: |params, la_bits, set_bits| {
+        let shift = params.u32("lookup.shift");
+        if shift > 0 && shift >= la_bits {
+            return Err(ConfigError {
+                allowed: vec![format!("0 to {}", la_bits - 1)],
+                ..ConfigError::new("lookup.shift", format!("{shift} bits leave nothing of addresses of {la_bits} bits"))
+            });
+        }
+        Ok(Box::new(Shifting { shift, mask: mask(set_bits) }))
+    },
+};
+
+struct Shifting {
+    shift: u32,
+    mask: u32,
+}
+
+impl Hash for Shifting {
+    #[inline]
+    fn key(&self, la: u32) -> u32 {
+        (la >> self.shift) & self.mask
+    }
+}

@@ -1,0 +1,237 @@
+//! Banks and rows of everything that the tables hold.
+
+use super::policies::{POLICIES, PolicyDef};
+use crate::dram::Device;
+use crate::tables::Shape;
+use flashatlas_types::{ConfigError, DramAccess, Params};
+
+/// Items of one size, row after row, from bank to bank.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    first_bank: u32,
+    banks: u32,
+    first_row: u32,
+    items_per_row: u32,
+    /// Bursts of an item.
+    pub bursts: u16,
+}
+
+impl Linear {
+    /// Items of `bits` in the banks from `first_bank` on. Several fit a burst, or one takes several.
+    pub fn new(device: &Device, first_bank: u32, banks: u32, first_row: u32, bits: u32) -> Linear {
+        let burst = device.burst_bytes() * 8;
+        let (per_burst, bursts) = if bits <= burst { (burst / bits, 1) } else { (1, bits.div_ceil(burst)) };
+        let items_per_row = device.row_bytes() / (device.burst_bytes() * bursts) * per_burst;
+        Linear { first_bank, banks, first_row, items_per_row: items_per_row.max(1), bursts: bursts as u16 }
+    }
+
+    /// Rows of each bank that so many items take.
+    pub fn rows(&self, items: u64) -> u64 {
+        items.div_ceil(u64::from(self.items_per_row)).div_ceil(u64::from(self.banks))
+    }
+
+    /// The access to an item.
+    #[inline]
+    pub fn access(&self, item: u64, write: bool, dependent: bool) -> DramAccess {
+        let row = item / u64::from(self.items_per_row);
+        DramAccess {
+            row: self.first_row + (row / u64::from(self.banks)) as u32,
+            bank: (self.first_bank + (row % u64::from(self.banks)) as u32) as u8,
+            bursts: self.bursts,
+            write,
+            dependent,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SetToBank {
+    Low,
+    High,
+    Xor,
+}
+
+/// Where the LPMT and the block tables lie.
+#[derive(Clone, Debug)]
+pub struct Places {
+    sets: u32,
+    /// Groups of `spread` banks; each set is in one group.
+    groups: u32,
+    /// Banks of one set.
+    pub spread: u32,
+    set_to_bank: SetToBank,
+    /// Ways in each bank of a set, but the last, which may have fewer.
+    ways_per_bank: u32,
+    /// Entries of a burst, or bursts of an entry.
+    per_burst: u32,
+    entry_bursts: u32,
+    /// Bursts of a set in each of its banks.
+    bursts: Vec<u16>,
+    sets_per_row: u32,
+    /// First bank and first row of the secondary table.
+    secondary: (u32, u32),
+    /// Rows of the block tables.
+    pub block_tables: Linear,
+    /// One bit for each address: whether a file begins there.
+    pub starts: Linear,
+    /// Bytes of DRAM that the LPMT takes, and the block tables.
+    pub bytes: (u64, u64),
+    /// Banks in use.
+    pub banks: u32,
+}
+
+impl Places {
+    /// The places that `params` describe for tables of `shape`. With `starts`, room for that bit map.
+    ///
+    /// # Errors
+    /// Banks that the device does not have or that do not divide up, sets larger than a row, tables larger than the banks.
+    pub fn from_params(params: &Params, shape: &Shape, device: &Device, starts: bool) -> Result<Places, ConfigError> {
+        let policy = policy(params)?;
+        let banks = if policy.one_bank { 1 } else { params.u32("lookup.banks") };
+        let spread = match params.u32("lookup.spread") {
+            _ if !policy.spread => 1,
+            0 => banks,
+            spread => spread,
+        };
+        let bad = |key: &str, why: String, allowed: String| {
+            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
+        };
+        if banks % spread != 0 {
+            let why = format!("{banks} banks (lookup.banks) do not make groups of {spread}");
+            return bad("lookup.spread", why, format!("a divisor of {banks}"));
+        }
+        let groups = banks / spread;
+        let set_to_bank = match params.text("lookup.set_to_bank") {
+            "high" => SetToBank::High,
+            "xor" if !groups.is_power_of_two() => {
+                let why = format!("the exclusive or of a set's bits does not choose one of {groups} groups of banks");
+                return bad("lookup.set_to_bank", why, "low, high; or a power of two of groups".into());
+            }
+            "xor" => SetToBank::Xor,
+            _ => SetToBank::Low,
+        };
+        if groups > shape.sets() {
+            return bad(
+                "lookup.banks",
+                format!("{} sets leave some of {groups} groups of banks empty", shape.sets()),
+                format!("1 to {}", shape.sets() * spread),
+            );
+        }
+        let ways_per_bank = shape.ways.div_ceil(spread);
+        if shape.ways.div_ceil(ways_per_bank) != spread {
+            let why = format!("{} ways (lookup.ways) leave some of {spread} banks without any", shape.ways);
+            return bad("lookup.spread", why, format!("{} or a divisor of {}", shape.ways, shape.ways));
+        }
+        let (apart, own) = (params.text("lookup.secondary") == "apart", params.text("lookup.block_tables") == "apart");
+        let used = banks * if apart { 2 } else { 1 } + u32::from(own);
+        if used > device.banks {
+            let why =
+                format!("the tables are to lie in {used} banks, the device has {} (dram.device_banks)", device.banks);
+            return bad(
+                "lookup.banks",
+                why,
+                format!("1 to {}", (device.banks - u32::from(own)) / if apart { 2 } else { 1 }),
+            );
+        }
+
+        // a set in its banks
+        let burst = device.burst_bytes() * 8;
+        let entry = shape.entry_bits();
+        let (per_burst, entry_bursts) = if entry <= burst { (burst / entry, 1) } else { (1, entry.div_ceil(burst)) };
+        let ways_of = |bank: u32| ways_per_bank.min(shape.ways - bank * ways_per_bank);
+        let mut bursts: Vec<u16> =
+            (0..spread).map(|bank| (ways_of(bank).div_ceil(per_burst) * entry_bursts) as u16).collect();
+        let spare: u32 = (0..spread).map(|b| u32::from(bursts[b as usize]) * burst - ways_of(b) * entry).sum();
+        if spare < shape.header_bits(true) {
+            bursts[0] += shape.header_bits(true).div_ceil(burst) as u16; // NSid and PSid in bursts of their own
+        }
+        let stripe = u32::from(bursts[0]) * device.burst_bytes();
+        let sets_per_row = device.row_bytes() / stripe;
+        if sets_per_row == 0 {
+            let why = format!("{} ways take {stripe} bytes of a bank, a row has {}", shape.ways, device.row_bytes());
+            return bad("lookup.ways", why, "fewer ways, or a larger lookup.spread".into());
+        }
+        let rows = |sets: u32| sets.div_ceil(groups).div_ceil(sets_per_row);
+        let (primary, secondary) = (rows(shape.sets()), rows(shape.secondary_sets));
+        let lpmt_rows = primary + if apart { 0 } else { secondary };
+        let table_rows = if own { 0 } else { lpmt_rows };
+        let block_tables = Linear::new(
+            device,
+            if own { used - 1 } else { 0 },
+            if own { 1 } else { banks },
+            table_rows,
+            shape.block_row_bits(),
+        );
+        let pages = u64::from(shape.block_tables) * u64::from(shape.rows);
+        let after = u64::from(table_rows) + block_tables.rows(pages);
+        let starts_at = Linear { first_row: after.min(u64::from(u32::MAX / 2)) as u32, ..block_tables };
+        let starts_at = Linear::new(device, starts_at.first_bank, starts_at.banks, starts_at.first_row, 1);
+        let after = after + if starts { starts_at.rows(1 << shape.la_bits) } else { 0 };
+        let most = after.max(u64::from(lpmt_rows)).max(u64::from(if apart { secondary } else { 0 }));
+        if most > u64::from(device.rows) {
+            let why = format!("the tables take {most} rows of a bank, there are {}", device.rows);
+            return bad("dram.rows", why, "fewer addresses, more lookup.banks, or a larger device".into());
+        }
+        let row_bytes = u64::from(device.row_bytes());
+        let lpmt_bytes = u64::from(primary + secondary) * u64::from(banks) * row_bytes;
+        let table_bytes = block_tables.rows(pages) * u64::from(block_tables.banks) * row_bytes;
+        Ok(Places {
+            sets: shape.sets(),
+            groups,
+            spread,
+            set_to_bank,
+            ways_per_bank,
+            per_burst,
+            entry_bursts,
+            bursts,
+            sets_per_row,
+            secondary: if apart { (banks, 0) } else { (0, primary) },
+            block_tables,
+            starts: starts_at,
+            bytes: (lpmt_bytes, table_bytes),
+            banks: used,
+        })
+    }
+
+    /// First bank and row of a set.
+    #[inline]
+    pub fn set(&self, set: u32) -> (u32, u32) {
+        let (index, (bank, row)) = if set < self.sets { (set, (0, 0)) } else { (set - self.sets, self.secondary) };
+        let (group, local) = match self.set_to_bank {
+            _ if self.groups == 1 => (0, index),
+            SetToBank::Low => (index % self.groups, index / self.groups),
+            SetToBank::High => {
+                let per_group = self.sets.div_ceil(self.groups);
+                (index / per_group, index % per_group)
+            }
+            SetToBank::Xor => {
+                let bits = self.groups.trailing_zeros();
+                let folded = (0..32u32.div_ceil(bits)).fold(0, |sum, i| sum ^ (index >> (i * bits)));
+                (folded % self.groups, index / self.groups)
+            }
+        };
+        (bank + group * self.spread, row + local / self.sets_per_row)
+    }
+
+    /// Bursts of a set in the `stripe`th of its banks.
+    #[inline]
+    pub fn bursts(&self, stripe: u32) -> u16 {
+        self.bursts[stripe as usize]
+    }
+
+    /// The bank of a set, counted from its first, and the burst in it, in which a way's data ends.
+    #[inline]
+    pub fn way(&self, way: u32) -> (u32, u16) {
+        let (stripe, nth) = (way / self.ways_per_bank, way % self.ways_per_bank);
+        (stripe, (nth / self.per_burst * self.entry_bursts + self.entry_bursts - 1) as u16)
+    }
+
+    /// Bursts of one entry.
+    pub fn entry_bursts(&self) -> u16 {
+        self.entry_bursts as u16
+    }
+}
+
+pub(super) fn policy(params: &Params) -> Result<&'static PolicyDef, ConfigError> {
+    flashatlas_types::by_name(POLICIES, |p| p.name, "lookup.policy", "policy", params.text("lookup.policy"))
+}

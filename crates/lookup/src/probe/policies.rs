@@ -1,0 +1,62 @@
+//! How sets lie in banks: the paper's three configurations, and the second reading of one of them.
+
+/// Order in which a set's banks are visited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// By number.
+    Fixed,
+    /// The bank activated longest ago first (Fig. 7).
+    LeastRecent,
+}
+
+/// One policy of the registry.
+pub struct PolicyDef {
+    /// Name in `lookup.policy`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// All sets in one bank.
+    pub one_bank: bool,
+    /// A set is spread over several banks.
+    pub spread: bool,
+    /// Order of visits.
+    pub order: Order,
+}
+
+/// All policies.
+pub const POLICIES: &[PolicyDef] = &[
+    PolicyDef {
+        name: "single",
+        summary: "every set in one bank",
+        paper: "Song et al. (2019), Table VI: Single Bank",
+        one_bank: true,
+        spread: false,
+        order: Order::Fixed,
+    },
+    PolicyDef {
+        name: "set-mod",
+        summary: "each set whole in one bank, the next set in the next bank",
+        paper: "Song et al. (2019), Table VI: 4 Banks Fixed Order, first reading (\"each set is mapped to one of the four banks\")",
+        one_bank: false,
+        spread: false,
+        order: Order::Fixed,
+    },
+    PolicyDef {
+        name: "striped",
+        summary: "each set spread over lookup.spread banks, visited in the order of their numbers",
+        paper: "Song et al. (2019), Table VI: 4 Banks Fixed Order, second reading",
+        one_bank: false,
+        spread: true,
+        order: Order::Fixed,
+    },
+    PolicyDef {
+        name: "dynamic",
+        summary: "each set spread over lookup.spread banks; the bank that was activated longest ago is visited first",
+        paper: "Song et al. (2019), Fig. 7 and Table VI: 4 Banks Dynamic Order",
+        one_bank: false,
+        spread: true,
+        order: Order::LeastRecent,
+    },
+];

@@ -1,0 +1,159 @@
+//! What a study measures.
+
+use crate::dram::paper_table::{CLASSES, Classifier, latency};
+use crate::dram::{Dram, Timings};
+use flashatlas_types::DramAccess;
+use hdrhistogram::Histogram;
+
+/// A tenth of the requests, in order (Fig. 8).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Tenth {
+    /// Lookups.
+    pub lookups: u64,
+    /// Bursts that they read.
+    pub reads: u64,
+    /// Clocks from the last read before the tenth to its own last.
+    pub clocks: u64,
+    /// Clocks by the paper's table.
+    pub paper_clocks: u64,
+}
+
+/// The outcome of a study.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Picoseconds of a clock.
+    pub tck_ps: u32,
+    /// Lookups, and those that found their address.
+    pub lookups: u64,
+    /// Lookups that found it.
+    pub hits: u64,
+    /// Bursts read by lookups.
+    pub reads: u64,
+    /// Clocks from the first lookup's arrival to the last read.
+    pub clocks: u64,
+    /// Clocks of the same reads by the paper's table (Fig. 6), taken literally.
+    pub paper_clocks: u64,
+    /// Reads by the classes of Table V.
+    pub classes: [u64; CLASSES.len()],
+    /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
+    pub service: [u64; 5],
+    /// The same of the latency: from when a lookup is known until its data is there. Zero where all are known at once.
+    pub latency: [u64; 5],
+    /// Mean latency in clocks.
+    pub latency_mean: f64,
+    /// Tenths of the requests.
+    pub tenths: Vec<Tenth>,
+    /// Share of the lookups whose first read goes to each bank.
+    pub banks: Vec<f64>,
+    /// Activations, of lookups and changes.
+    pub activations: u64,
+    /// Refreshes.
+    pub refreshes: u64,
+    /// Entries of the LPMT at the end.
+    pub entries: u64,
+    /// Share of them in the primary table (Table IV).
+    pub primary_share: f64,
+    /// Secondary sets in use.
+    pub secondary_used: u32,
+    /// Keys with chains of 1, 2, 3 … sets.
+    pub chains: Vec<u64>,
+    /// Sets scanned by lookups and timed changes.
+    pub sets_scanned: u64,
+    /// Bytes of DRAM rows under the LPMT (or the flat array).
+    pub lpmt_bytes: u64,
+    /// Bytes of DRAM rows under the block tables.
+    pub block_table_bytes: u64,
+    /// Bytes of the LPMT with every field as wide as it must be.
+    pub lpmt_packed_bytes: u64,
+    /// The same of the block tables.
+    pub block_table_packed_bytes: u64,
+}
+
+impl Summary {
+    /// Mean clocks of a lookup: the whole time by the lookups.
+    pub fn clocks_per_lookup(&self) -> f64 {
+        self.clocks as f64 / self.lookups.max(1) as f64
+    }
+
+    /// Sum of the squares of the banks' shares: 1 over the number of banks that are used alike, 1 for a single one.
+    pub fn bank_skew(&self) -> f64 {
+        self.banks.iter().map(|share| share * share).sum()
+    }
+}
+
+/// Percentiles of [`Summary::service`] and [`Summary::latency`].
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
+
+pub(super) struct Measure {
+    timings: Timings,
+    summary: Summary,
+    classifier: Classifier,
+    first_reads: Vec<u64>,
+    service: Histogram<u64>,
+    latency: Histogram<u64>,
+    per_tenth: u64,
+}
+
+impl Measure {
+    pub fn new(timings: &Timings, banks: u32, expected: u64) -> Measure {
+        let histogram = || Histogram::new_with_max(1 << 40, 3).expect("three digits up to 2^40");
+        Measure {
+            timings: *timings,
+            summary: Summary { tck_ps: timings.tck_ps, ..Summary::default() },
+            classifier: Classifier::new(banks),
+            first_reads: vec![0; banks as usize],
+            service: histogram(),
+            latency: histogram(),
+            per_tenth: expected.div_ceil(10).max(1),
+        }
+    }
+
+    /// A lookup was served.
+    pub fn lookup(&mut self, accesses: &[DramAccess], service: u64, latency_clocks: Option<u64>, hit: bool) {
+        let tenth = (self.summary.lookups / self.per_tenth).min(9) as usize;
+        if self.summary.tenths.len() <= tenth {
+            self.summary.tenths.resize(tenth + 1, Tenth::default());
+        }
+        let (mut reads, mut paper) = (0, 0);
+        for access in accesses {
+            let class = self.classifier.read(access.bank, access.row, access.bursts.into());
+            reads += u64::from(access.bursts);
+            self.summary.classes[class] += 1;
+            self.summary.classes[5] += u64::from(access.bursts) - 1;
+            paper += u64::from(latency(&self.timings, class));
+            paper += u64::from(latency(&self.timings, 5)) * (u64::from(access.bursts) - 1);
+        }
+        if let Some(first) = accesses.first() {
+            self.first_reads[first.bank as usize] += 1;
+        }
+        let s = &mut self.summary;
+        s.lookups += 1;
+        s.hits += u64::from(hit);
+        s.reads += reads;
+        s.clocks += service;
+        s.paper_clocks += paper;
+        let t = &mut s.tenths[tenth];
+        t.lookups += 1;
+        t.reads += reads;
+        t.clocks += service;
+        t.paper_clocks += paper;
+        self.service.saturating_record(service);
+        if let Some(clocks) = latency_clocks {
+            self.latency.saturating_record(clocks);
+        }
+    }
+
+    pub fn finish(self, dram: &Dram) -> Summary {
+        let at = |histogram: &Histogram<u64>| PERCENTILES.map(|p| histogram.value_at_percentile(p));
+        let lookups = self.summary.lookups.max(1) as f64;
+        Summary {
+            service: at(&self.service),
+            latency: at(&self.latency),
+            latency_mean: self.latency.mean(),
+            banks: self.first_reads.iter().map(|&reads| reads as f64 / lookups).collect(),
+            activations: dram.activations,
+            refreshes: dram.refreshes,
+            ..self.summary
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The engine alone, without a drive: a stream of lookups through tables, placement and DRAM.
+//!
+//! Lookups come back to back: a lookup's *service* is the time from the last read of the one before to its own, so that the mean
+//! of the services is the throughput's inverse. With `lookup.look_ahead = n` a lookup is known only once the one `n` before it
+//! has issued its last read.
+
+mod measure;
+
+pub use measure::{Summary, Tenth};
+
+use crate::LookupError;
+use crate::dram::{self, Dram, Rules};
+use crate::hashes::{self, hash_by_name};
+use crate::probe::{self, Linear, Scheduler};
+use crate::tables::{self, Location, Memory, Pn, Shape, Tables};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, RawConfig};
+use measure::Measure;
+use std::collections::VecDeque;
+
+/// Parameters of a study alone.
+pub const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "lookup.table",
+        kind: ParamKind::Choice(&["lpmt", "flat"]),
+        default: Some("lpmt"),
+        doc: "what is looked up: the `lpmt` with its block tables, or a `flat` array of lookup.flat_bytes an address",
+    },
+    ParamDef {
+        key: "lookup.flat_bytes",
+        kind: ParamKind::Int(1, 8),
+        default: Some("4"),
+        doc: "bytes of an entry of the `flat` array",
+    },
+    ParamDef {
+        key: "lookup.la_bits",
+        kind: ParamKind::Int(1, 31),
+        default: Some("20"),
+        doc: "bits of a logical address",
+    },
+    ParamDef {
+        key: "lookup.block_tables_count",
+        kind: ParamKind::Int(1, 1 << 24),
+        default: Some("4096"),
+        doc: "block tables: blocks of the flash",
+    },
+    ParamDef {
+        key: "lookup.rows",
+        kind: ParamKind::Int(1, 1 << 16),
+        default: Some("256"),
+        doc: "rows of a block table: pages of a block",
+    },
+    ParamDef {
+        key: "lookup.look_ahead",
+        kind: ParamKind::Int(0, 1 << 16),
+        default: Some("0"),
+        doc: "lookups that are known before the last read of the first of them; 1: each waits for the one before; 0: all",
+    },
+    ParamDef {
+        key: "lookup.pages",
+        kind: ParamKind::Choice(&["first", "all"]),
+        default: Some("first"),
+        doc: "what a lookup looks for: the `first` page of a file, as the paper measures it, or `all` pages that the request \
+              asks for, along the block tables",
+    },
+    ParamDef {
+        key: "lookup.changes",
+        kind: ParamKind::Choice(&["free", "timed"]),
+        default: Some("free"),
+        doc: "whether insertions and deletions take time on the DRAM; the paper times lookups only",
+    },
+];
+
+/// Every parameter of a study.
+pub fn params() -> Vec<&'static ParamDef> {
+    [PARAMS, tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS].into_iter().flatten().collect()
+}
+
+/// What a study is run with: settings over the paper's device and sizes.
+///
+/// # Errors
+/// Unknown keys and bad values.
+pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
+    let mut raw = RawConfig::default();
+    raw.set("dram.preset", "table-1", "default");
+    for setting in given {
+        let (key, text) = setting.split_once('=').ok_or_else(|| {
+            ConfigError::new(setting.as_str(), "a setting is written key=value, for example lookup.banks=8")
+        })?;
+        raw.set(key.trim(), text.trim(), "--set");
+    }
+    raw.resolve(&params(), |_| None)
+}
+
+/// What is asked of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// Pages from an address on: looked up, and inserted where they are not there.
+    Pages(u32, u32),
+    /// The file that begins at an address is deleted.
+    Delete(u32),
+    /// A set is scanned to its end, whatever it holds.
+    Set(u32),
+}
+
+/// A change of the tables.
+enum Change {
+    Insert(u32, Pn),
+    Extend(Pn, Pn),
+    Delete(u32),
+}
+
+impl Change {
+    fn carry_out(self, tables: &mut Tables, memory: &mut impl Memory) -> Result<(), LookupError> {
+        match self {
+            Change::Insert(la, pn) => tables.insert(la, pn, memory).map(|_| ()),
+            Change::Extend(last, pn) => tables.extend(last, pn, memory),
+            Change::Delete(la) => tables.delete(la, memory, |_| {}),
+        }
+    }
+}
+
+/// Tables, placement and DRAM, and what was measured of them.
+pub struct Study {
+    tables: Tables,
+    shape: Shape,
+    flat: Option<Linear>,
+    scheduler: Scheduler,
+    dram: Dram,
+    measure: Measure,
+    look_ahead: usize,
+    /// Clock of the last read of each of the last lookups.
+    ends: VecDeque<i64>,
+    all_pages: bool,
+    timed_changes: bool,
+    flat_bytes: u64,
+}
+
+impl Study {
+    /// A study with empty tables, of about `expected` requests.
+    ///
+    /// # Errors
+    /// Parameters that do not fit together.
+    pub fn new(params: &Params, expected: u64) -> Result<Study, ConfigError> {
+        let (device, timings, rules) = dram::timings::from_params(params)?;
+        Study::with_dram(params, expected, &device, &timings, rules)
+    }
+
+    fn with_dram(
+        params: &Params,
+        expected: u64,
+        device: &dram::Device,
+        timings: &dram::Timings,
+        rules: Rules,
+    ) -> Result<Study, ConfigError> {
+        let la_bits = params.u32("lookup.la_bits");
+        let (tables, rows) = (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
+        let shape = Shape::from_params(params, 1 << la_bits, tables, rows)?;
+        let hash = hash_by_name(params.text("lookup.hash"))?;
+        let scheduler = Scheduler::from_params(params, &shape, device, timings, false)?;
+        let flat_bytes = params.int("lookup.flat_bytes");
+        let flat = (params.text("lookup.table") == "flat").then(|| {
+            let banks = params.u32("lookup.banks").min(device.banks);
+            Linear::new(device, 0, banks, 0, flat_bytes as u32 * 8)
+        });
+        if let Some(flat) = &flat
+            && flat.rows(1 << la_bits) > u64::from(device.rows)
+        {
+            return Err(ConfigError::new("dram.rows", "the flat array takes more rows than a bank has"));
+        }
+        Ok(Study {
+            tables: Tables::new(&shape, (hash.build)(params, shape.la_bits, shape.set_bits)?),
+            shape,
+            flat,
+            scheduler,
+            dram: Dram::new(device, timings, rules),
+            measure: Measure::new(timings, device.banks, expected),
+            look_ahead: params.u32("lookup.look_ahead") as usize,
+            ends: VecDeque::new(),
+            all_pages: params.text("lookup.pages") == "all",
+            timed_changes: params.text("lookup.changes") == "timed",
+            flat_bytes: flat_bytes << la_bits,
+        })
+    }
+
+    /// The tables.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Serve one request.
+    ///
+    /// # Errors
+    /// When the tables have no room for it.
+    pub fn ask(&mut self, ask: Ask) -> Result<(), LookupError> {
+        match ask {
+            Ask::Pages(la, pages) => self.pages(la, pages),
+            Ask::Delete(la) if self.flat.is_none() && self.tables.lookup(la, &mut ()).is_some() => {
+                self.change(Change::Delete(la))
+            }
+            Ask::Delete(_) => Ok(()),
+            Ask::Set(set) => {
+                self.scheduler.begin();
+                self.scheduler.scan(set, None);
+                self.time(true);
+                Ok(())
+            }
+        }
+    }
+
+    fn pages(&mut self, la: u32, pages: u32) -> Result<(), LookupError> {
+        self.shape.fits_address(la)?;
+        self.scheduler.begin();
+        if let Some(flat) = &self.flat {
+            self.scheduler.load(flat.access(la.into(), false, false));
+            self.time(true);
+            return Ok(());
+        }
+        let hit = self.tables.lookup(la, &mut self.scheduler);
+        let mut last = hit.map(|hit| hit.pn);
+        let mut missing = if self.all_pages { pages.max(1) } else { 1 };
+        if let Some(hit) = hit {
+            missing -= 1;
+            let mut more = !hit.single;
+            while missing > 0 && more {
+                match self.tables.next_page(last.expect("it was found"), &mut self.scheduler) {
+                    Some(next) => (last, missing) = (Some(next), missing - 1),
+                    None => more = false,
+                }
+            }
+        }
+        self.time(hit.is_some());
+        for _ in 0..missing {
+            let pn = self.tables.blocks.allocate().ok_or(LookupError::NoRow)?;
+            self.change(match last {
+                Some(last) => Change::Extend(last, pn),
+                None => Change::Insert(la, pn),
+            })?;
+            last = Some(pn);
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), LookupError> {
+        if !self.timed_changes {
+            return change.carry_out(&mut self.tables, &mut ());
+        }
+        self.scheduler.begin();
+        change.carry_out(&mut self.tables, &mut self.scheduler)?;
+        let from = self.known();
+        self.dram.serve_all(self.scheduler.accesses(), from, &mut |_| {});
+        Ok(())
+    }
+
+    /// When the next lookup is known.
+    fn known(&mut self) -> i64 {
+        if self.look_ahead == 0 || self.ends.len() < self.look_ahead {
+            return 0;
+        }
+        self.ends.pop_front().expect("as many as are looked ahead")
+    }
+
+    fn time(&mut self, hit: bool) {
+        let from = self.known();
+        let before = self.dram.newest();
+        let served = self.dram.serve_all(self.scheduler.accesses(), from, &mut |_| {});
+        if self.look_ahead > 0 {
+            self.ends.push_back(served.last);
+        }
+        let latency = (self.look_ahead > 0).then(|| (served.data - from) as u64);
+        self.measure.lookup(self.scheduler.accesses(), (served.last - before.max(0)) as u64, latency, hit);
+    }
+
+    /// Everything that was measured.
+    pub fn finish(self) -> Summary {
+        let (lpmt, tables) = match &self.flat {
+            Some(_) => (self.flat_bytes, 0),
+            None => self.scheduler.places().bytes,
+        };
+        let packed = match &self.flat {
+            Some(_) => (self.flat_bytes, 0),
+            None => self.shape.packed_bytes(),
+        };
+        let mut summary = self.measure.finish(&self.dram);
+        (summary.lpmt_bytes, summary.block_table_bytes) = (lpmt, tables);
+        (summary.lpmt_packed_bytes, summary.block_table_packed_bytes) = packed;
+        if self.flat.is_none() {
+            let lpmt = &self.tables.lpmt;
+            summary.entries = lpmt.used[0] + lpmt.used[1];
+            summary.primary_share = lpmt.primary_share();
+            summary.secondary_used = lpmt.secondary_used;
+            summary.chains = chains(&self.tables);
+            summary.sets_scanned = self.scheduler.sets_scanned;
+        }
+        summary
+    }
+}
+
+/// How many keys have chains of 1, 2, 3 … sets; those without an entry are not counted.
+fn chains(tables: &Tables) -> Vec<u64> {
+    let lpmt = &tables.lpmt;
+    let shape = lpmt.shape();
+    let mut chains = Vec::new();
+    for key in 0..shape.sets() {
+        let mut length = 0;
+        let mut set = Some(key);
+        let mut used = false;
+        while let Some(at) = set {
+            used |= (0..shape.ways).any(|way| lpmt.is_valid(Location { set: at, way }));
+            length += 1;
+            set = lpmt.next(at);
+        }
+        if used {
+            chains.resize(chains.len().max(length), 0);
+            chains[length - 1] += 1;
+        }
+    }
+    chains
+}

@@ -1,0 +1,246 @@
+//! The block tables: one for each flash block, one row for each of its pages. Rows link the pages of a file both ways, and the
+//! first leads back to its LPMT entry.
+
+use super::pack::Writer;
+use super::{Location, Pn, Shape};
+use crate::LookupError;
+
+const NONE: u32 = u32::MAX;
+
+const VALID: u8 = 1;
+const FIRST: u8 = 2;
+const LAST: u8 = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// The page before, or of a first page the place of its entry: set and way.
+    ppid: u32,
+    npid: u32,
+    flags: u8,
+}
+
+const FREE: Row = Row { ppid: 0, npid: NONE, flags: 0 };
+
+/// All block tables.
+#[derive(Clone, Debug)]
+pub struct BlockTables {
+    shape: Shape,
+    row_bits: u32,
+    way_bits: u32,
+    rows: Vec<Row>,
+    /// WP: rows of each table from the first on that were used since it was erased.
+    write_pointer: Vec<u32>,
+    /// Valid rows of each table.
+    valid: Vec<u32>,
+    /// The table that [`BlockTables::allocate`] fills.
+    current: u32,
+}
+
+impl BlockTables {
+    pub(super) fn new(shape: &Shape) -> BlockTables {
+        let tables = shape.block_tables as usize;
+        BlockTables {
+            shape: *shape,
+            row_bits: shape.row_bits(),
+            way_bits: shape.way_bits(),
+            rows: vec![FREE; tables * shape.rows as usize],
+            write_pointer: vec![0; tables],
+            valid: vec![0; tables],
+            current: 0,
+        }
+    }
+
+    /// Table and row of a page.
+    pub fn split(&self, pn: Pn) -> (u32, u32) {
+        (pn >> self.row_bits, pn & ((1 << self.row_bits) - 1))
+    }
+
+    /// The page of a row.
+    pub fn page(&self, table: u32, row: u32) -> Pn {
+        table << self.row_bits | row
+    }
+
+    fn index(&self, pn: Pn) -> usize {
+        let (table, row) = self.split(pn);
+        table as usize * self.shape.rows as usize + row as usize
+    }
+
+    fn row(&self, pn: Pn) -> &Row {
+        &self.rows[self.index(pn)]
+    }
+
+    fn row_mut(&mut self, pn: Pn) -> &mut Row {
+        let index = self.index(pn);
+        &mut self.rows[index]
+    }
+
+    fn in_range(&self, pn: Pn) -> Result<(), LookupError> {
+        let (table, row) = self.split(pn);
+        match table < self.shape.block_tables && row < self.shape.rows {
+            true => Ok(()),
+            false => Err(LookupError::Row { pn, why: "lies beyond the block tables" }),
+        }
+    }
+
+    pub(super) fn is_free(&self, pn: Pn) -> Result<(), LookupError> {
+        self.in_range(pn)?;
+        match self.row(pn).flags & VALID {
+            0 => Ok(()),
+            _ => Err(LookupError::Row { pn, why: "holds a page already" }),
+        }
+    }
+
+    pub(super) fn is_used(&self, pn: Pn) -> Result<(), LookupError> {
+        self.in_range(pn)?;
+        match self.row(pn).flags & VALID {
+            0 => Err(LookupError::Row { pn, why: "holds no page" }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn is_last(&self, pn: Pn) -> Result<(), LookupError> {
+        self.is_used(pn)?;
+        match self.row(pn).flags & LAST {
+            0 => Err(LookupError::Row { pn, why: "is not the last page of its file" }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a row holds a page.
+    pub fn is_valid(&self, pn: Pn) -> bool {
+        self.is_used(pn).is_ok()
+    }
+
+    /// NPid: the page that follows in the file; `None` after the last.
+    pub fn next(&self, pn: Pn) -> Option<Pn> {
+        let row = self.row(pn);
+        (row.flags & LAST == 0).then_some(row.npid)
+    }
+
+    /// PPid of a page that is not the first.
+    pub fn previous(&self, pn: Pn) -> Option<Pn> {
+        let row = self.row(pn);
+        (row.flags & FIRST == 0).then_some(row.ppid)
+    }
+
+    /// PPid of a first page: the place of its entry.
+    pub fn location(&self, pn: Pn) -> Option<Location> {
+        let row = self.row(pn);
+        let way_mask = (1 << self.way_bits) - 1;
+        (row.flags & FIRST != 0).then(|| Location { set: row.ppid >> self.way_bits, way: row.ppid & way_mask })
+    }
+
+    fn ppid(&self, at: Location) -> u32 {
+        at.set << self.way_bits | at.way
+    }
+
+    fn put(&mut self, pn: Pn, row: Row) {
+        let (table, number) = self.split(pn);
+        *self.row_mut(pn) = row;
+        self.valid[table as usize] += 1;
+        let pointer = &mut self.write_pointer[table as usize];
+        *pointer = (*pointer).max(number + 1);
+    }
+
+    /// A file of one page begins.
+    pub(super) fn put_first(&mut self, pn: Pn, at: Location) {
+        let ppid = self.ppid(at);
+        self.put(pn, Row { ppid, npid: NONE, flags: VALID | FIRST | LAST });
+    }
+
+    /// `pn` follows `last`.
+    pub(super) fn append(&mut self, last: Pn, pn: Pn) {
+        let row = self.row_mut(last);
+        row.npid = pn;
+        row.flags &= !LAST;
+        self.put(pn, Row { ppid: last, npid: NONE, flags: VALID | LAST });
+    }
+
+    /// `first`, which began a file, follows `last`.
+    pub(super) fn link(&mut self, last: Pn, first: Pn) {
+        let row = self.row_mut(last);
+        row.npid = first;
+        row.flags &= !LAST;
+        let row = self.row_mut(first);
+        row.ppid = last;
+        row.flags &= !FIRST;
+    }
+
+    pub(super) fn copy(&mut self, old: Pn, new: Pn) {
+        let row = *self.row(old);
+        self.put(new, row);
+    }
+
+    pub(super) fn make_first(&mut self, pn: Pn, at: Location) {
+        let ppid = self.ppid(at);
+        let row = self.row_mut(pn);
+        row.ppid = ppid;
+        row.flags |= FIRST;
+    }
+
+    pub(super) fn make_last(&mut self, pn: Pn) {
+        let row = self.row_mut(pn);
+        row.npid = NONE;
+        row.flags |= LAST;
+    }
+
+    pub(super) fn set_next(&mut self, pn: Pn, next: Pn) {
+        self.row_mut(pn).npid = next;
+    }
+
+    pub(super) fn set_previous(&mut self, pn: Pn, previous: Pn) {
+        self.row_mut(pn).ppid = previous;
+    }
+
+    pub(super) fn clear(&mut self, pn: Pn) {
+        let (table, _) = self.split(pn);
+        *self.row_mut(pn) = FREE;
+        self.valid[table as usize] -= 1;
+    }
+
+    /// Valid rows of a table.
+    pub fn valid_rows(&self, table: u32) -> u32 {
+        self.valid[table as usize]
+    }
+
+    /// WP of a table.
+    pub fn write_pointer(&self, table: u32) -> u32 {
+        self.write_pointer[table as usize]
+    }
+
+    /// The flash block of a table was erased: its rows can be used again from the first on.
+    ///
+    /// # Panics
+    /// When a row is still valid.
+    pub fn erase(&mut self, table: u32) {
+        assert!(self.valid[table as usize] == 0, "block {table} is erased while its table links pages");
+        self.write_pointer[table as usize] = 0;
+    }
+
+    /// The next page to write: the row at WP of the current table; when that is full, a table without valid rows is erased and
+    /// becomes the current one. (The paper leaves the choice open.) `None` when there is none.
+    pub fn allocate(&mut self) -> Option<Pn> {
+        if self.write_pointer[self.current as usize] == self.shape.rows {
+            let tables = self.shape.block_tables;
+            let empty = (1..=tables).map(|i| (self.current + i) % tables).find(|&t| self.valid[t as usize] == 0)?;
+            self.erase(empty);
+            self.current = empty;
+        }
+        Some(self.page(self.current, self.write_pointer[self.current as usize]))
+    }
+
+    /// A row as the hardware holds it: V, F, L, PPid, NPid.
+    pub fn pack(&self, pn: Pn) -> Vec<u8> {
+        let row = self.row(pn);
+        let mut out = Writer::default();
+        [VALID, FIRST, LAST].iter().for_each(|flag| out.put(u64::from(row.flags & flag != 0), 1));
+        out.put(u64::from(row.ppid), self.shape.ppid_bits());
+        out.put(if row.npid == NONE { 0 } else { u64::from(row.npid) }, self.shape.pn_bits());
+        out.finish()
+    }
+
+    /// V, F and L of a row.
+    pub(super) fn flags(&self, pn: Pn) -> [bool; 3] {
+        [VALID, FIRST, LAST].map(|flag| self.row(pn).flags & flag != 0)
+    }
+}

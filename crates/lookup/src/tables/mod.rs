@@ -1,0 +1,281 @@
+//! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to the first page of a file,
+//! and the block tables, which link the pages of a file.
+//!
+//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes of them, so that the same code
+//! answers, is timed, and is checked.
+
+mod block_tables;
+mod check;
+mod lpmt;
+pub mod pack;
+mod shape;
+
+pub use block_tables::BlockTables;
+pub use lpmt::{Found, Location, Lpmt};
+pub use shape::{PARAMS, Shape};
+
+use crate::LookupError;
+use crate::hashes::Hash;
+
+/// Page number: a block table and a row in it, as `table << row_bits | row`.
+pub type Pn = u32;
+
+/// What an operation touches, in order: each load but the first needs to know what those before it have found, and so does
+/// each store.
+pub trait Memory {
+    /// The ways of a set are compared, and one of them may `hit`; `set` counts secondary sets after the primary ones.
+    fn scan(&mut self, set: u32, hit: Option<u32>) {
+        let _ = (set, hit);
+    }
+    /// An entry is stored, or the header of its set.
+    fn store_entry(&mut self, at: Location) {
+        let _ = at;
+    }
+    /// A row of a block table is loaded.
+    fn load_row(&mut self, pn: Pn) {
+        let _ = pn;
+    }
+    /// A row of a block table is stored.
+    fn store_row(&mut self, pn: Pn) {
+        let _ = pn;
+    }
+    /// The bits are loaded that say where extents begin, about an address.
+    fn load_starts(&mut self, la: u32) {
+        let _ = la;
+    }
+    /// One of these bits is stored.
+    fn store_start(&mut self, la: u32) {
+        let _ = la;
+    }
+}
+
+/// Nobody looks.
+impl Memory for () {}
+
+/// The first page of a file, and whether it is the only one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hit {
+    /// Where its entry is.
+    pub at: Location,
+    /// Its first page.
+    pub pn: Pn,
+    /// Bit S: the file has one page.
+    pub single: bool,
+}
+
+/// LPMT and block tables together.
+pub struct Tables {
+    hash: Box<dyn Hash>,
+    /// From addresses to first pages.
+    pub lpmt: Lpmt,
+    /// From page to page of a file.
+    pub blocks: BlockTables,
+}
+
+impl Tables {
+    /// Empty tables.
+    pub fn new(shape: &Shape, hash: Box<dyn Hash>) -> Tables {
+        Tables { hash, lpmt: Lpmt::new(shape), blocks: BlockTables::new(shape) }
+    }
+
+    /// The set in which an address is looked up first.
+    #[inline]
+    pub fn key(&self, la: u32) -> u32 {
+        self.hash.key(la)
+    }
+
+    /// Find the file that begins at `la`: scan the set of its key, then along NSid.
+    #[inline]
+    pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
+        match self.lpmt.find(self.key(la), la, memory) {
+            Found::At(at) => {
+                let (pn, single) = self.lpmt.get(at);
+                Some(Hit { at, pn, single })
+            }
+            Found::Nowhere { .. } => None,
+        }
+    }
+
+    /// The page that follows in its file; `None` after the last.
+    pub fn next_page(&self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
+        memory.load_row(pn);
+        self.blocks.next(pn)
+    }
+
+    /// A new file of one page, `pn`: its row must be free.
+    ///
+    /// # Errors
+    /// When the address is wider than its field or is there already, the row is taken or out of range, or the LPMT has no
+    /// set left for the key. Nothing is changed then.
+    pub fn insert(&mut self, la: u32, pn: Pn, memory: &mut impl Memory) -> Result<Location, LookupError> {
+        self.lpmt.shape().fits_address(la)?;
+        self.blocks.is_free(pn)?;
+        let found = self.lpmt.find(self.key(la), la, memory);
+        let at = self.lpmt.insert(found, la, pn, memory)?;
+        self.blocks.put_first(pn, at);
+        memory.store_row(pn);
+        Ok(at)
+    }
+
+    /// Append the page `pn` to the file whose last page is `last`.
+    ///
+    /// # Errors
+    /// When `last` is not the last page of a file, or the row of `pn` is taken or out of range.
+    pub fn extend(&mut self, last: Pn, pn: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+        self.blocks.is_last(last)?;
+        self.blocks.is_free(pn)?;
+        memory.load_row(last);
+        if let Some(at) = self.blocks.location(last) {
+            self.lpmt.set_single(at, false);
+            memory.store_entry(at);
+        }
+        self.blocks.append(last, pn);
+        memory.store_row(last);
+        memory.store_row(pn);
+        Ok(())
+    }
+
+    /// Take the last page off the file that begins at `la`; its only page takes the file along. Returns the page.
+    ///
+    /// # Errors
+    /// When there is no such file.
+    pub fn shrink(&mut self, la: u32, memory: &mut impl Memory) -> Result<Pn, LookupError> {
+        let hit = self.lookup(la, memory).ok_or(LookupError::Missing { la })?;
+        let mut last = hit.pn;
+        while !hit.single
+            && let Some(next) = self.next_page(last, memory)
+        {
+            last = next;
+        }
+        if last == hit.pn {
+            self.lpmt.remove(hit.at, &mut self.blocks, memory);
+        } else {
+            let before = self.blocks.previous(last).expect("a page that is not the first");
+            self.cut_after(before, memory);
+        }
+        self.blocks.clear(last);
+        memory.store_row(last);
+        Ok(last)
+    }
+
+    /// Delete the file that begins at `la`. `pages` is shown each of its pages.
+    ///
+    /// # Errors
+    /// When there is no such file.
+    pub fn delete(&mut self, la: u32, memory: &mut impl Memory, mut pages: impl FnMut(Pn)) -> Result<(), LookupError> {
+        let hit = self.lookup(la, memory).ok_or(LookupError::Missing { la })?;
+        let mut next = Some(hit.pn);
+        while let Some(pn) = next {
+            next = self.next_page(pn, memory);
+            self.blocks.clear(pn);
+            memory.store_row(pn);
+            pages(pn);
+        }
+        self.lpmt.remove(hit.at, &mut self.blocks, memory);
+        Ok(())
+    }
+
+    /// Split a file before its page `pn`, which is not its first: the rest of it becomes the file that begins at `la`.
+    ///
+    /// # Errors
+    /// As [`Tables::insert`]; nothing is changed then.
+    pub fn split(&mut self, pn: Pn, la: u32, memory: &mut impl Memory) -> Result<Location, LookupError> {
+        self.lpmt.shape().fits_address(la)?;
+        let before = self.blocks.previous(pn).ok_or(LookupError::Row { pn, why: "is the first page of its file" })?;
+        let found = self.lpmt.find(self.key(la), la, memory);
+        let at = self.lpmt.insert(found, la, pn, memory)?;
+        self.lpmt.set_single(at, self.blocks.next(pn).is_none());
+        self.cut_after(before, memory);
+        self.blocks.make_first(pn, at);
+        memory.store_row(pn);
+        Ok(at)
+    }
+
+    /// The page is the last of its file from now on; whoever followed it is on its own.
+    fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
+        self.blocks.make_last(pn);
+        memory.store_row(pn);
+        if let Some(at) = self.blocks.location(pn) {
+            self.lpmt.set_single(at, true);
+            memory.store_entry(at);
+        }
+    }
+
+    /// The page `pn` leaves its file, and its row becomes free. What follows it in the file becomes one that begins at `rest`.
+    ///
+    /// # Errors
+    /// As [`Tables::insert`] for `rest`, where pages follow; nothing is changed then.
+    pub fn drop_page(&mut self, pn: Pn, rest: u32, memory: &mut impl Memory) -> Result<(), LookupError> {
+        self.blocks.is_used(pn)?;
+        memory.load_row(pn);
+        if let Some(next) = self.blocks.next(pn) {
+            self.split(next, rest, memory)?;
+        }
+        match (self.blocks.location(pn), self.blocks.previous(pn)) {
+            (Some(at), _) => self.lpmt.remove(at, &mut self.blocks, memory),
+            (None, before) => self.cut_after(before.expect("a page that is not the first"), memory),
+        }
+        self.blocks.clear(pn);
+        memory.store_row(pn);
+        Ok(())
+    }
+
+    /// The file whose first page is `first` becomes the rest of the one whose last page is `last`; its entry is gone.
+    ///
+    /// # Errors
+    /// When they are not that, or are the same file.
+    pub fn join(&mut self, last: Pn, first: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+        self.blocks.is_last(last)?;
+        self.blocks.is_used(first)?;
+        let at =
+            self.blocks.location(first).ok_or(LookupError::Row { pn: first, why: "is not the first of its file" })?;
+        if self.first_page(last) == first {
+            return Err(LookupError::Row { pn: first, why: "cannot follow its own file" });
+        }
+        self.lpmt.remove(at, &mut self.blocks, memory);
+        self.blocks.link(last, first);
+        memory.store_row(last);
+        memory.store_row(first);
+        if let Some(at) = self.blocks.location(last) {
+            self.lpmt.set_single(at, false);
+            memory.store_entry(at);
+        }
+        Ok(())
+    }
+
+    /// The first page of a page's file.
+    pub fn first_page(&self, pn: Pn) -> Pn {
+        std::iter::successors(Some(pn), |&pn| self.blocks.previous(pn)).last().expect("it begins with itself")
+    }
+
+    /// A page moves from `old` to `new`, whose row must be free. Its neighbours, or its LPMT entry, are told: the links lead
+    /// there without a lookup, which is what PPid is for.
+    ///
+    /// # Errors
+    /// When `old` holds no page, or the row of `new` is taken or out of range.
+    pub fn relocate(&mut self, old: Pn, new: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+        self.blocks.is_used(old)?;
+        self.blocks.is_free(new)?;
+        memory.load_row(old);
+        self.blocks.copy(old, new);
+        match (self.blocks.location(new), self.blocks.previous(new)) {
+            (Some(at), _) => {
+                self.lpmt.set_pn(at, new);
+                memory.store_entry(at);
+            }
+            (None, before) => {
+                let before = before.expect("a page that is not the first");
+                self.blocks.set_next(before, new);
+                memory.store_row(before);
+            }
+        }
+        if let Some(next) = self.blocks.next(new) {
+            self.blocks.set_previous(next, new);
+            memory.store_row(next);
+        }
+        self.blocks.clear(old);
+        memory.store_row(old);
+        memory.store_row(new);
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Sizes of the tables, and widths of their fields.
+
+use super::pack::bits_for;
+use crate::LookupError;
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+
+/// Parameters of the tables.
+pub const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "lookup.sets",
+        kind: ParamKind::Int(0, 1 << 28),
+        default: Some("0"),
+        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the paper: 131072)",
+    },
+    ParamDef { key: "lookup.ways", kind: ParamKind::Int(1, 64), default: Some("8"), doc: "entries of a set" },
+    ParamDef {
+        key: "lookup.secondary_sets",
+        kind: ParamKind::Int(0, 1 << 28),
+        default: Some("0"),
+        doc: "sets of the secondary LPMT, at most as many as primary ones; 0: as many",
+    },
+    ParamDef {
+        key: "lookup.on_delete",
+        kind: ParamKind::Choice(&["leave", "fill"]),
+        default: Some("fill"),
+        doc: "what becomes of the place of a deleted entry in a chain of sets: it is left (`leave`), so that chains of nearly \
+              empty sets may use up the secondary table; or the last entry of the chain takes it (`fill`), and as many \
+              secondary sets as primary ones are always enough",
+    },
+];
+
+/// Sizes and widths. Every address, page number and location fits 31 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Sets of the primary LPMT are `2^set_bits`.
+    pub set_bits: u32,
+    /// Entries of a set.
+    pub ways: u32,
+    /// Sets of the secondary LPMT.
+    pub secondary_sets: u32,
+    /// Bits of a logical address.
+    pub la_bits: u32,
+    /// Block tables: one for each flash block.
+    pub block_tables: u32,
+    /// Rows of a block table: pages of a block.
+    pub rows: u32,
+    /// Chains keep all their sets full but the last.
+    pub dense: bool,
+}
+
+impl Shape {
+    /// The paper's (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of 20 bits, 4096 block tables of 256
+    /// rows.
+    pub const PAPER: Shape = Shape {
+        set_bits: 17,
+        ways: 8,
+        secondary_sets: 1 << 17,
+        la_bits: 20,
+        block_tables: 4096,
+        rows: 256,
+        dense: false,
+    };
+
+    /// The shape that `params` describe for addresses below `addresses` and flash blocks of `rows` pages.
+    ///
+    /// # Errors
+    /// Sets that are no power of two, tables that are too small for the addresses, fields that are too wide.
+    pub fn from_params(params: &Params, addresses: u64, block_tables: u32, rows: u32) -> Result<Shape, ConfigError> {
+        let ways = params.u32("lookup.ways");
+        let bad = |key: &str, why: String, allowed: String| ConfigError {
+            allowed: vec![allowed],
+            ..ConfigError::new(key, why)
+        };
+        let least = addresses.div_ceil(u64::from(ways)).max(1).next_power_of_two();
+        let sets = match params.int("lookup.sets") {
+            0 => least,
+            sets if !sets.is_power_of_two() => {
+                let near = format!("{} or {}", sets.next_power_of_two() / 2, sets.next_power_of_two());
+                return Err(bad(
+                    "lookup.sets",
+                    format!("{sets} is no power of two, as the bits of a key need it"),
+                    near,
+                ));
+            }
+            sets => sets,
+        };
+        let secondary = match params.int("lookup.secondary_sets") {
+            0 => sets,
+            secondary if secondary > sets => {
+                let why =
+                    format!("{secondary} secondary sets do not fit the number of a set, of which there are {sets}");
+                return Err(bad("lookup.secondary_sets", why, format!("0 to {sets}")));
+            }
+            secondary => secondary,
+        };
+        let shape = Shape {
+            set_bits: sets.trailing_zeros(),
+            ways,
+            secondary_sets: secondary as u32,
+            la_bits: bits_for(addresses.saturating_sub(1)),
+            block_tables,
+            rows,
+            dense: params.text("lookup.on_delete") == "fill",
+        };
+        shape.check()?;
+        Ok(shape)
+    }
+
+    /// Whether the tables hold `files` files whatever their addresses: even where all have one key.
+    ///
+    /// # Errors
+    /// The size that is too small, with the smallest that is not.
+    pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
+        let ways = u64::from(self.ways);
+        let (primary, secondary) = (u64::from(self.sets()) * ways, u64::from(self.secondary_sets) * ways);
+        let short = |key: &str, sets: u64| ConfigError {
+            allowed: vec![format!("{} or more", files.div_ceil(ways))],
+            ..ConfigError::new(key, format!("{sets} sets of {ways} entries do not hold {files} addresses of one key"))
+        };
+        if primary < files {
+            return Err(short("lookup.sets", primary / ways));
+        }
+        if secondary < files {
+            return Err(short("lookup.secondary_sets", secondary / ways));
+        }
+        match self.dense {
+            true => Ok(()),
+            false => Err(ConfigError {
+                allowed: vec!["fill".into()],
+                ..ConfigError::new("lookup.on_delete", "sets that are left nearly empty may use up the secondary table")
+            }),
+        }
+    }
+
+    /// Widths that the simulator can hold.
+    ///
+    /// # Errors
+    /// The size that makes a field too wide.
+    fn check(&self) -> Result<(), ConfigError> {
+        let widest = |key: &str, what: &str, bits: u32| match bits {
+            0..=31 => Ok(()),
+            _ => Err(ConfigError {
+                allowed: vec!["at most 31 bits".into()],
+                ..ConfigError::new(key, format!("{what} of {bits} bits is too wide"))
+            }),
+        };
+        widest("drive.logical_pages", "a logical address", self.la_bits)?;
+        widest("drive.blocks", "a page number", self.pn_bits())?;
+        widest("lookup.sets", "the place of an entry", self.location_bits())
+    }
+
+    /// Primary sets.
+    pub const fn sets(&self) -> u32 {
+        1 << self.set_bits
+    }
+
+    /// Bits of a way.
+    pub fn way_bits(&self) -> u32 {
+        bits_for(u64::from(self.ways - 1))
+    }
+
+    /// Bits of a row in its block table.
+    pub fn row_bits(&self) -> u32 {
+        bits_for(u64::from(self.rows - 1))
+    }
+
+    /// Bits of a page number: block table and row.
+    pub fn pn_bits(&self) -> u32 {
+        bits_for(u64::from(self.block_tables - 1)) + self.row_bits()
+    }
+
+    /// Bits of the place of an entry: which table, set, way.
+    pub fn location_bits(&self) -> u32 {
+        1 + self.set_bits + self.way_bits()
+    }
+
+    /// Bits of an LPMT entry: LA, PN, V, S.
+    pub fn entry_bits(&self) -> u32 {
+        self.la_bits + self.pn_bits() + 2
+    }
+
+    /// Bits of the header of a set: NSid with its V, and of a secondary set PSid, a set of either table.
+    pub fn header_bits(&self, secondary: bool) -> u32 {
+        let next = bits_for(u64::from(self.secondary_sets - 1)) + 1;
+        next + if secondary { 1 + self.set_bits } else { 0 }
+    }
+
+    /// Bits of PPid: a page number, or the place of an entry.
+    pub fn ppid_bits(&self) -> u32 {
+        self.pn_bits().max(self.location_bits())
+    }
+
+    /// Bits of a row of a block table: V, F, L, PPid, NPid.
+    pub fn block_row_bits(&self) -> u32 {
+        3 + self.ppid_bits() + self.pn_bits()
+    }
+
+    /// Bytes of the LPMT and of the block tables (with their WP), every field as wide as it must be, nothing in between.
+    pub fn packed_bytes(&self) -> (u64, u64) {
+        let set = |secondary| u64::from(self.ways * self.entry_bits() + self.header_bits(secondary));
+        let lpmt = u64::from(self.sets()) * set(false) + u64::from(self.secondary_sets) * set(true);
+        let table = u64::from(self.rows) * u64::from(self.block_row_bits()) + u64::from(bits_for(u64::from(self.rows)));
+        (lpmt.div_ceil(8), (u64::from(self.block_tables) * table).div_ceil(8))
+    }
+
+    /// The address fits its field.
+    pub(crate) fn fits_address(&self, la: u32) -> Result<(), LookupError> {
+        if u64::from(la) >> self.la_bits == 0 { Ok(()) } else { Err(LookupError::Wide { la, bits: self.la_bits }) }
+    }
+}

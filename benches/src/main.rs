@@ -5,6 +5,7 @@ mod checkpoint;
 mod crash;
 mod floor;
 mod log_blocks;
+mod lookup;
 mod maps;
 
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
@@ -166,7 +167,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 10] = [
+    let parts: [(&str, fn()); 11] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -176,6 +177,7 @@ fn main() {
         ("checkpoint", checkpoint::print),
         ("log-blocks", log_blocks::print),
         ("maps", maps::print),
+        ("lookup", lookup::print),
         ("crash", crash::print),
     ];
     for (name, part) in parts {

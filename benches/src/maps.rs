@@ -39,7 +39,7 @@ pub fn print() {
     rate("dram", &[]);
     for def in MAPS {
         let extra: &[&str] = match def.name {
-            "dram" => &[],
+            "dram" | "lpmt" => &[],
             "nvm-hybrid" => &["nvm.bytes=8MiB"],
             _ => &[cache],
         };

@@ -12,6 +12,7 @@ from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalEr
 from flashatlas.api import compare, registries, run, save_checkpoint
 from flashatlas.drive import Drive
 from flashatlas.job import Job
+from flashatlas.lookups import lookup
 from flashatlas.result import Result
 from flashatlas.trace import Trace
 
@@ -26,6 +27,7 @@ __all__ = [
     "Trace",
     "__version__",
     "compare",
+    "lookup",
     "registries",
     "run",
     "save_checkpoint",

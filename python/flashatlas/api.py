@@ -233,7 +233,7 @@ def compare(
             alone.add(len(specs))  # a checkpoint holds no bytes
         specs.append(spec)
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-        workers = _Workers(jobs or os.cpu_count() or 1, progress)
+        workers = Workers(jobs or os.cpu_count() or 1, progress)
         for number, (first, users) in enumerate(_shared_preconditions(specs, alone)):
             path = str(Path(folder) / f"{number}.ckpt")
             workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))
@@ -276,7 +276,7 @@ def _shared_preconditions(specs: list[dict[str, Any]], alone: set[int]) -> list[
     return [(specs[users[0]], users) for users in groups.values() if len(users) > 1]
 
 
-class _Workers:
+class Workers:
     """Runs at once; the first failure stops the others."""
 
     def __init__(self, workers: int, progress: Callable[[int, str, int, float | None], None] | None) -> None:
@@ -286,6 +286,7 @@ class _Workers:
         self._tasks: list[tuple[int, Callable[[Progress], Any]]] = []
 
     def add(self, number: int, task: Callable[[Progress], Any]) -> None:
+        """Carry out ``task`` at the next :meth:`wait`; its progress is that of ``number``."""
         self._tasks.append((number, task))
 
     def _report(self, number: int) -> Progress:

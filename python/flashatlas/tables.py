@@ -140,6 +140,9 @@ GROUPS = (
             Row("write p99", _path("latency_ns", "write", "p99"), duration, "low"),
             Row("write p99.9", _path("latency_ns", "write", "p99_9"), duration, "low"),
             Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
+            Row("map lookup p50", _path("lookup", "lookup_ns", "p50"), duration, "low"),
+            Row("map lookup p99", _path("lookup", "lookup_ns", "p99"), duration, "low"),
+            Row("map change p99", _path("lookup", "update_ns", "p99"), duration, "low"),
         ),
     ),
     (

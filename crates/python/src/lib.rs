@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod crash;
+mod lookup;
 mod names;
 mod papers;
 mod tables;
@@ -208,6 +209,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
+    module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;

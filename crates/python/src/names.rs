@@ -1,5 +1,9 @@
 //! The registries as JSON, from which help texts and the parameter reference are made.
 
+use flashatlas_lookup::dram::PRESETS as DRAM;
+use flashatlas_lookup::dram::paper_table::{CLASSES, latency};
+use flashatlas_lookup::hashes::HASHES;
+use flashatlas_lookup::probe::POLICIES;
 use flashatlas_types::{ConfigError, ParamDef};
 use serde_json::{Value, json};
 
@@ -9,6 +13,12 @@ fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
 
 fn says(says: flashatlas_workload::Says) -> String {
     format!("{says:?}").to_lowercase()
+}
+
+/// Song et al. (2019), Fig. 6: the classes of reads, and their clocks.
+fn paper_table() -> Vec<Value> {
+    let clocks = |class| latency(&DRAM[0].timings, class);
+    CLASSES.iter().enumerate().map(|(i, name)| json!({ "class": name, "clocks": clocks(i) })).collect()
 }
 
 pub fn all() -> Result<Value, ConfigError> {
@@ -53,6 +63,11 @@ pub fn all() -> Result<Value, ConfigError> {
             "name": g.name, "summary": g.summary, "params": params(g.params),
         })).collect::<Vec<_>>(),
         "papers": crate::papers::PAPERS.iter().map(|(name, toml)| json!({ "name": name, "toml": toml })).collect::<Vec<_>>(),
+        "hashes": HASHES.iter().map(|h| entry(h.name, h.summary, h.paper, h.params)).collect::<Vec<_>>(),
+        "policies": POLICIES.iter().map(|p| entry(p.name, p.summary, p.paper, &[])).collect::<Vec<_>>(),
+        "dram": DRAM.iter().map(|d| json!({ "name": d.name, "summary": d.summary })).collect::<Vec<_>>(),
+        "paper_table": paper_table(),
+        "lookup_params": params(flashatlas_lookup::study::params()),
         "crash": crate::crash::names(),
         "metrics": flashatlas_sim::metrics::METRICS.iter().map(|m| json!({ "name": m.name, "summary": m.summary })).collect::<Vec<_>>(),
     }))

@@ -117,6 +117,24 @@ impl Inputs<'_> {
             .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
 
+    /// What a generator makes.
+    ///
+    /// # Errors
+    /// When its text says nothing that can be made.
+    pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input, RunError> {
+        let source = generate(text, capacity, seed)?;
+        Ok(Input {
+            name: text.to_owned(),
+            format: "generator",
+            compression: "none",
+            operations: true,
+            timed: true,
+            source,
+            length: None,
+            digest: None,
+        })
+    }
+
     /// The workload of a run.
     ///
     /// # Errors
@@ -124,19 +142,7 @@ impl Inputs<'_> {
     pub fn workload(&self, spec: &RunSpec, capacity: u64, hashed: bool) -> Result<Input, RunError> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
-            (None, Some(text)) => {
-                let source = generate(text, capacity, Seed(spec.seed))?;
-                Ok(Input {
-                    name: text.clone(),
-                    format: "generator",
-                    compression: "none",
-                    operations: true,
-                    timed: true,
-                    source,
-                    length: None,
-                    digest: None,
-                })
-            }
+            (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
             (Some(_), Some(_)) => {
                 Err(RunError::Fit("a trace and a generated workload were given: a run takes one of them".into()))
             }

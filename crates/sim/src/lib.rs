@@ -7,6 +7,7 @@ pub mod error;
 mod fit;
 pub mod input;
 mod jobs;
+pub mod lookup;
 pub mod metrics;
 mod oracle;
 mod player;

@@ -21,6 +21,7 @@ from flashatlas.theory import MODELS
 if TYPE_CHECKING:
     from flashatlas.reproduce.demand_map import DemandMap
     from flashatlas.reproduce.experiment import Application
+    from flashatlas.reproduce.lpmt import Lpmt
     from flashatlas.reproduce.mast import Mast
     from flashatlas.reproduce.nvm_map import NvmMap
 
@@ -111,7 +112,7 @@ def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
         )
 
 
-Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap")
+Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt")
 
 
 def _hand_over(
@@ -123,7 +124,7 @@ def _hand_over(
     json_: str | None,
 ) -> None:
     """Write and print what an experiment found, as the options say."""
-    results = [row.result for row in made.rows]
+    results = made.results
     text = json.dumps(made.to_json(), indent=2)
     if folder:
         save_all(results, folder)
@@ -233,3 +234,40 @@ def _show(mast: Mast) -> None:
     if any(row.variant for row in mast.rows):
         say(f"\n[bold]What the paper leaves open[/]  {VARIANTS}")
         out.print(tables.listing(["", *(a.name for a in mast.applications)], variant_rows(mast)))
+
+
+@app.command("lpmt")
+def reproduce_lpmt(
+    traces: Traces = None,
+    stand_ins: StandIns = False,
+    sweep: Annotated[
+        bool, typer.Option("--sweep/--no-sweep", help="Sweep banks, ways, hash functions and orders on every trace.")
+    ] = True,
+    limit: Limit = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT), each with what can be said of it.
+
+    Every table says whether it is derived, reproduced, calibrated, or not reproducible without the original trace.
+    Beyond the paper: a sweep of banks, ways, hash functions and orders against a flat map, and the engine in a drive.
+
+    For example: `flashatlas reproduce lpmt --out out/lpmt`
+    """
+    from flashatlas.reproduce import lpmt_page  # noqa: PLC0415
+    from flashatlas.reproduce.lpmt import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit)
+    _say_missing(planned.applications, stand_ins)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        made = planned.carry_out(jobs=jobs, progress=bars.update)
+    _hand_over("lpmt", made, lpmt_page.page, _show_lpmt, out_, json_)
+
+
+def _show_lpmt(lpmt: Lpmt) -> None:
+    for table in lpmt.tables():
+        say(f"\n[bold]{escape(table.title)}[/]  ({table.kind})")
+        out.print(tables.listing(list(table.head), table.rows))
+        say(f"[dim]{escape(table.note)}[/]")

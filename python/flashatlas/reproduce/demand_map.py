@@ -68,6 +68,11 @@ class DemandMap:
     applications: list[Application]
     rows: list[Row]
 
+    @property
+    def results(self) -> list[Result]:
+        """Every run."""
+        return [row.result for row in self.rows]
+
     def of(self, application: str) -> list[Row]:
         """All stores on one application."""
         return [row for row in self.rows if row.application == application]

@@ -120,6 +120,11 @@ class Mast:
     applications: list[Application]
     rows: list[Row]
 
+    @property
+    def results(self) -> list[Result]:
+        """Every run."""
+        return [row.result for row in self.rows]
+
     def of(self, application: str) -> list[Row]:
         """The schemes on one application."""
         return [row for row in self.rows if row.application == application and not row.variant]

@@ -66,6 +66,11 @@ class NvmMap:
     rows: list[Row]
 
     @property
+    def results(self) -> list[Result]:
+        """Every run."""
+        return [row.result for row in self.rows]
+
+    @property
     def workloads(self) -> list[str]:
         """All workloads, in order."""
         return list(dict.fromkeys(row.workload for row in self.rows))

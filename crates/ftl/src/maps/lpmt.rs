@@ -24,7 +24,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
     summary: "a hash table of extents in multi-bank DRAM, every access timed command by command",
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019)",
-    params: &concat::<44>(&[&[EXTENT_PAGES], tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]),
+    params: &concat::<45>(&[&[EXTENT_PAGES], tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]),
     fits: |params, layout| {
         let (shape, scheduler) = parts(params, layout)?;
         let hash = hash_by_name(params.text("lookup.hash"))?;

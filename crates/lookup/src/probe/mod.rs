@@ -53,6 +53,13 @@ pub const PARAMS: &[ParamDef] = &[
               known), or until that entry's data has come back, with the reads that were issued by then (`pipelined`)",
     },
     ParamDef {
+        key: "lookup.chain",
+        kind: ParamKind::Choice(&["wait", "stream"]),
+        default: Some("wait"),
+        doc: "when the next set of a chain is read: once NSid has come back (`wait`), or right behind the set before, as if \
+              NSid had been known (`stream`)",
+    },
+    ParamDef {
         key: "lookup.secondary",
         kind: ParamKind::Choice(&["shared", "apart"]),
         default: Some("shared"),

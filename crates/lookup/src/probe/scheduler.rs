@@ -32,6 +32,9 @@ pub struct Scheduler {
     accesses: Vec<DramAccess>,
     /// Something was loaded, on which what follows depends.
     loaded: bool,
+    /// Nothing was loaded but the sets of one chain, which may follow each other without waiting.
+    chain: bool,
+    chain_waits: bool,
     /// Sets scanned so far, of all operations.
     pub sets_scanned: u64,
 }
@@ -65,6 +68,8 @@ impl Scheduler {
             rows: shape.rows,
             accesses: Vec::new(),
             loaded: false,
+            chain: true,
+            chain_waits: params.text("lookup.chain") == "wait",
             sets_scanned: 0,
         })
     }
@@ -78,7 +83,7 @@ impl Scheduler {
     #[inline]
     pub fn begin(&mut self) {
         self.accesses.clear();
-        self.loaded = false;
+        (self.loaded, self.chain) = (false, true);
     }
 
     /// The accesses of the operation so far.
@@ -90,7 +95,7 @@ impl Scheduler {
     /// Load an item that lies apart from the tables.
     pub fn load(&mut self, access: DramAccess) {
         self.push(DramAccess { dependent: self.loaded, ..access });
-        self.loaded = true;
+        (self.loaded, self.chain) = (true, false);
     }
 
     #[inline]
@@ -138,7 +143,7 @@ impl Memory for Scheduler {
         let (first_bank, row) = self.places.set(set);
         let stripes = self.stripes(first_bank);
         let stripes = &stripes[..self.places.spread as usize];
-        let dependent = self.loaded;
+        let dependent = self.loaded && (self.chain_waits || !self.chain);
         self.loaded = true;
         let wanted = match self.scan {
             Scan::Full => None,
@@ -182,7 +187,7 @@ impl Memory for Scheduler {
 
     fn load_row(&mut self, pn: Pn) {
         self.push(self.row_access(pn, false));
-        self.loaded = true;
+        (self.loaded, self.chain) = (true, false);
     }
 
     fn store_row(&mut self, pn: Pn) {

@@ -82,7 +82,7 @@ impl Summary {
 }
 
 /// Percentiles of [`Summary::service`] and [`Summary::latency`].
-const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
+pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 pub(super) struct Measure {
     timings: Timings,

@@ -5,6 +5,7 @@
 mod blocks;
 mod host;
 mod latency;
+mod lookup;
 mod map;
 mod memory;
 mod merges;
@@ -145,6 +146,7 @@ pub const METRICS: &[MetricDef] = &[
     throughput::DEF,
     utilisation::DEF,
     map::DEF,
+    lookup::DEF,
     mount::DEF,
     memory::DEF,
     wear::DEF,

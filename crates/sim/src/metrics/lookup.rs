@@ -1,0 +1,40 @@
+//! Operations on tables in DRAM, where their commands are timed one by one (`map.store = lpmt`).
+
+use super::{Metric, MetricDef, Snapshot};
+use crate::table::Table;
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "lookup",
+    summary: "latency of map lookups and changes in timed DRAM: mean, percentiles, maximum; bursts, activations, refreshes",
+    build: |_| Box::new(Lookup),
+};
+
+struct Lookup;
+
+/// In nanoseconds.
+fn latency(histogram: &Histogram<u64>) -> Value {
+    let ns = |ps: u64| ps as f64 / 1e3;
+    let at = |q| ns(histogram.value_at_quantile(q).min(histogram.max()));
+    json!({
+        "count": histogram.len(),
+        "mean": histogram.mean() / 1e3,
+        "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
+        "max": ns(histogram.max()),
+    })
+}
+
+impl Metric for Lookup {
+    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
+        let Some(dram) = end.statistics.and_then(|s| s.dram.as_deref()) else { return };
+        let value = json!({
+            "lookup_ns": latency(&dram.lookups),
+            "update_ns": latency(&dram.updates),
+            "bursts": dram.bursts,
+            "activations": dram.activations,
+            "refreshes": dram.refreshes,
+        });
+        record.insert("lookup".into(), value);
+    }
+}

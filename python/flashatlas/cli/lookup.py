@@ -1,0 +1,147 @@
+"""The command that runs the lookup engine alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import InputError, api, lookups, plots, tables
+from flashatlas.cli.console import out, say
+from flashatlas.cli.options import Json, Quiet, Reading, Set, shared, write_json
+from flashatlas.progress import Bars
+from flashatlas.trace import Trace
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(lookup)
+
+
+@shared
+def lookup(
+    common: Reading,
+    trace: Annotated[Path | None, typer.Option("--trace", "-t", help="Trace whose addresses are looked up.")] = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", "-w", help="Generated workload instead, as of `flashatlas run`.")
+    ] = None,
+    files: Annotated[
+        int | None, typer.Option("--files", min=1, help="So many files at random addresses instead, one by one.")
+    ] = None,
+    sets: Annotated[
+        int | None, typer.Option("--sets", min=1, help="So many scans of random sets instead, without any table.")
+    ] = None,
+    hash_: Annotated[str | None, typer.Option("--hash", help="Hash function (lookup.hash).")] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="Where sets lie, and the order of banks (lookup.policy).")
+    ] = None,
+    banks: Annotated[int | None, typer.Option("--banks", min=1, help="Banks of the LPMT (lookup.banks).")] = None,
+    ways: Annotated[int | None, typer.Option("--ways", min=1, help="Entries of a set (lookup.ways).")] = None,
+    dram: Annotated[str | None, typer.Option("--dram", help="DRAM device (dram.preset).")] = None,
+    set_: Set = [],  # noqa: B006
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address",
+            help="How host addresses become logical ones: `low-bits`, `dense` (numbered as they come), `exact`.",
+        ),
+    ] = "low-bits",
+    unit: Annotated[int, typer.Option("--unit", min=1, help="Sectors of an address unit.")] = 1,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="End after this many requests.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    parameters: Annotated[
+        bool, typer.Option("--parameters", "-p", help="List hash functions, policies, DRAM devices and settings.")
+    ] = False,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look addresses up in hardware tables (LPMT, block tables) in a multi-bank DRAM, clock by clock, without a drive.
+
+    What begins at one address is a file, as in the paper; a file that is not there is inserted after its lookup. Sizes
+    and DRAM are the paper's (2^17 sets of 8, DDR4 at 1.5 ns, every constraint on) unless `--set` says otherwise.
+
+    For example: `flashatlas lookup --trace out/traces/cloudPhysicsIO.vscsi --shift -7 --hash folding --banks 4
+    --policy dynamic`
+    """
+    if parameters:
+        _parameters()
+        return
+    named = {
+        "lookup.hash": hash_,
+        "lookup.policy": policy,
+        "lookup.banks": banks,
+        "lookup.ways": ways,
+        "dram.preset": dram,
+    }
+    given = [f"{key}={value}" for key, value in named.items() if value is not None]
+    if address not in lookups.ADDRESSES:
+        raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")
+    with Bars(["lookups"], enabled=not quiet) as bars:
+        found = lookups.lookup(
+            None if trace is None else Trace(trace, **asdict(common)),
+            workload=workload,
+            files=None if files is None else {"files": files},
+            sets=None if sets is None else {"lookups": sets},
+            set=[*given, *set_],
+            address=address,
+            unit_sectors=unit,
+            limit=limit,
+            seed=seed,
+            progress=lambda *at: bars.update(0, *at),
+        )
+    write_json(json_, json.dumps(found, indent=2))
+    if json_ != "-":
+        _print(found)
+
+
+def _print(found: dict[str, Any]) -> None:
+    tck = found["tck_ps"] / 1000
+    clocks = lambda n: f"{n:,.2f}  ({n * tck:,.1f} ns)"  # noqa: E731
+    service = found["service_clocks"]
+    rows = [
+        ("lookups", f"{found['lookups']:,}"),
+        ("of addresses that were there", f"{found['hits']:,}"),
+        ("clocks a lookup", clocks(found["clocks_per_lookup"])),
+        ("by the paper's table, literally", clocks(found["paper_table_clocks_per_lookup"])),
+        *((f"clocks, {name}", clocks(service[name])) for name in ("p50", "p99", "max")),
+    ]
+    if "latency_clocks" in found:
+        rows.append(("latency, mean", clocks(found["latency_clocks_mean"])))
+        rows += [(f"latency, {name}", clocks(found["latency_clocks"][name])) for name in ("p50", "p99", "max")]
+    rows += [
+        ("reads a lookup", f"{found['reads_per_lookup']:.3f}"),
+        *((f"reads, {name}", f"{100 * share:.2f} %") for name, share in found["classes"].items()),
+        ("skew of first banks, sum of squares", f"{found['bank_skew']:.3f}"),
+    ]
+    if found["entries"]:
+        rows += [
+            ("entries", f"{found['entries']:,}"),
+            ("of these in the primary LPMT", f"{100 * found['primary_share']:.2f} %"),
+            ("keys by sets in their chain", ", ".join(f"{i}: {n:,}" for i, n in enumerate(found["chains"], 1) if n)),
+        ]
+    size = found["bytes"]
+    rows.append(("DRAM of the LPMT", f"{tables.size(size['lpmt'])}, packed {tables.size(size['lpmt_packed'])}"))
+    if size["block_tables"]:
+        packed = tables.size(size["block_tables_packed"])
+        rows.append(("DRAM of the block tables", f"{tables.size(size['block_tables'])}, packed {packed}"))
+    out.print(tables.listing(["", ""], rows))
+    tenths = [t["ns_per_lookup"] for t in found["tenths"]]
+    say(
+        f"ns a lookup in each tenth: {' '.join(f'{ns:.1f}' for ns in tenths)}  "
+        f"{plots.spark([ns - 0.9 * min(tenths) for ns in tenths])}"
+    )
+    say(f"[dim]{'; '.join(found['approximations'])}[/]")
+
+
+def _parameters() -> None:
+    known = api.registries()
+    for kind, key in (("hashes", "lookup.hash"), ("policies", "lookup.policy")):
+        out.print(tables.listing([key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]))
+        out.print()
+    out.print(tables.listing(["dram.preset", ""], [(d["name"], d["summary"]) for d in known["dram"]]))
+    out.print()
+    rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in known["lookup_params"]]
+    out.print(tables.listing(["setting", "range", "default", ""], rows))

@@ -1,0 +1,74 @@
+"""The lookup engine alone: LPMT and block tables in the banks of a DRAM, without a drive."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from flashatlas import _core
+from flashatlas.drive import Settings, setting_list
+from flashatlas.trace import Trace
+
+ADDRESSES = ("low-bits", "dense", "exact")
+
+
+def lookup(
+    trace: str | os.PathLike[str] | Trace | None = None,
+    *,
+    workload: str | None = None,
+    sets: Mapping[str, Any] | None = None,
+    files: Mapping[str, Any] | None = None,
+    set: Settings = (),
+    address: str = "low-bits",
+    unit_sectors: int = 1,
+    page_bytes: int = 4096,
+    limit: int | None = None,
+    seed: int = 1,
+    progress: _core.Progress | None = None,
+) -> dict[str, Any]:
+    """Look every request of a source up, and return the record: clocks a lookup, classes, tenths, tables.
+
+    Exactly one source is given.
+
+    Args:
+        trace: Path of a trace file, or a :class:`Trace` with how to read it.
+        workload: A generator: ``"uniform:requests=100000,size=4KiB"``.
+        sets: Random sets that are scanned to their ends: ``lookups``, and if wanted ``repeat`` (share of lookups in
+            the set before) and ``skew`` (share of the others in sets whose number is a multiple of four).
+        files: Files at random addresses, each looked up and inserted: ``files``, and if wanted ``stride``, ``again``,
+            ``known`` (shares of requests for the file before, and for any that is there), ``lookups`` (at the end).
+        set: Settings, such as ``{"lookup.hash": "radix"}``; over the paper's sizes and its DRAM.
+        address: How host addresses become logical ones: ``low-bits``, ``dense`` or ``exact``.
+        unit_sectors: Sectors of an address unit.
+        page_bytes: Bytes of a page of the flash, for ``lookup.pages = all``.
+        limit: Requests after which the study ends.
+        seed: Seed of everything random.
+        progress: Called now and then with phase, requests and share done.
+
+    Raises:
+        InputError: Bad settings, a source that cannot be read, tables too small for it.
+
+    """
+    sources = {"workload": workload, "sets": sets, "files": files, "trace": trace}
+    given = {name: source for name, source in sources.items() if source is not None}
+    if len(given) != 1:
+        raise _core.InputError(f"a study needs one source of {', '.join(sources)}; {len(given)} were given")
+    reading: dict[str, Any] = {}
+    if isinstance(trace, Trace):
+        reading, given = trace.options, {"trace": os.fspath(trace.path)}
+    elif trace is not None:
+        given = {"trace": os.fspath(trace)}
+    spec = {
+        "set": setting_list(set),
+        "source": given,
+        "reading": reading,
+        "address": address,
+        "unit_sectors": unit_sectors,
+        "page_bytes": page_bytes,
+        "limit": limit,
+        "seed": seed,
+    }
+    found: dict[str, Any] = json.loads(_core.lookup(json.dumps(spec), progress))
+    return found

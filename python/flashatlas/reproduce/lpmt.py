@@ -1,0 +1,311 @@
+"""The hardware lookup engine: tables III to VI, figures 6 and 8 of its paper, and beyond (``papers/3-lpmt``)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+from flashatlas.api import Workers
+from flashatlas.api import run as run_drive
+from flashatlas.lookups import lookup
+from flashatlas.reproduce import lpmt_tables
+from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.reproduce.lpmt_tables import Table
+from flashatlas.result import Result
+from flashatlas.trace import Trace
+
+PAPER = "3-lpmt"
+POLICIES = ("single", "set-mod", "dynamic")
+LOOKUPS = 200_000
+"""Random sets of the check values: the standard error of set-mod is 0.02 clocks."""
+
+HASHES = {
+    "shifting": ["lookup.hash=shifting"],
+    "folding": ["lookup.hash=folding"],
+    "radix": ["lookup.hash=radix"],
+    "division": ["lookup.hash=division"],
+    "folding at the boundary": ["lookup.hash=folding", "lookup.fold=boundary"],
+    "mixer": ["lookup.hash=mixer"],
+}
+"""The paper's functions in its order, then others."""
+
+CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration of the sweep on one trace."""
+
+    application: str
+    banks: int
+    ways: int
+    hash: str
+    order: str
+    scan: str
+    arguments: dict[str, Any] = field(repr=False)
+    record: dict[str, Any] = field(repr=False)
+
+    @property
+    def ns(self) -> float:
+        """Mean time of a lookup."""
+        return self.record["ns_per_lookup"]
+
+    @property
+    def bytes(self) -> int:
+        """DRAM under the LPMT, or under the flat array."""
+        return self.record["bytes"]["lpmt"]
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.order == "flat":
+            return f"flat x{self.banks}"
+        return f"{self.order} x{self.banks}, {self.ways} ways, {self.hash}, {self.scan}"
+
+
+@dataclass(frozen=True)
+class Lpmt:
+    """The experiment, carried out."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    studies: dict[str, dict[str, Any]] = field(repr=False)
+    """Records of the engine alone, by name."""
+    points: list[Point] = field(repr=False)
+    results: list[Result]
+    """Runs of a drive."""
+
+    def pareto(self, application: str) -> list[Point]:
+        """The points of a trace that no other one beats in both time and bytes, by bytes."""
+        points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
+        best: list[Point] = []
+        for point in points:
+            if not best or point.ns < best[-1].ns:
+                best.append(point)
+        return best
+
+    def of(self, application: str) -> list[Point]:
+        """The sweep on one trace."""
+        return [point for point in self.points if point.application == application]
+
+    def tables(self) -> list[Table]:
+        """Every table, in the order of the paper."""
+        return lpmt_tables.tables(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.lpmt/1",
+            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "tables": [table.to_json() for table in self.tables()],
+            "studies": self.studies,
+            "sweep": [
+                {
+                    "application": p.application,
+                    "configuration": p.name,
+                    "ns_per_lookup": p.ns,
+                    "bytes": p.bytes,
+                    "settings": {k: v for k, v in p.record["config"].items() if k.startswith("lookup.")},
+                }
+                for p in self.points
+            ],
+            "runs": [
+                {"label": r.label, "lookup": r.record.get("lookup"), "map": r.record["map"]} for r in self.results
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    sweep: bool
+    limit: int | None
+
+    def _source(self, application: Application) -> dict[str, Any]:
+        options = {k: v for k, v in application.options.items() if k not in ("sets", "like")}
+        if "workload" in options:
+            return {"workload": options["workload"], "unit_sectors": 1}
+        trace = options.pop("trace")
+        return {"trace": Trace(trace, **options)}
+
+    def studies(self) -> dict[str, dict[str, Any]]:
+        """Arguments of :func:`flashatlas.lookup` by name."""
+        made: dict[str, dict[str, Any]] = {}
+        lookups = min(self.limit or LOOKUPS, LOOKUPS)
+        for check, constraints in itertools.product(self.experiment["check"], CONSTRAINTS):
+            settings = [*check["set"], f"dram.constraints={constraints}"]
+            made[f"check/{check['name']}/{constraints}"] = {"sets": {"lookups": lookups}, "set": settings}
+        calibrated = self.experiment["calibrated"]
+        for policy in POLICIES:
+            made[f"calibrated/{policy}"] = {
+                "sets": {"lookups": lookups, "repeat": calibrated["repeat"], "skew": calibrated["skew"]},
+                "set": [*calibrated["settings"], f"lookup.policy={policy}"],
+            }
+            figure = self.experiment["figure_8"]
+            settings = [*figure["set"], f"lookup.policy={policy}"]
+            made[f"figure 8/{policy}"] = {"files": figure["files"], "set": settings, "limit": self.limit}
+            settings = [*figure["set"], f"lookup.policy={policy}", "lookup.chain=stream", "lookup.probe=abcd"]
+            made[f"fill/{policy}"] = {
+                "files": {**figure["files"], "again": 0},
+                "set": settings,
+                "limit": self.limit,
+            }
+        for synthetic, (name, function) in itertools.product(self.experiment["synthetic"], HASHES.items()):
+            settings = [*synthetic["set"], *function]
+            made[f"table 4/{synthetic['name']}/{name}"] = {
+                "files": synthetic["files"],
+                "set": settings,
+                "limit": self.limit,
+            }
+        for application, entry in zip(self.applications, self.experiment["application"], strict=True):
+            source = {**self._source(application), "limit": self.limit}
+            for name, function in HASHES.items():
+                settings = [f"lookup.sets={entry['sets']}", *function]
+                made[f"table 4/{application.name}/{name}"] = {**source, "set": settings}
+            for policy in POLICIES:
+                settings = [f"lookup.sets={entry['sets']}", f"lookup.policy={policy}"]
+                made[f"trace/{application.name}/{policy}"] = {
+                    **source,
+                    "set": [*settings, "dram.constraints=none", "lookup.probe=abcd"],
+                }
+                made[f"trace, real/{application.name}/{policy}"] = {**source, "set": settings}
+        return made
+
+    def points(self, files: dict[str, int]) -> list[tuple[tuple[str, int, int, str, str, str], dict[str, Any]]]:
+        """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
+        sweep = self.experiment["sweep"]
+        made = []
+        for application in self.applications if self.sweep else []:
+            source = {**self._source(application), "limit": self.limit}
+            for banks in sweep["banks"]:
+                settings = [*sweep["set"], "lookup.table=flat", "lookup.policy=set-mod", f"lookup.banks={banks}"]
+                made.append(((application.name, banks, 0, "", "flat", ""), {**source, "set": settings}))
+            for banks, ways, name, order, scan, per in itertools.product(
+                sweep["banks"], sweep["ways"], sweep["hashes"], sweep["orders"], sweep["scans"], sweep["load"]
+            ):
+                policy, probe = order.split()
+                if policy != "set-mod" and banks == 1:
+                    continue
+                sets = 1 << max(4, (per * files[application.name] // ways - 1).bit_length())
+                settings = [
+                    *sweep["set"],
+                    f"lookup.banks={banks}",
+                    f"lookup.ways={ways}",
+                    f"lookup.hash={name}",
+                    f"lookup.policy={policy}",
+                    f"lookup.probe={probe}",
+                    f"lookup.scan={scan}",
+                    f"lookup.sets={sets}",
+                    f"lookup.spread={min(banks, ways)}",
+                ]
+                made.append(((application.name, banks, ways, name, order, scan), {**source, "set": settings}))
+        return made
+
+    def _drives(self) -> list[dict[str, Any]]:
+        stack = self.experiment["stack"]
+        application = self.applications[-1]
+        options = {k: v for k, v in application.options.items() if k not in ("sets", "like")}
+        return [
+            {
+                "drive": stack["drive"],
+                "label": label,
+                "set": [f"map.store={label.split(',')[0]}", *settings],
+                "limit": self.limit,
+                **stack["options"],
+                **options,
+            }
+            for label, settings in stack["stores"]
+        ]
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each step that is shown."""
+        return ["engine", "sweep", "drive"] if self.sweep else ["engine", "drive"]
+
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> Lpmt:
+        """Run all of it; arguments as for :func:`lpmt`."""
+        at_once = jobs or os.cpu_count() or 1
+
+        def together(step: int, tasks: Sequence[Callable[..., Any]]) -> list[Any]:
+            done = itertools.count(1)
+
+            def counted(task: Callable[..., Any], _: Any) -> Any:
+                found = task()
+                if progress:
+                    n = next(done)
+                    progress(step, "study", n, n / len(tasks))
+                return found
+
+            workers = Workers(at_once, None)
+            for number, task in enumerate(tasks):
+                workers.add(number, partial(counted, task))
+            return workers.wait()
+
+        planned = self.studies()
+        found = together(0, [partial(lookup, **arguments) for arguments in planned.values()])
+        studies = dict(zip(planned, found, strict=True))
+        files = {a.name: studies[f"trace/{a.name}/single"]["entries"] for a in self.applications}
+        sweep = self.points(files)
+        swept = together(1, [partial(lookup, **arguments) for _, arguments in sweep])
+        points = [Point(*where, own, record) for (where, own), record in zip(sweep, swept, strict=True)]
+        chosen = [p for a in self.applications if points for p in lpmt_tables.chosen(points, a.name).values()]
+        alone = [{**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in chosen]
+        for point, record in zip(chosen, together(1, [partial(lookup, **own) for own in alone]), strict=True):
+            studies[f"alone/{point.application}/{point.name}/{point.bytes}"] = record
+        results = together(len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()])
+        return Lpmt(self.experiment, self.applications, studies, points, results)
+
+
+def means(published: dict[str, list[float]]) -> list[float]:
+    """The means of the columns of a published table."""
+    return [fmean(column) for column in zip(*published.values(), strict=True)]
+
+
+def plan(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    sweep: bool = True,
+    limit: int | None = None,
+) -> Plan:
+    """What :func:`lpmt` runs; arguments as there."""
+    experiment = load(PAPER)
+    folder = None if stand_ins else traces_folder(traces)
+    return Plan(experiment, applications(experiment["application"], folder), sweep, limit)
+
+
+def lpmt(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    sweep: bool = True,
+    limit: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> Lpmt:
+    """Carry out the experiment.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        sweep: Also sweep banks, ways, hashes and orders on every trace.
+        limit: Requests after which each study ends.
+        jobs: Studies at once.
+        progress: As for :func:`flashatlas.compare`.
+
+    """
+    return plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit).carry_out(jobs=jobs, progress=progress)

@@ -1,0 +1,189 @@
+"""The lookup engine alone, its experiment, and the engine in a drive."""
+
+from __future__ import annotations
+
+import json
+from statistics import fmean
+
+import flashatlas
+import pytest
+from flashatlas import InputError, lookup, reproduce
+from flashatlas.cli import main
+from flashatlas.reproduce import lpmt_page, lpmt_tables
+
+
+def clocks(*settings: str, lookups: int = 20_000) -> float:
+    return lookup(sets={"lookups": lookups}, set=settings)["clocks_per_lookup"]
+
+
+def test_a_set_of_eight_takes_what_the_recurrence_says():
+    # 7 x CCD + RTP + RP + RCD in one bank; 8 x CCD where six other reads hide the rest
+    assert clocks("lookup.policy=single", "dram.constraints=none") == pytest.approx(28 + 23, abs=0.05)
+    assert clocks("lookup.policy=dynamic", "dram.constraints=none") == pytest.approx(32, abs=0.05)
+    # with refresh: 0.174 of 5.2 thousand clocks rest, and the banks are opened again
+    rest = clocks("lookup.policy=dynamic") / clocks("lookup.policy=dynamic", "dram.constraints=ras,rrd,faw,ccd_l")
+    assert 1 / (1 - 174 / 5200) < rest < 1.06
+
+
+def test_waiting_lookups_have_latencies():
+    # each lookup begins after the last read of the one before
+    found = lookup(sets={"lookups": 5000}, set=["lookup.policy=single", "dram.constraints=none", "lookup.look_ahead=1"])
+    # PRE waits for RTP after the last read: 5 + 9 + 9, 7 x 4 to the last read, 9 + 4 to the end of its data
+    assert found["latency_clocks"]["p50"] == 23 + 28 + 13
+    assert "latency_clocks" not in lookup(sets={"lookups": 10})
+
+
+def test_files_are_found_again_and_chains_are_counted():
+    found = lookup(
+        files={"files": 500, "lookups": 300},
+        set=["lookup.la_bits=10", "lookup.sets=64", "lookup.hash=mixer", "lookup.block_tables_count=16"],
+    )
+    assert (found["lookups"], found["hits"], found["entries"]) == (800, 300, 500)
+    assert sum(found["chains"]) == 64 and found["secondary_sets_used"] == sum(
+        i * n for i, n in enumerate(found["chains"])
+    )
+    assert found["chains"][0] < 64 and 0.8 < found["primary_share"] < 1
+    assert sum(found["classes"].values()) == pytest.approx(1)
+    assert sum(t["lookups"] for t in found["tenths"]) == 800
+    assert found == lookup(
+        files={"files": 500, "lookups": 300},
+        set=["lookup.la_bits=10", "lookup.sets=64", "lookup.hash=mixer", "lookup.block_tables_count=16"],
+    )
+
+
+def test_a_trace_is_looked_up_by_its_addresses(trace):
+    found = lookup(trace, unit_sectors=8)
+    assert (found["lookups"], found["hits"], found["entries"]) == (4, 0, 4)
+    with pytest.raises(InputError, match=r"address 8 .* is wider than lookup.la_bits = 3"):
+        lookup(trace, address="exact", set=["lookup.la_bits=3", "lookup.sets=4"])
+    assert lookup(trace, address="dense", set=["lookup.la_bits=2", "lookup.sets=4"])["entries"] == 4
+    with pytest.raises(InputError, match=r"more than 2 distinct addresses do not fit lookup.la_bits = 1"):
+        lookup(trace, address="dense", set=["lookup.la_bits=1", "lookup.sets=4"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("lookup.sets=100", "lookup.sets: 100 is no power of two, as the bits of a key need it (allowed: 64 or 128)"),
+        ("lookup.secondary_sets=200000", "do not fit the number of a set, of which there are 131072"),
+        ("lookup.banks=3", "lookup.banks=3: fine"),
+        ("lookup.banks=17", "the device has 16 (dram.device_banks) (allowed: 1 to 16)"),
+        ("lookup.spread=3", "lookup.spread: 4 banks (lookup.banks) do not make groups of 3 (allowed: a divisor of 4)"),
+        ("lookup.ways=2", "lookup.spread: 2 ways (lookup.ways) leave some of 4 banks without any"),
+        ("lookup.divisor=0", "lookup.divisor: a divisor of 0 does not give the keys of 131072 sets"),
+        ("lookup.radix_to=12", "lookup.radix_to: digits of base 10 cannot be read in base 12"),
+        ("lookup.hash=md5", "hash `md5` is not known (allowed: shifting, division, folding, radix, mixer)"),
+        ("lookup.policy=dynamc", "did you mean `dynamic`?"),
+        ("dram.ras=8", "dram.ras: 8 contradicts dram.rcd = 9: a row closes after its first read (allowed: 9 or more)"),
+        ("dram.ccd_s=3", "dram.ccd_s: 3 contradicts dram.dl = 4: bursts would overlap on the data bus"),
+        ("dram.ccd_l=3", "dram.ccd_l: 3 contradicts dram.ccd_s = 4"),
+        ("dram.faw=3", "dram.faw: 3 contradicts dram.rrd_s = 4"),
+        ("dram.refi=200", "dram.refi: 200 contradicts dram.rfc"),
+        ("dram.groups=3", "dram.groups: 16 banks do not make 3 groups of one size (allowed: a divisor of 16)"),
+        ("dram.rows=10", "dram.rows: the tables take"),
+        ("dram.constraints=ras,raf", "dram.constraints: constraint `raf` is not known; did you mean `ras`?"),
+        ("lookup.bank=4", "lookup.bank: no such key; did you mean `lookup.banks`?"),
+    ],
+)
+def test_bad_settings_name_the_key_and_what_is_allowed(setting, says):
+    needs = {
+        "lookup.divisor": ["lookup.hash=division"],
+        "lookup.radix_to": ["lookup.hash=radix"],
+        "lookup.banks": ["lookup.policy=set-mod"],
+    }
+    settings = [*needs.get(setting.split("=")[0], []), setting]
+    if says.endswith("fine"):
+        assert lookup(sets={"lookups": 100}, set=settings)["reads_per_lookup"] == 8
+        return
+    with pytest.raises(InputError) as error:
+        lookup(sets={"lookups": 100}, set=settings)
+    assert says in str(error.value)
+
+
+def test_tables_that_are_too_small_stop_the_study():
+    small = ["lookup.la_bits=10", "lookup.sets=4", "lookup.secondary_sets=1"]
+    with pytest.raises(InputError, match=r"the LPMT has no place for address .* all 1 secondary sets are in use"):
+        lookup(files={"files": 1000}, set=small)
+    rows = ["lookup.la_bits=10", "lookup.block_tables_count=2", "lookup.rows=16"]
+    with pytest.raises(InputError, match="every block table holds valid pages"):
+        lookup(files={"files": 1000}, set=rows)
+    with pytest.raises(InputError, match="300 files: there are 256 multiples of 4 among addresses of 10 bits"):
+        lookup(files={"files": 300, "stride": 4}, set=["lookup.la_bits=10"])
+    with pytest.raises(InputError, match="a study needs one source"):
+        lookup()
+
+
+def test_a_drive_looks_its_pages_up_in_timed_dram():
+    options = {
+        "drive": "tiny",
+        "workload": "uniform:requests=3000,size=2KiB,read=1",
+        "precondition": "fill",
+        "depth": 1,
+    }
+    settings = ["map.store=lpmt", "lookup.policy=single", "dram.preset=table-1", "dram.constraints=none"]
+    settings.append("lookup.extent_pages=1")
+    result = flashatlas.run(set=settings, **options)
+    assert result.violations == 0
+    found = result.record["lookup"]
+    assert found["lookup_ns"]["count"] == result.record["map"]["lookups"] == 3000
+    # entries of 10 + 10 + 2 bits: two in a burst of 64
+    assert found["bursts"] == 4 * 3000
+    # one bank that rests, with another row open: RP, RCD, four reads, CL, DL; begun at the next clock
+    lookup_clocks = 9 + 9 + 12 + 9 + 4
+    assert found["lookup_ns"]["p50"] == pytest.approx((lookup_clocks + 0.5) * 1.5, abs=0.8)
+    slower = flashatlas.run(set=[*settings, "dram.tck_ps=150000"], **options)
+    gain = slower.latency["read"]["mean"] - result.latency["read"]["mean"]
+    assert gain == pytest.approx(99 * result.record["lookup"]["lookup_ns"]["mean"], rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return reproduce.lpmt(stand_ins=True, limit=3000, sweep=False)
+
+
+def test_what_the_paper_published_is_worked_out_again(made):
+    published = made.experiment["published"]
+    gains = [[100 * (1 - row[i] / row[0]) for row in published["table_6"].values()] for i in (1, 2)]
+    assert [round(fmean(g), 2) for g in gains] == [published["improvement"][p] for p in ("set-mod", "dynamic")]
+    averages = lpmt_tables.table_6(made)
+    assert averages.rows[-2][-2:] == averages.rows[-1][-2:] == ("11.91", "16.28")
+    assert [row[3] for row in lpmt_tables.figure_6(made).rows] == ["same"] * 6
+    per_read = {row[0]: row[1] for row in lpmt_tables.table_5_to_6(made).rows}
+    assert per_read == {"single": "5.718", "set-mod": "4.813", "dynamic": "4.608"}
+
+
+def test_the_literal_table_contradicts_itself(made):
+    rows = {row[0]: row for row in lpmt_tables.checks(made).rows}
+    engine, literal = 2, 7
+    assert float(rows["dynamic, ABCDABCD"][engine]) < float(rows["single bank"][engine])
+    assert float(rows["dynamic, ABCDABCD"][literal]) > float(rows["single bank"][literal])
+
+
+def test_the_report_and_the_command(made, monkeypatch, tmp_path, capsys):
+    html = lpmt_page.page(made, "flashatlas reproduce lpmt")
+    assert "Figure 8: latency over progress" in html
+    monkeypatch.setattr(
+        "sys.argv",
+        ["flashatlas", "reproduce", "lpmt", "--stand-ins", "-q", "--limit", "400", "--out", str(tmp_path / "lpmt")],
+    )
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == 0
+    numbers = json.loads((tmp_path / "lpmt" / "lpmt.json").read_text())
+    kinds = {table["kind"] for table in numbers["tables"]}
+    assert kinds == {lpmt_tables.DERIVED, lpmt_tables.REPRODUCED, lpmt_tables.CALIBRATED, lpmt_tables.NOT}
+    assert len(numbers["sweep"]) > 1000
+    assert "Nanoseconds against bytes" in (tmp_path / "lpmt" / "report.html").read_text()
+    assert "not reproducible without the original trace" in capsys.readouterr().out
+
+
+def test_the_command_prints_a_study(cli):
+    done = cli("lookup", "--sets", "20000", "--policy", "single", "--set", "dram.constraints=none")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("clocks a lookup"))
+    assert float(line.split()[3]) == pytest.approx(51, abs=0.03)
+    assert "ns a lookup in each tenth: 76.5" in done.stdout
+    listed = cli("lookup", "--parameters").stdout
+    assert "set-mod" in listed and "lpddr5-6400" in listed and "dram.constraints" in listed
+    wrong = cli("lookup", "--sets", "10", "--banks", "20", "--policy", "set-mod")
+    assert wrong.returncode == 2 and "lookup.banks: the tables are to lie in 20 banks" in wrong.stderr

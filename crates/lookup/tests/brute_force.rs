@@ -286,7 +286,7 @@ fn presets_obey() {
         let random: Vec<u64> = (0..8).map(|_| rng.below(64)).collect();
         for bits in [0, 63].into_iter().chain(alone).chain(random) {
             let mut pair = Pair::new(&preset.device, &preset.timings, rules(bits));
-            let found = stream(&mut pair, 200, &mut rng);
+            let found = stream(&mut pair, 160, &mut rng);
             assert_eq!(found, Ok(()), "{} with {:?}", preset.name, rules(bits));
         }
     }
@@ -308,7 +308,7 @@ fn random_timings(rng: &mut Rng) -> Timings {
 #[test]
 fn random_devices_obey() {
     let mut rng = Rng::stream(Seed(2), "random devices obey");
-    for _ in 0..150 {
+    for _ in 0..100 {
         let (timings, rules) = (random_timings(&mut rng), rules(rng.below(64)));
         let groups = 1 + rng.below(4) as u32;
         let device = Device { groups, banks: groups * (1 + rng.below(8) as u32), ..PRESETS[0].device };

@@ -1,8 +1,9 @@
 //! Values that were worked out apart from the engine: in closed form from the recurrence, and in the definition of each hash.
 
+use flashatlas_lookup::dram::{Dram, PRESETS, Rules, What};
 use flashatlas_lookup::hashes::hash_by_name;
 use flashatlas_lookup::study::{Ask, Study, Summary, params, settings};
-use flashatlas_types::{RawConfig, Rng, Seed};
+use flashatlas_types::{DramAccess, RawConfig, Rng, Seed};
 
 fn uniform_sets(lookups: u64, set: &[&str]) -> Summary {
     let given: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
@@ -92,4 +93,51 @@ fn keys() {
     assert_eq!(key("radix", 345), 412);
     assert_eq!(key("radix radix_from=9 radix_to=11", 9 * 9 + 2 * 9 + 1), 121 + 22 + 1);
     assert_eq!(key("radix", 999_999), (9 * (161_051 + 14_641 + 1331 + 121 + 11 + 1)) % (1 << 17));
+}
+
+/// Many at once are served as one by one.
+#[test]
+fn batches_change_nothing() {
+    let run = |one_by_one: bool| {
+        let mut study =
+            Study::new(&settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap(), 60_000).unwrap();
+        let mut rng = Rng::stream(Seed(5), "asks");
+        let asks: Vec<Ask> = (0..60_000)
+            .map(|_| match rng.below(30) {
+                0 => Ask::Delete(rng.below(1 << 15) as u32),
+                1 => Ask::Set(rng.below(4096) as u32),
+                _ => Ask::Pages(rng.below(1 << 15) as u32, 1),
+            })
+            .collect();
+        match one_by_one {
+            true => asks.iter().for_each(|&ask| study.ask(ask).unwrap()),
+            false => study.ask_all(&asks).unwrap(),
+        }
+        study.tables().check().unwrap();
+        format!("{:?}", study.finish())
+    };
+    assert_eq!(run(true), run(false));
+}
+
+/// Table I: a read is there 13 clocks after its command (CL + DL), and a row opens in 9.
+#[test]
+fn what_depends_on_data_waits_for_it() {
+    let preset = &PRESETS[0];
+    let at = |bank, row, write, dependent| DramAccess { row, bank, bursts: 1, write, dependent };
+    let serve = |accesses: &[DramAccess]| {
+        let mut dram = Dram::new(&preset.device, &preset.timings, Rules::NONE);
+        let mut commands = Vec::new();
+        let served = dram.serve_all(accesses, 100, &mut |c| commands.push((c.at, c.what)));
+        (commands, served.data)
+    };
+    let (side_by_side, end) = serve(&[at(0, 1, false, false), at(1, 1, false, false)]);
+    assert_eq!(side_by_side.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);
+    assert_eq!(end, 113 + 13);
+    let (in_turn, end) = serve(&[at(0, 1, false, false), at(1, 1, false, true), at(2, 1, true, true)]);
+    // 109 + 13; 122 + 9 + 13; a store waits for the last load, and its data follows CWL later
+    assert_eq!(in_turn.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 122, 131, 144, 153]);
+    assert_eq!((in_turn[5].1, end), (What::Write, 153 + 9 + 4));
+    // stores say nothing that another one could wait for
+    let (stores, _) = serve(&[at(0, 1, true, true), at(1, 1, true, true)]);
+    assert_eq!(stores.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);
 }

@@ -12,7 +12,8 @@
 //! may follow a clock later. Rows stay open until another row of their bank is needed.
 //!
 //! A refresh that is due goes before an access whose data bus slot would come at its time or later: all banks are precharged,
-//! and rest for tRFC.
+//! and rest for tRFC. Of the refreshes in a long rest only the first and the last are shown, all are counted. After an access that
+//! is longer than tREFI, those that it held up follow one before each of the next accesses.
 
 use super::{Device, Rules, Timings};
 use flashatlas_types::DramAccess;
@@ -91,6 +92,8 @@ pub struct Dram {
     /// Group of each bank.
     group_of: Vec<u8>,
     bus: Option<CommandBus>,
+    /// Clocks of so many bursts from the first on, as bits; 0 where that takes more than 64.
+    paces: [u64; 17],
     /// Last read or write, and whether it was a write.
     column: i64,
     column_writes: bool,
@@ -126,6 +129,10 @@ impl Dram {
             groups: vec![Group { activated: NEVER, column: NEVER, written: NEVER }; device.groups as usize],
             group_of: (0..device.banks).map(|b| (b % device.groups) as u8).collect(),
             bus: rules.command_bus.then(CommandBus::new),
+            paces: std::array::from_fn(|bursts| {
+                let clocks = (0..bursts as u32).map(|n| n * t.ccd_l);
+                clocks.map(|at| 1u64.checked_shl(at)).try_fold(0, |all, bit| Some(all | bit?)).unwrap_or(0)
+            }),
             column: NEVER,
             column_writes: false,
             activated: NEVER,
@@ -161,13 +168,15 @@ impl Dram {
         // later bursts follow at the pace of one bank: nothing was issued yet that could be in their way
         let pace = i64::from(t.ccd_l);
         let last = column + pace * i64::from(access.bursts - 1);
-        let mut at = column;
-        while at <= last {
-            if let Some(bus) = &mut self.bus {
-                bus.take(at);
+        if let Some(bus) = &mut self.bus {
+            match self.paces.get(usize::from(access.bursts)) {
+                Some(&slots) if slots != 0 => bus.take_all(column, slots, last),
+                _ => (0..access.bursts).for_each(|n| bus.take(column + pace * i64::from(n))),
             }
+        }
+        for n in 0..access.bursts {
+            let at = column + pace * i64::from(n);
             see(Command { at, what, bank: access.bank, row: access.row });
-            at += pace;
         }
         self.bursts += u64::from(access.bursts);
         self.column = last;
@@ -308,13 +317,25 @@ impl CommandBus {
         let mut at = from;
         while at <= self.newest {
             debug_assert!(self.newest - at < SLOTS, "a clock that the command bus has forgotten");
-            if self.taken[word(at)] >> (at & 63) & 1 == 0 {
+            let free = !self.taken[word(at)] >> (at & 63);
+            if free != 0 {
+                at += i64::from(free.trailing_zeros());
                 break;
             }
-            at += 1;
+            at = (at | 63) + 1;
         }
         self.take(at);
         at
+    }
+
+    /// Take `slots` from clock `at` on, the last of which is `last`, later than every clock that was taken.
+    #[inline]
+    fn take_all(&mut self, at: i64, slots: u64, last: i64) {
+        self.take(last);
+        let shift = (at & 63) as u32;
+        self.taken[word(at)] |= slots << shift;
+        // the rest lies in the next word; in two steps, for a shift by 64 is none
+        self.taken[word(at + 64)] |= (slots >> 1) >> (63 - shift);
     }
 
     #[inline]

@@ -24,15 +24,15 @@ pub const fn latency(t: &Timings, class: usize) -> u32 {
 
 /// Sorts reads, one after the other, into the classes.
 pub struct Classifier {
-    /// Row and number of the last read of each bank.
-    last: Vec<Option<(u32, u64)>>,
+    /// Row and number of the last read of each bank; a number of 0 where there was none.
+    last: Vec<(u32, u64)>,
     reads: u64,
 }
 
 impl Classifier {
     /// For so many banks, none of them read yet.
     pub fn new(banks: u32) -> Classifier {
-        Classifier { last: vec![None; banks as usize], reads: 0 }
+        Classifier { last: vec![(0, 0); banks as usize], reads: 0 }
     }
 
     /// The class of the first of the next `count` reads, all of one row: the others hit it. The first read of a bank is a row
@@ -40,10 +40,10 @@ impl Classifier {
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
         let number = self.reads + 1;
         self.reads += count;
-        match self.last[bank as usize].replace((row, self.reads)) {
-            Some((open, _)) if open == row => 5,
-            Some((_, at)) => (number - at - 1).min(4) as usize,
-            None => 4,
+        match std::mem::replace(&mut self.last[bank as usize], (row, self.reads)) {
+            (_, 0) => 4,
+            (open, _) if open == row => 5,
+            (_, at) => (number - at - 1).min(4) as usize,
         }
     }
 }

@@ -7,20 +7,23 @@
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recency {
     /// Most recent first.
-    banks: Vec<u8>,
+    banks: [u8; 64],
+    count: u8,
 }
 
 impl Recency {
     /// So many banks; at first bank 0 counts as the one activated longest ago.
     pub fn new(banks: u32) -> Recency {
-        Recency { banks: (0..banks as u8).rev().collect() }
+        let mut list = [0; 64];
+        list.iter_mut().zip((0..banks as u8).rev()).for_each(|(place, bank)| *place = bank);
+        Recency { banks: list, count: banks as u8 }
     }
 
     /// A bank is activated.
     #[inline]
     pub fn activated(&mut self, bank: u8) {
         let mut moved = bank;
-        for place in &mut self.banks {
+        for place in &mut self.banks[..usize::from(self.count)] {
             std::mem::swap(place, &mut moved);
             if moved == bank {
                 return;
@@ -32,6 +35,6 @@ impl Recency {
     /// The banks, the one activated longest ago first: the order of visits.
     #[inline]
     pub fn least_recent_first(&self) -> impl Iterator<Item = u8> {
-        self.banks.iter().rev().copied()
+        self.banks[..usize::from(self.count)].iter().rev().copied()
     }
 }

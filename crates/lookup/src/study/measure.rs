@@ -84,71 +84,126 @@ impl Summary {
 /// Percentiles of [`Summary::service`] and [`Summary::latency`].
 pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
+/// Times in clocks: every one below [`Times::EXACT`] is counted by itself, longer ones in a histogram.
+struct Times {
+    exact: Vec<u64>,
+    longer: Histogram<u64>,
+    total: u128,
+    count: u64,
+}
+
+impl Times {
+    const EXACT: u64 = 1024;
+
+    fn new() -> Times {
+        let longer = Histogram::new(3).expect("three digits");
+        Times { exact: vec![0; Self::EXACT as usize], longer, total: 0, count: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, clocks: u64) {
+        self.total += u128::from(clocks);
+        self.count += 1;
+        match self.exact.get_mut(clocks as usize) {
+            Some(count) => *count += 1,
+            None => self.longer.record(clocks).expect("a histogram that grows"),
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.total as f64 / self.count.max(1) as f64
+    }
+
+    /// The smallest time that at least so many per cent do not exceed.
+    fn percentile(&self, percent: f64) -> u64 {
+        let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (clocks, count) in (0..).zip(&self.exact) {
+            seen += count;
+            if seen >= wanted {
+                return clocks;
+            }
+        }
+        match self.longer.len() {
+            0 => 0,
+            longer => self.longer.value_at_quantile((wanted - seen) as f64 / longer as f64),
+        }
+    }
+}
+
 pub(super) struct Measure {
-    timings: Timings,
+    /// Clocks of a read by class, in the paper's table.
+    clocks: [u64; CLASSES.len()],
     summary: Summary,
     classifier: Classifier,
     first_reads: Vec<u64>,
-    service: Histogram<u64>,
-    latency: Histogram<u64>,
+    service: Times,
+    latency: Times,
     per_tenth: u64,
+    tenth: Tenth,
 }
 
 impl Measure {
     pub fn new(timings: &Timings, banks: u32, expected: u64) -> Measure {
-        let histogram = || Histogram::new_with_max(1 << 40, 3).expect("three digits up to 2^40");
         Measure {
-            timings: *timings,
+            clocks: std::array::from_fn(|class| latency(timings, class).into()),
             summary: Summary { tck_ps: timings.tck_ps, ..Summary::default() },
             classifier: Classifier::new(banks),
             first_reads: vec![0; banks as usize],
-            service: histogram(),
-            latency: histogram(),
+            service: Times::new(),
+            latency: Times::new(),
             per_tenth: expected.div_ceil(10).max(1),
+            tenth: Tenth::default(),
         }
     }
 
     /// A lookup was served.
+    #[inline]
     pub fn lookup(&mut self, accesses: &[DramAccess], service: u64, latency_clocks: Option<u64>, hit: bool) {
-        let tenth = (self.summary.lookups / self.per_tenth).min(9) as usize;
-        if self.summary.tenths.len() <= tenth {
-            self.summary.tenths.resize(tenth + 1, Tenth::default());
+        if self.tenth.lookups == self.per_tenth && self.summary.tenths.len() < 9 {
+            self.end_tenth();
         }
         let (mut reads, mut paper) = (0, 0);
         for access in accesses {
-            let class = self.classifier.read(access.bank, access.row, access.bursts.into());
-            reads += u64::from(access.bursts);
+            let bursts = u64::from(access.bursts);
+            let class = self.classifier.read(access.bank, access.row, bursts);
+            reads += bursts;
             self.summary.classes[class] += 1;
-            self.summary.classes[5] += u64::from(access.bursts) - 1;
-            paper += u64::from(latency(&self.timings, class));
-            paper += u64::from(latency(&self.timings, 5)) * (u64::from(access.bursts) - 1);
+            self.summary.classes[5] += bursts - 1;
+            paper += self.clocks[class] + self.clocks[5] * (bursts - 1);
         }
         if let Some(first) = accesses.first() {
             self.first_reads[first.bank as usize] += 1;
         }
-        let s = &mut self.summary;
-        s.lookups += 1;
-        s.hits += u64::from(hit);
-        s.reads += reads;
-        s.clocks += service;
-        s.paper_clocks += paper;
-        let t = &mut s.tenths[tenth];
+        self.summary.hits += u64::from(hit);
+        let t = &mut self.tenth;
         t.lookups += 1;
         t.reads += reads;
         t.clocks += service;
         t.paper_clocks += paper;
-        self.service.saturating_record(service);
+        self.service.add(service);
         if let Some(clocks) = latency_clocks {
-            self.latency.saturating_record(clocks);
+            self.latency.add(clocks);
         }
     }
 
-    pub fn finish(self, dram: &Dram) -> Summary {
-        let at = |histogram: &Histogram<u64>| PERCENTILES.map(|p| histogram.value_at_percentile(p));
+    fn end_tenth(&mut self) {
+        let t = std::mem::take(&mut self.tenth);
+        self.summary.lookups += t.lookups;
+        self.summary.reads += t.reads;
+        self.summary.clocks += t.clocks;
+        self.summary.paper_clocks += t.paper_clocks;
+        self.summary.tenths.push(t);
+    }
+
+    pub fn finish(mut self, dram: &Dram) -> Summary {
+        if self.tenth.lookups > 0 {
+            self.end_tenth();
+        }
         let lookups = self.summary.lookups.max(1) as f64;
         Summary {
-            service: at(&self.service),
-            latency: at(&self.latency),
+            service: PERCENTILES.map(|p| self.service.percentile(p)),
+            latency: PERCENTILES.map(|p| self.latency.percentile(p)),
             latency_mean: self.latency.mean(),
             banks: self.first_reads.iter().map(|&reads| reads as f64 / lookups).collect(),
             activations: dram.activations,

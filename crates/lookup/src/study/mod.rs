@@ -91,7 +91,7 @@ pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
     raw.resolve(&params(), |_| None)
 }
 
-/// Requests whose sets are fetched together.
+/// Requests that are searched for together.
 const AT_ONCE: usize = 32;
 
 /// What is asked of the engine.
@@ -190,18 +190,39 @@ impl Study {
         &self.tables
     }
 
-    /// Serve requests, in order. (Many at once: while one is timed, the processor fetches the sets of the next ones.)
+    /// Serve requests, in order. Of many at once those that find their entry in a primary set are searched for together, and then
+    /// timed one by one: so the processor waits for one set while it searches others.
     ///
     /// # Errors
     /// When the tables have no room for one of them.
     pub fn ask_all(&mut self, asks: &[Ask]) -> Result<(), LookupError> {
+        let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
-            let sets = some.iter().filter_map(|ask| match *ask {
-                Ask::Pages(la, _) if self.flat.is_none() => Some(self.tables.key(la)),
-                _ => None,
-            });
-            std::hint::black_box(sets.fold(0, |sum, set| sum ^ self.tables.lpmt.first_word(set)));
-            some.iter().try_for_each(|&ask| self.ask(ask))?;
+            // only a deletion takes an entry away from where it was found
+            let moves = some.iter().any(|ask| matches!(ask, Ask::Delete(_)));
+            if self.all_pages || self.flat.is_some() || moves {
+                some.iter().try_for_each(|&ask| self.ask(ask))?;
+                continue;
+            }
+            for (place, ask) in primary.iter_mut().zip(some) {
+                *place = match *ask {
+                    Ask::Pages(la, _) if self.shape.fits_address(la).is_ok() => {
+                        let hit = self.tables.lookup(la, &mut ());
+                        hit.map(|hit| hit.at).filter(|at| at.set < self.shape.sets())
+                    }
+                    _ => None,
+                };
+            }
+            for (place, &ask) in primary.iter().zip(some) {
+                match place {
+                    Some(at) => {
+                        self.scheduler.begin();
+                        self.scheduler.scan(at.set, Some(at.way));
+                        self.time(true);
+                    }
+                    None => self.ask(ask)?,
+                }
+            }
         }
         Ok(())
     }

@@ -84,12 +84,6 @@ impl Lpmt {
         &self.entries[set as usize * ways..][..ways]
     }
 
-    /// The first entry of a set, whatever it is: to have the set at hand.
-    #[inline]
-    pub(crate) fn first_word(&self, set: u32) -> u64 {
-        self.entries[set as usize * self.shape.ways as usize]
-    }
-
     #[inline]
     fn entry(&mut self, at: Location) -> &mut u64 {
         &mut self.entries[at.set as usize * self.shape.ways as usize + at.way as usize]

@@ -6,7 +6,7 @@
 //! looked up instead, and followed.
 
 use crate::LookupError;
-use crate::tables::{Memory, Pn, Tables};
+use crate::tables::{Found, Memory, Pn, Tables};
 use flashatlas_types::Violation;
 
 /// Why an operation of the tables cannot fail here: [`crate::tables::Shape::holds_any`] was asked, and the caller says where a
@@ -25,6 +25,17 @@ pub struct Extents {
     written: Option<u32>,
     /// What was done so far.
     pub counts: Counts,
+}
+
+/// What looking a page up came to.
+struct Searched {
+    /// Under its own address.
+    own: Found,
+    pn: Option<Pn>,
+    /// The beginning of its extent was searched for, too.
+    second: bool,
+    /// Steps along block tables.
+    walked: u64,
 }
 
 /// What the extents cost beside the first search.
@@ -80,37 +91,45 @@ impl Extents {
         self.share_window(start, la).then_some(start)
     }
 
-    /// Where a page is; how many searches for a beginning and steps along block tables that took.
-    fn find(&self, la: u32, memory: &mut impl Memory) -> (Option<Pn>, u64, u64) {
-        if let Some(hit) = self.tables.lookup(la, memory) {
-            return (Some(hit.pn), 0, 0);
+    fn find(&self, la: u32, memory: &mut impl Memory) -> Searched {
+        let own = self.tables.search(la, memory);
+        let mut searched = Searched { own, pn: None, second: false, walked: 0 };
+        if let Found::At(at) = own {
+            searched.pn = Some(self.tables.lpmt.get(at).0);
+            return searched;
         }
         if self.window == 1 {
-            return (None, 0, 0);
+            return searched;
         }
         memory.load_starts(la);
-        let Some(start) = self.start_before(la) else { return (None, 0, 0) };
-        let mut at = self.tables.lookup(start, memory).expect("an extent begins where its bit is set").pn;
-        for step in 1..=u64::from(la - start) {
-            match self.tables.next_page(at, memory) {
-                Some(next) => at = next,
-                None => return (None, 1, step),
-            }
+        let Some(start) = self.start_before(la) else { return searched };
+        searched.second = true;
+        let hit = self.tables.lookup(start, memory).expect("an extent begins where its bit is set");
+        let mut at = Some(hit.pn).filter(|_| !hit.single);
+        for _ in start..la {
+            let Some(pn) = at else { return searched };
+            searched.walked += 1;
+            at = self.tables.next_page(pn, memory);
         }
-        (Some(at), 1, u64::from(la - start))
+        searched.pn = at;
+        searched
     }
 
     /// Where a page is, without any count.
     pub fn peek(&self, la: u32) -> Option<Pn> {
-        self.find(la, &mut ()).0
+        self.find(la, &mut ()).pn
     }
 
     /// Look a page up: by its own address; then, where extents are longer than a page, by that at which its extent begins.
     pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
-        let (pn, searches, steps) = self.find(la, memory);
-        self.counts.second_searches += searches;
-        self.counts.walked += steps;
-        pn
+        self.search(la, memory).pn
+    }
+
+    fn search(&mut self, la: u32, memory: &mut impl Memory) -> Searched {
+        let searched = self.find(la, memory);
+        self.counts.second_searches += u64::from(searched.second);
+        self.counts.walked += searched.walked;
+        searched
     }
 
     /// The page that follows in the extent; `None` after its last.
@@ -122,7 +141,7 @@ impl Extents {
     /// A page was written to `pn`, or, with `None`, is not mapped any more. With `links` it may continue the extent of the page
     /// before, if that was the last to be written. Returns where it stood.
     pub fn write(&mut self, la: u32, pn: Option<Pn>, links: bool, memory: &mut impl Memory) -> Option<Pn> {
-        let old = self.lookup(la, memory);
+        let Searched { own, pn: old, .. } = self.search(la, memory);
         match (old, pn) {
             (None, None) => {}
             (Some(old), None) => self.remove(la, old, memory),
@@ -138,7 +157,7 @@ impl Extents {
             (None, Some(new)) => match self.continued(la, links) {
                 Some(last) => self.tables.extend(last, new, memory).expect(ROOM),
                 None => {
-                    self.tables.insert(la, new, memory).expect(ROOM);
+                    self.tables.insert_where(own, la, new, memory).expect(ROOM);
                     self.set_start(la, true, memory);
                 }
             },

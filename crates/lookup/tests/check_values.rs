@@ -7,7 +7,7 @@ use flashatlas_types::{DramAccess, RawConfig, Rng, Seed};
 
 fn uniform_sets(lookups: u64, set: &[&str]) -> Summary {
     let given: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    let mut study = Study::new(&settings(&given).unwrap(), lookups).unwrap();
+    let mut study = Study::new(&settings(&given).unwrap()).unwrap();
     let mut rng = Rng::stream(Seed(1), "uniform sets");
     for _ in 0..lookups {
         study.ask(Ask::Set(rng.below(1 << 17) as u32)).unwrap();
@@ -100,7 +100,7 @@ fn keys() {
 fn batches_change_nothing() {
     let run = |one_by_one: bool| {
         let mut study =
-            Study::new(&settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap(), 60_000).unwrap();
+            Study::new(&settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap()).unwrap();
         let mut rng = Rng::stream(Seed(5), "asks");
         let asks: Vec<Ask> = (0..60_000)
             .map(|_| match rng.below(30) {

@@ -11,4 +11,4 @@ mod statistics;
 
 pub use engine::{Engine, Finished};
 pub use parameters::{MemoryTimes, PARAMS, Suspend, Times};
-pub use statistics::{DramStatistics, Statistics};
+pub use statistics::{DramStatistics, OperationTimes, Statistics};

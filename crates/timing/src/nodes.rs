@@ -15,7 +15,7 @@ pub(crate) enum Work {
     Erase,
     /// A fixed time, no resource.
     Timer,
-    /// Accesses to DRAM: the node's `page` says which of [`crate::memory::Accesses`].
+    /// Accesses to DRAM: the node's `page` says which of those that [`crate::memory::Memory`] keeps.
     Dram,
     /// The host link, towards the drive or from it.
     LinkIn,

@@ -26,27 +26,45 @@ pub struct Statistics {
     since: Ps,
 }
 
-/// What the DRAM did.
+/// Times of operations, in picoseconds.
 #[derive(Clone, Debug)]
+pub struct OperationTimes {
+    /// Three digits of each.
+    pub histogram: Histogram<u64>,
+    /// Their sum.
+    pub total: u128,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Default for OperationTimes {
+    fn default() -> OperationTimes {
+        // it grows with what it holds: a drive that is only mounted has none of it
+        OperationTimes { histogram: Histogram::new(3).expect("three digits"), total: 0, max: 0 }
+    }
+}
+
+impl OperationTimes {
+    pub(crate) fn add(&mut self, ps: u64) {
+        self.histogram.record(ps).expect("a histogram that grows");
+        self.total += u128::from(ps);
+        self.max = self.max.max(ps);
+    }
+}
+
+/// What the DRAM did.
+#[derive(Clone, Debug, Default)]
 pub struct DramStatistics {
-    /// Time of each lookup, in picoseconds: from when it is asked for until all its data is there.
-    pub lookups: Histogram<u64>,
+    /// Lookups: from when one is asked for until all its data is there.
+    pub lookups: OperationTimes,
     /// The same of changes.
-    pub updates: Histogram<u64>,
+    pub updates: OperationTimes,
     /// Bursts.
     pub bursts: u64,
     /// Rows opened.
     pub activations: u64,
     /// Refreshes.
     pub refreshes: u64,
-}
-
-impl Default for DramStatistics {
-    fn default() -> DramStatistics {
-        // it grows with what it holds: a drive that is only mounted has none of it
-        let empty = || Histogram::new(3).expect("three digits");
-        DramStatistics { lookups: empty(), updates: empty(), bursts: 0, activations: 0, refreshes: 0 }
-    }
 }
 
 /// What can be busy.

@@ -10,7 +10,7 @@ use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
 use flashatlas_lookup::Extents;
-use flashatlas_lookup::dram::{self, Device, Timings};
+use flashatlas_lookup::dram;
 use flashatlas_lookup::hashes::{self, hash_by_name};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, Shape, Tables};
@@ -26,10 +26,9 @@ pub const DEF: MapStoreDef = MapStoreDef {
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019)",
     params: &concat::<45>(&[&[EXTENT_PAGES], tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]),
     fits: |params, layout| {
-        let (shape, scheduler) = parts(params, layout)?;
+        let (shape, _) = parts(params, layout)?;
         let hash = hash_by_name(params.text("lookup.hash"))?;
         (hash.build)(params, shape.la_bits, shape.set_bits)?;
-        drop(scheduler);
         Ok(MapQuota::default())
     },
     build: |params, layout| Box::new(LpmtStore::new(params, layout)),
@@ -58,9 +57,10 @@ fn parts(params: &Params, layout: &Layout) -> Result<(Shape, Scheduler), ConfigE
     }
     let pages = u64::from(layout.logical_units);
     let shape = Shape::from_params(params, pages, layout.blocks(), slots_per_block(layout))?;
+    shape.check("drive.logical_pages", "drive.blocks")?;
     shape.holds_any(pages)?;
-    let (device, timings, _): (Device, Timings, _) = dram::timings::from_params(params)?;
-    let scheduler = Scheduler::from_params(params, &shape, &device, &timings, extent > 1)?;
+    let (device, timings, rules) = dram::timings::from_params(params)?;
+    let scheduler = Scheduler::from_params(params, &shape, &device, &timings, rules, extent > 1)?;
     Ok((shape, scheduler))
 }
 

@@ -1,4 +1,4 @@
-//! The engine: every command as early as the device allows.
+//! The engine: every command as early as the device and the order of accesses allow.
 //!
 //! Accesses are served in order. Of each, the precharge (where another row is open), the activation (where its row is not)
 //! and the reads or writes are put, one after the other, into the earliest clock that
@@ -8,8 +8,9 @@
 //!
 //! So commands for one access overlap with the data of earlier ones: without constraints beside Table I this is the
 //! recurrence behind the paper's Fig. 6, `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
-//! Reads, writes and activations keep the order of accesses; an activation that waits holds back no data thereby, for the next one
-//! may follow a clock later. Rows stay open until another row of their bank is needed.
+//! Reads, writes and activations keep the order of accesses. An activation that waits holds back no data of the next one thereby
+//! as long as tRRD is not above tCCD; where it is (lpddr4-3200), a controller that let activations overtake each other could be some
+//! clocks faster. Rows stay open until another row of their bank is needed.
 //!
 //! A refresh that is due goes before an access whose data bus slot would come at its time or later: all banks are precharged,
 //! and rest for tRFC. Of the refreshes in a long rest only the first and the last are shown, all are counted. After an access that

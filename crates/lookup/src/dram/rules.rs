@@ -51,8 +51,9 @@ impl Rules {
         let mut rules = Rules::NONE;
         for name in text.split(',').map(str::trim) {
             let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) else {
-                let names: Vec<&str> = ["all", "none"].into_iter().chain(SWITCHES.map(|s| s.0)).collect();
-                return Err(ConfigError::unknown("dram.constraints", "constraint", name, &names));
+                let mut error = ConfigError::unknown("dram.constraints", "constraint", name, &SWITCHES.map(|s| s.0));
+                error.allowed.extend(["all alone".to_owned(), "none alone".to_owned()]);
+                return Err(error);
             };
             *switch(&mut rules) = true;
         }

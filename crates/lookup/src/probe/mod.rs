@@ -5,6 +5,7 @@ mod policies;
 mod recency;
 mod scheduler;
 
+pub(crate) use places::banks;
 pub use places::{Linear, Places};
 pub use policies::{Order, POLICIES, PolicyDef};
 pub use recency::Recency;

@@ -54,7 +54,8 @@ enum SetToBank {
 /// Where the LPMT and the block tables lie.
 #[derive(Clone, Debug)]
 pub struct Places {
-    sets: u32,
+    /// Sets of the primary table, and of the secondary one.
+    sets: [u32; 2],
     /// Groups of `spread` banks; each set is in one group.
     groups: u32,
     /// Banks of one set.
@@ -87,7 +88,7 @@ impl Places {
     /// Banks that the device does not have or that do not divide up, sets larger than a row, tables larger than the banks.
     pub fn from_params(params: &Params, shape: &Shape, device: &Device, starts: bool) -> Result<Places, ConfigError> {
         let policy = policy(params)?;
-        let banks = if policy.one_bank { 1 } else { params.u32("lookup.banks") };
+        let banks = banks(params)?;
         let spread = match params.u32("lookup.spread") {
             _ if !policy.spread => 1,
             0 => banks,
@@ -96,9 +97,16 @@ impl Places {
         let bad = |key: &str, why: String, allowed: String| {
             Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
         };
-        if banks % spread != 0 {
-            let why = format!("{banks} banks (lookup.banks) do not make groups of {spread}");
-            return bad("lookup.spread", why, format!("a divisor of {banks}"));
+        // each bank of a set holds some of its ways
+        let full = |spread: u32| shape.ways.div_ceil(shape.ways.div_ceil(spread)) == spread;
+        if banks % spread != 0 || !full(spread) {
+            let fits = (1..=banks).filter(|&spread| banks % spread == 0 && full(spread));
+            let fits: Vec<String> = fits.map(|spread| spread.to_string()).collect();
+            let why = match banks % spread {
+                0 => format!("{} ways (lookup.ways) leave some of {spread} banks without any", shape.ways),
+                _ => format!("{banks} banks (lookup.banks) do not make groups of {spread}"),
+            };
+            return bad("lookup.spread", why, fits.join(", "));
         }
         let groups = banks / spread;
         let set_to_bank = match params.text("lookup.set_to_bank") {
@@ -118,20 +126,15 @@ impl Places {
             );
         }
         let ways_per_bank = shape.ways.div_ceil(spread);
-        if shape.ways.div_ceil(ways_per_bank) != spread {
-            let why = format!("{} ways (lookup.ways) leave some of {spread} banks without any", shape.ways);
-            return bad("lookup.spread", why, format!("{} or a divisor of {}", shape.ways, shape.ways));
-        }
         let (apart, own) = (params.text("lookup.secondary") == "apart", params.text("lookup.block_tables") == "apart");
         let used = banks * if apart { 2 } else { 1 } + u32::from(own);
         if used > device.banks {
             let why =
                 format!("the tables are to lie in {used} banks, the device has {} (dram.device_banks)", device.banks);
-            return bad(
-                "lookup.banks",
-                why,
-                format!("1 to {}", (device.banks - u32::from(own)) / if apart { 2 } else { 1 }),
-            );
+            return match (device.banks - u32::from(own)) / if apart { 2 } else { 1 } {
+                0 => bad("dram.device_banks", why, format!("{used} or more")),
+                most => bad("lookup.banks", why, format!("1 to {most}")),
+            };
         }
 
         // a set in its banks
@@ -164,19 +167,19 @@ impl Places {
         );
         let pages = u64::from(shape.block_tables) * u64::from(shape.rows);
         let after = u64::from(table_rows) + block_tables.rows(pages);
-        let starts_at = Linear { first_row: after.min(u64::from(u32::MAX / 2)) as u32, ..block_tables };
-        let starts_at = Linear::new(device, starts_at.first_bank, starts_at.banks, starts_at.first_row, 1);
+        let Linear { first_bank, banks: beside, .. } = block_tables;
+        let starts_at = Linear::new(device, first_bank, beside, after.min(u64::from(u32::MAX / 2)) as u32, 1);
         let after = after + if starts { starts_at.rows(1 << shape.la_bits) } else { 0 };
         let most = after.max(u64::from(lpmt_rows)).max(u64::from(if apart { secondary } else { 0 }));
         if most > u64::from(device.rows) {
             let why = format!("the tables take {most} rows of a bank, there are {}", device.rows);
-            return bad("dram.rows", why, "fewer addresses, more lookup.banks, or a larger device".into());
+            return bad("dram.rows", why, format!("{most} or more; or use more lookup.banks"));
         }
         let row_bytes = u64::from(device.row_bytes());
         let lpmt_bytes = u64::from(primary + secondary) * u64::from(banks) * row_bytes;
         let table_bytes = block_tables.rows(pages) * u64::from(block_tables.banks) * row_bytes;
         Ok(Places {
-            sets: shape.sets(),
+            sets: [shape.sets(), shape.secondary_sets],
             groups,
             spread,
             set_to_bank,
@@ -196,12 +199,14 @@ impl Places {
     /// First bank and row of a set.
     #[inline]
     pub fn set(&self, set: u32) -> (u32, u32) {
-        let (index, (bank, row)) = if set < self.sets { (set, (0, 0)) } else { (set - self.sets, self.secondary) };
+        let [primary, secondary] = self.sets;
+        let (index, sets, (bank, row)) =
+            if set < primary { (set, primary, (0, 0)) } else { (set - primary, secondary, self.secondary) };
         let (group, local) = match self.set_to_bank {
             _ if self.groups == 1 => (0, index),
             SetToBank::Low => (index % self.groups, index / self.groups),
             SetToBank::High => {
-                let per_group = self.sets.div_ceil(self.groups);
+                let per_group = sets.div_ceil(self.groups);
                 (index / per_group, index % per_group)
             }
             SetToBank::Xor => {
@@ -230,6 +235,14 @@ impl Places {
     pub fn entry_bursts(&self) -> u16 {
         self.entry_bursts as u16
     }
+}
+
+/// Banks of the LPMT.
+///
+/// # Errors
+/// A policy that is not known.
+pub(crate) fn banks(params: &Params) -> Result<u32, ConfigError> {
+    Ok(if policy(params)?.one_bank { 1 } else { params.u32("lookup.banks") })
 }
 
 pub(super) fn policy(params: &Params) -> Result<&'static PolicyDef, ConfigError> {

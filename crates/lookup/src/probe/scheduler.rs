@@ -2,7 +2,7 @@
 
 use super::places::policy;
 use super::{Order, Places, Recency};
-use crate::dram::{Device, Timings};
+use crate::dram::{Device, Rules, Timings};
 use crate::tables::{Location, Memory, Pn, Shape};
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
@@ -29,10 +29,10 @@ pub struct Scheduler {
     row_of_table: u32,
     rows: u32,
     /// The operation's accesses so far.
-    accesses: Vec<DramAccess>,
+    pub(crate) accesses: Vec<DramAccess>,
     /// Something was loaded, on which what follows depends.
     loaded: bool,
-    /// Nothing was loaded but the sets of one chain, which may follow each other without waiting.
+    /// The last load was a set: the next one of its chain may follow without waiting.
     chain: bool,
     chain_waits: bool,
     /// Sets scanned so far, of all operations.
@@ -49,18 +49,22 @@ impl Scheduler {
         shape: &Shape,
         device: &Device,
         timings: &Timings,
+        rules: Rules,
         starts: bool,
     ) -> Result<Scheduler, ConfigError> {
+        let one_by_one = params.text("lookup.probe") == "abcd";
         let places = Places::from_params(params, shape, device, starts)?;
         Ok(Scheduler {
             order: policy(params)?.order,
-            one_by_one: params.text("lookup.probe") == "abcd",
+            one_by_one,
             scan: match params.text("lookup.scan") {
                 "stop" => Scan::Stop,
                 "pipelined" => Scan::Pipelined,
                 _ => Scan::Full,
             },
-            late: (timings.cl + timings.dl).div_ceil(timings.ccd_s),
+            // while data is under way (CL and DL), reads go on at the pace of one bank, or of different ones
+            late: (timings.cl + timings.dl - 1)
+                / if one_by_one || !rules.ccd_l { timings.ccd_s } else { timings.ccd_l },
             recency: Recency::new(places.banks),
             open: vec![u32::MAX; places.banks as usize],
             places,
@@ -68,7 +72,7 @@ impl Scheduler {
             rows: shape.rows,
             accesses: Vec::new(),
             loaded: false,
-            chain: true,
+            chain: false,
             chain_waits: params.text("lookup.chain") == "wait",
             sets_scanned: 0,
         })
@@ -83,7 +87,7 @@ impl Scheduler {
     #[inline]
     pub fn begin(&mut self) {
         self.accesses.clear();
-        (self.loaded, self.chain) = (false, true);
+        (self.loaded, self.chain) = (false, false);
     }
 
     /// The accesses of the operation so far.
@@ -144,7 +148,7 @@ impl Memory for Scheduler {
         let stripes = self.stripes(first_bank);
         let stripes = &stripes[..self.places.spread as usize];
         let dependent = self.loaded && (self.chain_waits || !self.chain);
-        self.loaded = true;
+        (self.loaded, self.chain) = (true, true);
         let wanted = match self.scan {
             Scan::Full => None,
             _ => hit.map(|way| self.places.way(way)),

@@ -88,6 +88,7 @@ pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 struct Times {
     exact: Vec<u64>,
     longer: Histogram<u64>,
+    longest: u64,
     total: u128,
     count: u64,
 }
@@ -97,13 +98,14 @@ impl Times {
 
     fn new() -> Times {
         let longer = Histogram::new(3).expect("three digits");
-        Times { exact: vec![0; Self::EXACT as usize], longer, total: 0, count: 0 }
+        Times { exact: vec![0; Self::EXACT as usize], longer, longest: 0, total: 0, count: 0 }
     }
 
     #[inline]
     fn add(&mut self, clocks: u64) {
         self.total += u128::from(clocks);
         self.count += 1;
+        self.longest = self.longest.max(clocks);
         match self.exact.get_mut(clocks as usize) {
             Some(count) => *count += 1,
             None => self.longer.record(clocks).expect("a histogram that grows"),
@@ -126,7 +128,7 @@ impl Times {
         }
         match self.longer.len() {
             0 => 0,
-            longer => self.longer.value_at_quantile((wanted - seen) as f64 / longer as f64),
+            longer => self.longer.value_at_quantile((wanted - seen) as f64 / longer as f64).min(self.longest),
         }
     }
 }
@@ -139,12 +141,15 @@ pub(super) struct Measure {
     first_reads: Vec<u64>,
     service: Times,
     latency: Times,
-    per_tenth: u64,
+    requests: u64,
+    expected: u64,
+    /// The request with which the next tenth begins.
+    next: u64,
     tenth: Tenth,
 }
 
 impl Measure {
-    pub fn new(timings: &Timings, banks: u32, expected: u64) -> Measure {
+    pub fn new(timings: &Timings, banks: u32) -> Measure {
         Measure {
             clocks: std::array::from_fn(|class| latency(timings, class).into()),
             summary: Summary { tck_ps: timings.tck_ps, ..Summary::default() },
@@ -152,17 +157,39 @@ impl Measure {
             first_reads: vec![0; banks as usize],
             service: Times::new(),
             latency: Times::new(),
-            per_tenth: expected.div_ceil(10).max(1),
+            requests: 0,
+            expected: 0,
+            next: u64::MAX,
             tenth: Tenth::default(),
+        }
+    }
+
+    /// So many requests will come.
+    pub fn expect(&mut self, requests: u64) {
+        (self.expected, self.next) = (requests, requests.div_ceil(10));
+    }
+
+    /// A request begins.
+    #[inline]
+    pub fn request(&mut self) {
+        if self.requests == self.next && self.summary.tenths.len() < 9 {
+            self.end_tenth();
+            let tenth = self.summary.tenths.len() as u128 + 1;
+            self.next = (u128::from(self.expected) * tenth).div_ceil(10) as u64;
+        }
+        self.requests += 1;
+    }
+
+    /// The tables were changed: that is no lookup, but it leaves other rows open.
+    pub fn change(&mut self, accesses: &[DramAccess]) {
+        for access in accesses {
+            self.classifier.read(access.bank, access.row, access.bursts.into());
         }
     }
 
     /// A lookup was served.
     #[inline]
     pub fn lookup(&mut self, accesses: &[DramAccess], service: u64, latency_clocks: Option<u64>, hit: bool) {
-        if self.tenth.lookups == self.per_tenth && self.summary.tenths.len() < 9 {
-            self.end_tenth();
-        }
         let (mut reads, mut paper) = (0, 0);
         for access in accesses {
             let bursts = u64::from(access.bursts);
@@ -197,9 +224,7 @@ impl Measure {
     }
 
     pub fn finish(mut self, dram: &Dram) -> Summary {
-        if self.tenth.lookups > 0 {
-            self.end_tenth();
-        }
+        self.end_tenth();
         let lookups = self.summary.lookups.max(1) as f64;
         Summary {
             service: PERCENTILES.map(|p| self.service.percentile(p)),

@@ -1,7 +1,7 @@
 //! The engine alone, without a drive: a stream of lookups through tables, placement and DRAM.
 //!
 //! Lookups come back to back: a lookup's *service* is the time from the last read of the one before to its own, so that the mean
-//! of the services is the throughput's inverse. With `lookup.look_ahead = n` a lookup is known only once the one `n` before it
+//! of the services is the throughput's inverse; timed changes count to the lookup that follows. With `lookup.look_ahead = n` a lookup is known only once the one `n` before it
 //! has issued its last read.
 
 mod measure;
@@ -9,11 +9,11 @@ mod measure;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
-use crate::dram::{self, Dram, Rules};
+use crate::dram::{self, Device, Dram, Served};
 use crate::hashes::{self, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
-use crate::tables::{self, Location, Memory, Pn, Shape, Tables};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, RawConfig};
+use crate::tables::{self, Found, Location, Memory, Pn, Shape, Tables};
+use flashatlas_types::{ConfigError, DramAccess, ParamDef, ParamKind, Params, RawConfig};
 use measure::Measure;
 use std::collections::VecDeque;
 
@@ -82,6 +82,7 @@ pub fn params() -> Vec<&'static ParamDef> {
 pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
     let mut raw = RawConfig::default();
     raw.set("dram.preset", "table-1", "default");
+    raw.set("lookup.on_delete", "leave", "default");
     for setting in given {
         let (key, text) = setting.split_once('=').ok_or_else(|| {
             ConfigError::new(setting.as_str(), "a setting is written key=value, for example lookup.banks=8")
@@ -107,7 +108,8 @@ pub enum Ask {
 
 /// A change of the tables.
 enum Change {
-    Insert(u32, Pn),
+    /// Of an address that a search has not found.
+    Insert(Found, u32, Pn),
     Extend(Pn, Pn),
     Delete(u32),
 }
@@ -115,10 +117,39 @@ enum Change {
 impl Change {
     fn carry_out(self, tables: &mut Tables, memory: &mut impl Memory) -> Result<(), LookupError> {
         match self {
-            Change::Insert(la, pn) => tables.insert(la, pn, memory).map(|_| ()),
+            Change::Insert(found, la, pn) => tables.insert_where(found, la, pn, memory).map(|_| ()),
             Change::Extend(last, pn) => tables.extend(last, pn, memory),
             Change::Delete(la) => tables.delete(la, memory, |_| {}),
         }
+    }
+}
+
+/// An array of one entry an address.
+struct Flat {
+    places: Linear,
+    bytes: u64,
+}
+
+impl Flat {
+    fn from_params(params: &Params, la_bits: u32, device: &Device) -> Result<Flat, ConfigError> {
+        let bad = |key: &str, why: String, allowed: String| {
+            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
+        };
+        let banks = probe::banks(params)?;
+        if banks > device.banks {
+            let why = format!("{banks} banks, the device has {} (dram.device_banks)", device.banks);
+            return bad("lookup.banks", why, format!("1 to {}", device.banks));
+        }
+        if params.text("lookup.pages") == "all" {
+            return bad("lookup.pages", "a flat array is not asked for all pages of a file".into(), "first".into());
+        }
+        let places = Linear::new(device, 0, banks, 0, params.u32("lookup.flat_bytes") * 8);
+        let rows = places.rows(1 << la_bits);
+        if rows > u64::from(device.rows) {
+            let why = format!("the flat array takes {rows} rows of a bank, there are {}", device.rows);
+            return bad("dram.rows", why, format!("{rows} or more; or use more lookup.banks"));
+        }
+        Ok(Flat { places, bytes: rows * u64::from(banks) * u64::from(device.row_bytes()) })
     }
 }
 
@@ -126,66 +157,73 @@ impl Change {
 pub struct Study {
     tables: Tables,
     shape: Shape,
-    flat: Option<Linear>,
     scheduler: Scheduler,
+    flat: Option<Flat>,
     dram: Dram,
     measure: Measure,
     look_ahead: usize,
     /// Clock of the last read of each of the last lookups.
     ends: VecDeque<i64>,
+    /// The last read of the last lookup, and the end of its data.
+    last: Served,
     all_pages: bool,
     timed_changes: bool,
-    flat_bytes: u64,
 }
 
 impl Study {
-    /// A study with empty tables, of about `expected` requests.
+    /// A study with empty tables.
     ///
     /// # Errors
     /// Parameters that do not fit together.
-    pub fn new(params: &Params, expected: u64) -> Result<Study, ConfigError> {
+    pub fn new(params: &Params) -> Result<Study, ConfigError> {
         let (device, timings, rules) = dram::timings::from_params(params)?;
-        Study::with_dram(params, expected, &device, &timings, rules)
-    }
-
-    fn with_dram(
-        params: &Params,
-        expected: u64,
-        device: &dram::Device,
-        timings: &dram::Timings,
-        rules: Rules,
-    ) -> Result<Study, ConfigError> {
         let la_bits = params.u32("lookup.la_bits");
-        let (tables, rows) = (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
-        let shape = Shape::from_params(params, 1 << la_bits, tables, rows)?;
+        let flat = match params.text("lookup.table") {
+            "flat" => Some(Flat::from_params(params, la_bits, &device)?),
+            _ => None,
+        };
+        let shape = match &flat {
+            // the tables are there, and as small as can be
+            Some(_) => Shape { set_bits: 0, ways: 1, secondary_sets: 1, block_tables: 1, rows: 1, ..Shape::PAPER },
+            None => {
+                let (tables, rows) = (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
+                let shape = Shape::from_params(params, 1 << la_bits, tables, rows)?;
+                shape.check("lookup.la_bits", "lookup.block_tables_count")?;
+                shape
+            }
+        };
+        let own = match &flat {
+            Some(_) => &settings(&["lookup.policy=single".to_owned()])?,
+            None => params,
+        };
+        let scheduler = Scheduler::from_params(own, &shape, &device, &timings, rules, false)?;
         let hash = hash_by_name(params.text("lookup.hash"))?;
-        let scheduler = Scheduler::from_params(params, &shape, device, timings, false)?;
-        let flat_bytes = params.int("lookup.flat_bytes");
-        let flat = (params.text("lookup.table") == "flat").then(|| {
-            let banks = params.u32("lookup.banks").min(device.banks);
-            Linear::new(device, 0, banks, 0, flat_bytes as u32 * 8)
-        });
-        if let Some(flat) = &flat
-            && flat.rows(1 << la_bits) > u64::from(device.rows)
-        {
-            return Err(ConfigError::new("dram.rows", "the flat array takes more rows than a bank has"));
-        }
         Ok(Study {
-            tables: Tables::new(&shape, (hash.build)(params, shape.la_bits, shape.set_bits)?),
-            shape,
-            flat,
+            tables: Tables::new(&shape, (hash.build)(params, la_bits, shape.set_bits)?),
+            shape: Shape { la_bits, ..shape },
             scheduler,
-            dram: Dram::new(device, timings, rules),
-            measure: Measure::new(timings, device.banks, expected),
+            flat,
+            dram: Dram::new(&device, &timings, rules),
+            measure: Measure::new(&timings, device.banks),
             look_ahead: params.u32("lookup.look_ahead") as usize,
             ends: VecDeque::new(),
+            last: Served { last: 0, data: 0 },
             all_pages: params.text("lookup.pages") == "all",
             timed_changes: params.text("lookup.changes") == "timed",
-            flat_bytes: flat_bytes << la_bits,
         })
     }
 
-    /// The tables.
+    /// So many requests will come: the summary has tenths of them. Without it all are one.
+    pub fn expect(&mut self, requests: u64) {
+        self.measure.expect(requests);
+    }
+
+    /// Sets of the primary LPMT.
+    pub fn sets(&self) -> u32 {
+        self.shape.sets()
+    }
+
+    /// The tables; empty ones of a flat array.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
@@ -214,14 +252,14 @@ impl Study {
                 };
             }
             for (place, &ask) in primary.iter().zip(some) {
-                match place {
-                    Some(at) => {
-                        self.scheduler.begin();
-                        self.scheduler.scan(at.set, Some(at.way));
-                        self.time(true);
-                    }
-                    None => self.ask(ask)?,
-                }
+                let Some(at) = place else {
+                    self.ask(ask)?;
+                    continue;
+                };
+                self.measure.request();
+                self.scheduler.begin();
+                self.scheduler.scan(at.set, Some(at.way));
+                self.time(true);
             }
         }
         Ok(())
@@ -232,14 +270,19 @@ impl Study {
     /// # Errors
     /// When the tables have no room for it.
     pub fn ask(&mut self, ask: Ask) -> Result<(), LookupError> {
-        match ask {
-            Ask::Pages(la, pages) => self.pages(la, pages),
-            Ask::Delete(la) if self.flat.is_none() && self.tables.lookup(la, &mut ()).is_some() => {
-                self.change(Change::Delete(la))
+        self.measure.request();
+        self.scheduler.begin();
+        match (ask, &self.flat) {
+            (Ask::Pages(la, _), Some(flat)) => {
+                self.shape.fits_address(la)?;
+                let access = flat.places.access(la.into(), false, false);
+                self.serve(&[access], true);
+                Ok(())
             }
-            Ask::Delete(_) => Ok(()),
-            Ask::Set(set) => {
-                self.scheduler.begin();
+            (Ask::Pages(la, pages), None) => self.pages(la, pages),
+            (Ask::Delete(la), None) if self.tables.lookup(la, &mut ()).is_some() => self.change(Change::Delete(la)),
+            (Ask::Delete(_), _) => Ok(()),
+            (Ask::Set(set), _) => {
                 self.scheduler.scan(set, None);
                 self.time(true);
                 Ok(())
@@ -249,18 +292,13 @@ impl Study {
 
     fn pages(&mut self, la: u32, pages: u32) -> Result<(), LookupError> {
         self.shape.fits_address(la)?;
-        self.scheduler.begin();
-        if let Some(flat) = &self.flat {
-            self.scheduler.load(flat.access(la.into(), false, false));
-            self.time(true);
-            return Ok(());
-        }
-        let hit = self.tables.lookup(la, &mut self.scheduler);
-        let mut last = hit.map(|hit| hit.pn);
+        let found = self.tables.search(la, &mut self.scheduler);
+        let mut last = None;
         let mut missing = if self.all_pages { pages.max(1) } else { 1 };
-        if let Some(hit) = hit {
-            missing -= 1;
-            let mut more = !hit.single;
+        if let Found::At(at) = found {
+            let (pn, single) = self.tables.lpmt.get(at);
+            (last, missing) = (Some(pn), missing - 1);
+            let mut more = !single;
             while missing > 0 && more {
                 match self.tables.next_page(last.expect("it was found"), &mut self.scheduler) {
                     Some(next) => (last, missing) = (Some(next), missing - 1),
@@ -268,69 +306,68 @@ impl Study {
                 }
             }
         }
-        self.time(hit.is_some());
+        self.time(last.is_some());
         for _ in 0..missing {
             let pn = self.tables.blocks.allocate().ok_or(LookupError::NoRow)?;
             self.change(match last {
                 Some(last) => Change::Extend(last, pn),
-                None => Change::Insert(la, pn),
+                None => Change::Insert(found, la, pn),
             })?;
             last = Some(pn);
         }
         Ok(())
     }
 
+    /// Change the tables, once the last lookup has said how.
     fn change(&mut self, change: Change) -> Result<(), LookupError> {
         if !self.timed_changes {
             return change.carry_out(&mut self.tables, &mut ());
         }
         self.scheduler.begin();
         change.carry_out(&mut self.tables, &mut self.scheduler)?;
-        let from = self.known();
-        self.dram.serve_all(self.scheduler.accesses(), from, &mut |_| {});
+        self.dram.serve_all(self.scheduler.accesses(), self.last.data, &mut |_| {});
+        self.measure.change(self.scheduler.accesses());
         Ok(())
     }
 
-    /// When the next lookup is known.
-    fn known(&mut self) -> i64 {
-        if self.look_ahead == 0 || self.ends.len() < self.look_ahead {
-            return 0;
-        }
-        self.ends.pop_front().expect("as many as are looked ahead")
+    /// Time the lookup that the scheduler has gathered.
+    fn time(&mut self, hit: bool) {
+        let accesses = std::mem::take(&mut self.scheduler.accesses);
+        self.serve(&accesses, hit);
+        self.scheduler.accesses = accesses;
     }
 
-    fn time(&mut self, hit: bool) {
-        let from = self.known();
-        let before = self.dram.newest();
-        let served = self.dram.serve_all(self.scheduler.accesses(), from, &mut |_| {});
+    fn serve(&mut self, accesses: &[DramAccess], hit: bool) {
+        let known = match self.look_ahead {
+            0 => 0,
+            ahead if self.ends.len() < ahead => 0,
+            _ => self.ends.pop_front().expect("as many as are looked ahead"),
+        };
+        let served = self.dram.serve_all(accesses, known, &mut |_| {});
+        let service = (served.last - self.last.last) as u64;
+        let latency = (self.look_ahead > 0).then(|| (served.data - known) as u64);
         if self.look_ahead > 0 {
             self.ends.push_back(served.last);
         }
-        let latency = (self.look_ahead > 0).then(|| (served.data - from) as u64);
-        self.measure.lookup(self.scheduler.accesses(), (served.last - before.max(0)) as u64, latency, hit);
+        self.last = served;
+        self.measure.lookup(accesses, service, latency, hit);
     }
 
     /// Everything that was measured.
     pub fn finish(self) -> Summary {
-        let (lpmt, tables) = match &self.flat {
-            Some(_) => (self.flat_bytes, 0),
-            None => self.scheduler.places().bytes,
-        };
-        let packed = match &self.flat {
-            Some(_) => (self.flat_bytes, 0),
-            None => self.shape.packed_bytes(),
-        };
         let mut summary = self.measure.finish(&self.dram);
-        (summary.lpmt_bytes, summary.block_table_bytes) = (lpmt, tables);
-        (summary.lpmt_packed_bytes, summary.block_table_packed_bytes) = packed;
-        if self.flat.is_none() {
-            let lpmt = &self.tables.lpmt;
-            summary.entries = lpmt.used[0] + lpmt.used[1];
-            summary.primary_share = lpmt.primary_share();
-            summary.secondary_used = lpmt.secondary_used;
-            summary.chains = chains(&self.tables);
-            summary.sets_scanned = self.scheduler.sets_scanned;
+        if let Some(flat) = &self.flat {
+            (summary.lpmt_bytes, summary.lpmt_packed_bytes) = (flat.bytes, flat.bytes);
+            return summary;
         }
+        (summary.lpmt_bytes, summary.block_table_bytes) = self.scheduler.places().bytes;
+        (summary.lpmt_packed_bytes, summary.block_table_packed_bytes) = self.shape.packed_bytes();
+        let lpmt = &self.tables.lpmt;
+        summary.entries = lpmt.used[0] + lpmt.used[1];
+        summary.primary_share = lpmt.primary_share();
+        summary.secondary_used = lpmt.secondary_used;
+        summary.chains = chains(&self.tables);
+        summary.sets_scanned = self.scheduler.sets_scanned;
         summary
     }
 }

@@ -98,9 +98,12 @@ impl Lpmt {
         let mut set = key;
         loop {
             let ways = self.ways(set);
-            if let Some(way) = ways.iter().position(|entry| entry & compared == wanted) {
-                memory.scan(set, Some(way as u32));
-                return Found::At(Location { set, way: way as u32 });
+            // all ways are compared, as in hardware: where the entry is, no branch can guess
+            let hits = ways.iter().rev().fold(0u64, |hits, entry| hits << 1 | u64::from(entry & compared == wanted));
+            if hits != 0 {
+                let way = hits.trailing_zeros();
+                memory.scan(set, Some(way));
+                return Found::At(Location { set, way });
             }
             memory.scan(set, None);
             if free.is_none() {

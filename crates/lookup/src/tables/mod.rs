@@ -84,10 +84,16 @@ impl Tables {
         self.hash.key(la)
     }
 
-    /// Find the file that begins at `la`: scan the set of its key, then along NSid.
+    /// Search for the file that begins at `la`: scan the set of its key, then along NSid.
+    #[inline]
+    pub fn search(&self, la: u32, memory: &mut impl Memory) -> Found {
+        self.lpmt.find(self.key(la), la, memory)
+    }
+
+    /// Find the file that begins at `la`.
     #[inline]
     pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
-        match self.lpmt.find(self.key(la), la, memory) {
+        match self.search(la, memory) {
             Found::At(at) => {
                 let (pn, single) = self.lpmt.get(at);
                 Some(Hit { at, pn, single })
@@ -109,8 +115,23 @@ impl Tables {
     /// set left for the key. Nothing is changed then.
     pub fn insert(&mut self, la: u32, pn: Pn, memory: &mut impl Memory) -> Result<Location, LookupError> {
         self.lpmt.shape().fits_address(la)?;
+        let found = self.search(la, memory);
+        self.insert_where(found, la, pn, memory)
+    }
+
+    /// [`Tables::insert`], where a search for `la` has ended, since when nothing was changed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_where(
+        &mut self,
+        found: Found,
+        la: u32,
+        pn: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<Location, LookupError> {
+        self.lpmt.shape().fits_address(la)?;
         self.blocks.is_free(pn)?;
-        let found = self.lpmt.find(self.key(la), la, memory);
         let at = self.lpmt.insert(found, la, pn, memory)?;
         self.blocks.put_first(pn, at);
         memory.store_row(pn);
@@ -182,7 +203,7 @@ impl Tables {
     pub fn split(&mut self, pn: Pn, la: u32, memory: &mut impl Memory) -> Result<Location, LookupError> {
         self.lpmt.shape().fits_address(la)?;
         let before = self.blocks.previous(pn).ok_or(LookupError::Row { pn, why: "is the first page of its file" })?;
-        let found = self.lpmt.find(self.key(la), la, memory);
+        let found = self.search(la, memory);
         let at = self.lpmt.insert(found, la, pn, memory)?;
         self.lpmt.set_single(at, self.blocks.next(pn).is_none());
         self.cut_after(before, memory);

@@ -102,7 +102,6 @@ impl Shape {
             rows,
             dense: params.text("lookup.on_delete") == "fill",
         };
-        shape.check()?;
         Ok(shape)
     }
 
@@ -132,22 +131,36 @@ impl Shape {
         }
     }
 
-    /// Widths that the simulator can hold.
+    /// Sizes that the simulator can hold; `addresses` and `pages` are the keys that say how many of them there are.
     ///
     /// # Errors
-    /// The size that makes a field too wide.
-    fn check(&self) -> Result<(), ConfigError> {
-        let widest = |key: &str, what: &str, bits: u32| match bits {
-            0..=31 => Ok(()),
-            _ => Err(ConfigError {
-                allowed: vec!["at most 31 bits".into()],
-                ..ConfigError::new(key, format!("{what} of {bits} bits is too wide"))
-            }),
+    /// The size that is too large.
+    pub fn check(&self, addresses: &str, pages: &str) -> Result<(), ConfigError> {
+        let too_large = |key: &str, what: String, allowed: String| {
+            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, what) })
         };
-        widest("drive.logical_pages", "a logical address", self.la_bits)?;
-        widest("drive.blocks", "a page number", self.pn_bits())?;
-        widest("lookup.sets", "the place of an entry", self.location_bits())
+        for (key, what, bits) in [
+            (addresses, "a logical address", self.la_bits),
+            (pages, "a page number", self.pn_bits()),
+            ("lookup.sets", "the place of an entry", self.location_bits()),
+        ] {
+            if bits > 31 {
+                return too_large(key, format!("{what} of {bits} bits is too wide"), "at most 31 bits".into());
+            }
+        }
+        let entries = (u64::from(self.sets()) + u64::from(self.secondary_sets)) * u64::from(self.ways);
+        let rows = u64::from(self.block_tables) * u64::from(self.rows);
+        for (key, what, count) in [("lookup.sets", "entries", entries), (pages, "rows of block tables", rows)] {
+            if count > Self::LARGEST {
+                let why = format!("{count} {what} do not fit the simulator's memory");
+                return too_large(key, why, format!("at most {} {what}", Self::LARGEST));
+            }
+        }
+        Ok(())
     }
+
+    /// Entries, and rows of block tables, that a simulated engine has at most: 4 GiB of entries.
+    pub const LARGEST: u64 = 1 << 29;
 
     /// Primary sets.
     pub const fn sets(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::{Metric, MetricDef, Snapshot};
 use crate::table::Table;
-use hdrhistogram::Histogram;
+use flashatlas_timing::OperationTimes;
 use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
@@ -14,14 +14,15 @@ pub const DEF: MetricDef = MetricDef {
 struct Lookup;
 
 /// In nanoseconds.
-fn latency(histogram: &Histogram<u64>) -> Value {
+fn latency(times: &OperationTimes) -> Value {
     let ns = |ps: u64| ps as f64 / 1e3;
-    let at = |q| ns(histogram.value_at_quantile(q).min(histogram.max()));
+    let at = |q| ns(times.histogram.value_at_quantile(q).min(times.max));
+    let count = times.histogram.len();
     json!({
-        "count": histogram.len(),
-        "mean": histogram.mean() / 1e3,
+        "count": count,
+        "mean": times.total as f64 / count.max(1) as f64 / 1e3,
         "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
-        "max": ns(histogram.max()),
+        "max": ns(times.max),
     })
 }
 

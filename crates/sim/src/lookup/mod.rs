@@ -1,0 +1,152 @@
+//! The lookup engine alone: what is asked of it, and what comes out.
+
+mod asks;
+mod record;
+
+use crate::run::Progress;
+use crate::{Opener, Reading, RunError};
+use asks::Asks;
+use flashatlas_lookup::study::{Study, settings};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Requests that are handed to the engine together.
+const BATCH: usize = 4096;
+
+/// How a host address becomes a logical address of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Address {
+    /// The lowest bits of the address in units: two addresses may be taken for one.
+    #[default]
+    LowBits,
+    /// Addresses are numbered as they come.
+    Dense,
+    /// The address in units; one that is too wide stops the study.
+    Exact,
+}
+
+/// Where requests come from.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// A trace.
+    Trace(String),
+    /// A generator's text, as of a run.
+    Workload(String),
+    /// Random sets, scanned to their ends: `repeat` of them the set before once more; of the others `skew` in sets whose number is
+    /// a multiple of four, the rest in others. Without `skew` anywhere.
+    Sets {
+        /// How many.
+        lookups: u64,
+        /// Share of lookups in the set before.
+        #[serde(default)]
+        repeat: f64,
+        /// Share of the others in sets whose number is a multiple of four.
+        skew: Option<f64>,
+    },
+    /// Files at random distinct addresses, looked up and then inserted one by one, with requests for files that are there in
+    /// between.
+    Files {
+        /// How many.
+        files: u64,
+        /// Addresses are multiples of this.
+        #[serde(default = "one")]
+        stride: u32,
+        /// Share of requests that go to files that are there: the file before (`again`).
+        #[serde(default)]
+        again: f64,
+        /// Share of requests that go to any file that is there.
+        #[serde(default)]
+        known: f64,
+        /// Lookups of known files at the end.
+        #[serde(default)]
+        lookups: u64,
+    },
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// A study of the engine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookupSpec {
+    /// Settings `key=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Where requests come from.
+    pub source: Source,
+    /// How a trace is read.
+    #[serde(default)]
+    pub reading: Reading,
+    /// How addresses become logical addresses.
+    #[serde(default)]
+    pub address: Address,
+    /// Sectors of an address unit.
+    #[serde(default = "one")]
+    pub unit_sectors: u32,
+    /// Bytes of a page of the flash: pages of a request, where they are asked for.
+    #[serde(default = "page")]
+    pub page_bytes: u32,
+    /// End after so many requests.
+    pub limit: Option<u64>,
+    /// Seed of random addresses.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+}
+
+const fn page() -> u32 {
+    4096
+}
+
+const fn first_seed() -> u64 {
+    1
+}
+
+/// Carry out a study; returns its record.
+///
+/// # Errors
+/// Bad settings, sources that cannot be read, tables that are too small.
+pub fn lookup(
+    spec: &LookupSpec,
+    opener: &dyn Opener,
+    version: &str,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Value, RunError> {
+    let params = settings(&spec.set)?;
+    // what does not fit together is found before anything is read
+    let mut study = Study::new(&params)?;
+    if matches!((&spec.source, params.text("lookup.table")), (Source::Sets { .. }, "flat")) {
+        return Err(RunError::Fit("sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into()));
+    }
+    let la_bits = params.u32("lookup.la_bits");
+    let mut source = Asks { spec, la_bits, sets: study.sets(), opener, progress, asks: Vec::new(), notes: Vec::new() };
+    source.gather()?;
+    let Asks { asks, notes: mut approximations, progress, .. } = source;
+    if asks.is_empty() {
+        return Err(RunError::Fit("the source holds no request that looks an address up".into()));
+    }
+    study.expect(asks.len() as u64);
+    for (i, batch) in asks.chunks(BATCH).enumerate() {
+        study.ask_all(batch).map_err(|error| {
+            RunError::Fit(format!("{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"))
+        })?;
+        let done = ((i + 1) * BATCH).min(asks.len());
+        let share = Some(done as f64 / asks.len() as f64);
+        if !progress(Progress { phase: "look up", requests: done as u64, share }) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    study.tables().check().map_err(RunError::Broken)?;
+    if params.text("lookup.changes") == "free" {
+        approximations.push("insertions and deletions take no time".into());
+    }
+    if params.int("lookup.look_ahead") == 0 {
+        approximations
+            .push("all lookups are known beforehand: they follow each other as fast as the DRAM allows".into());
+    }
+    approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
+    Ok(record::record(spec, &params, &study.finish(), version, approximations))
+}

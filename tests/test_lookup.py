@@ -68,7 +68,7 @@ def test_a_trace_is_looked_up_by_its_addresses(trace):
         ("lookup.secondary_sets=200000", "do not fit the number of a set, of which there are 131072"),
         ("lookup.banks=3", "lookup.banks=3: fine"),
         ("lookup.banks=17", "the device has 16 (dram.device_banks) (allowed: 1 to 16)"),
-        ("lookup.spread=3", "lookup.spread: 4 banks (lookup.banks) do not make groups of 3 (allowed: a divisor of 4)"),
+        ("lookup.spread=3", "lookup.spread: 4 banks (lookup.banks) do not make groups of 3 (allowed: 1, 2, 4)"),
         ("lookup.ways=2", "lookup.spread: 2 ways (lookup.ways) leave some of 4 banks without any"),
         ("lookup.divisor=0", "lookup.divisor: a divisor of 0 does not give the keys of 131072 sets"),
         ("lookup.radix_to=12", "lookup.radix_to: digits of base 10 cannot be read in base 12"),
@@ -111,6 +111,59 @@ def test_tables_that_are_too_small_stop_the_study():
         lookup(files={"files": 300, "stride": 4}, set=["lookup.la_bits=10"])
     with pytest.raises(InputError, match="a study needs one source"):
         lookup()
+
+
+def test_a_flat_array_is_one_read_a_lookup():
+    flat = ["lookup.table=flat", "lookup.policy=single", "lookup.la_bits=16"]
+    found = lookup(files={"files": 1000}, set=flat)
+    # 2^16 entries of 4 bytes, two in a burst of 8 bytes
+    assert (found["reads_per_lookup"], found["bytes"]["lpmt"]) == (1, 4 << 16)
+    # entries of 3 bytes: two in a burst as well
+    assert lookup(files={"files": 10}, set=[*flat, "lookup.flat_bytes=3"])["bytes"]["lpmt"] == 4 << 16
+    with pytest.raises(InputError, match=r"lookup.banks: 20 banks, the device has 16"):
+        lookup(files={"files": 10}, set=["lookup.table=flat", "lookup.banks=20"])
+    with pytest.raises(InputError, match="a flat array is not asked for all pages"):
+        lookup(files={"files": 10}, set=[*flat, "lookup.pages=all"])
+    with pytest.raises(InputError, match="sets are scanned in the LPMT"):
+        lookup(sets={"lookups": 10}, set=flat)
+
+
+def test_timed_changes_take_time_and_the_next_lookup_waits_for_them():
+    def per_lookup(*settings: str) -> float:
+        return lookup(files={"files": 2000}, set=["dram.constraints=none", *settings])["clocks_per_lookup"]
+
+    free, timed = per_lookup(), per_lookup("lookup.changes=timed")
+    # an insertion begins when the data is there, 13 clocks after the last read, and opens the row of its block table
+    assert timed > free + 13 + 18
+    found = lookup(files={"files": 2000}, set=["lookup.changes=timed", "lookup.look_ahead=1"])
+    assert found["sets_scanned"] == 2000, "the insertion knows what the lookup has found"
+    assert found["latency_clocks_mean"] < 300
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ({"files": {"files": 10, "again": 1.0}}, "again = 1: a share from 0 to 0.999"),
+        ({"files": {"files": 10, "stride": 0}}, "stride = 0"),
+        ({"sets": {"lookups": 10, "repeat": -0.5}}, "repeat = -0.5: a share from 0 to 1"),
+        ({"sets": {"lookups": 10**10}}, "a study holds 100000000 requests at most"),
+        ({"sets": {"lookups": 10}, "limit": 0}, "limit = 0: 1 or more"),
+        ({"sets": {"lookups": 10}, "unit_sectors": 0}, "unit_sectors = 0: 1 or more"),
+        ({"files": {"files": 10}, "set": ["lookup.la_bits=30"]}, "do not fit the simulator's memory"),
+        ({"files": {"files": 10}, "set": ["lookup.block_tables_count=16777216"]}, "lookup.block_tables_count: "),
+        ({"sets": {"lookups": 10}, "set": ["dram.constraints=all,ras"]}, "all alone"),
+    ],
+)
+def test_sources_and_sizes_that_make_no_sense_are_refused(source, says):
+    with pytest.raises(InputError) as error:
+        lookup(**source)
+    assert says in str(error.value)
+
+
+def test_requests_for_known_files_come_on_top():
+    found = lookup(files={"files": 1000, "again": 0.5, "lookups": 1500})
+    assert found["entries"] == 1000 and found["hits"] > 1500 + 800
+    assert len(lookup(files={"files": 11})["tenths"]) == 10
 
 
 def test_a_drive_looks_its_pages_up_in_timed_dram():

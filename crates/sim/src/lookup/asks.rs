@@ -68,12 +68,18 @@ impl Asks<'_> {
         self.spec.limit == Some(self.asks.len() as u64)
     }
 
+    /// So many requests are not too many, under the limit.
+    fn room_for(&self, requests: u64) -> Result<(), RunError> {
+        match requests.min(self.spec.limit.unwrap_or(u64::MAX)) > LARGEST {
+            true => refuse(format!("a study holds {LARGEST} requests at most: end it before that with a limit")),
+            false => Ok(()),
+        }
+    }
+
     fn push(&mut self, ask: Ask, done: Option<f64>) -> Result<(), RunError> {
         self.asks.push(ask);
         let requests = self.asks.len() as u64;
-        if requests > LARGEST {
-            return refuse(format!("a study holds {LARGEST} requests at most: end it before that with a limit"));
-        }
+        self.room_for(requests)?;
         if self.asks.len() % PROGRESS_EVERY == 0 && !(self.progress)(Progress { phase: "read", requests, share: done })
         {
             return Err(RunError::Interrupted);
@@ -82,6 +88,7 @@ impl Asks<'_> {
     }
 
     fn sets(&mut self, lookups: u64, repeat: f64, skew: Option<f64>) -> Result<(), RunError> {
+        self.room_for(lookups)?;
         let repeat = share("repeat", repeat, 1.0)?;
         let skew = skew.map(|skew| share("skew", skew, 1.0)).transpose()?;
         if skew.is_some() && self.sets < 4 {
@@ -108,6 +115,7 @@ impl Asks<'_> {
     }
 
     fn files(&mut self, files: u64, stride: u32, shares: [f64; 2], lookups: u64) -> Result<(), RunError> {
+        self.room_for(files.saturating_add(lookups))?;
         // most of the requests may be for files that are there, but not all: the next one would never come
         let [again, known] = [share("again", shares[0], 0.999)?, share("known", shares[1], 0.999)?];
         if stride == 0 {
@@ -115,10 +123,9 @@ impl Asks<'_> {
         }
         let stride = u64::from(stride);
         let room = (1u64 << self.la_bits).div_ceil(stride);
-        if files == 0 || files > room.min(LARGEST) {
+        if files == 0 || files > room {
             return refuse(format!(
-                "{files} files: there are {room} multiples of {stride} among addresses of {} bits (lookup.la_bits), and a \
-                 study holds {LARGEST} at most",
+                "{files} files: there are {room} multiples of {stride} among addresses of {} bits (lookup.la_bits)",
                 self.la_bits
             ));
         }

@@ -27,10 +27,10 @@ HASHES = {
     "folding": ["lookup.hash=folding"],
     "radix": ["lookup.hash=radix"],
     "division": ["lookup.hash=division"],
-    "folding at the boundary": ["lookup.hash=folding", "lookup.fold=boundary"],
+    "boundary": ["lookup.hash=folding", "lookup.fold=boundary"],
     "mixer": ["lookup.hash=mixer"],
 }
-"""The paper's functions in its order, then others."""
+"""The paper's functions in its order, then folding at the boundary (each second part turned round), and a mixer."""
 
 CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
 

@@ -169,8 +169,8 @@ def table_4(lpmt: Lpmt) -> Table:
     published = lpmt.experiment["published"]["table_4"]
     order = list(dict.fromkeys(key.split("/")[2] for key in lpmt.studies if key.startswith("table 4/")))
     rows = [(f"{name}, published", *(f"{v:g}" for v in row), "", "", "") for name, row in published.items()]
-    sources = [(s["name"], "synthetic, to be compared with " + s["like"]) for s in lpmt.experiment["synthetic"]]
-    sources += [(a.name, a.source) for a in lpmt.applications]
+    sources = [(s["name"], "synthetic, for " + s["like"]) for s in lpmt.experiment["synthetic"]]
+    sources += [(a.name, "recorded" if a.recorded else "generated") for a in lpmt.applications]
     for name, source in sources:
         shares = [100 * lpmt.studies[f"table 4/{name}/{h}"]["primary_share"] for h in order]
         entries = lpmt.studies[f"table 4/{name}/{order[0]}"]["entries"]
@@ -178,9 +178,9 @@ def table_4(lpmt: Lpmt) -> Table:
     note = (
         "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a quarter of the sets, as "
         "published of WebSearch 2 and 3. So they do to folding, but only if it turns the second part round (folding "
-        "at the boundary): the sum of parts spreads them. A prime divisor does not suffer either, so that the "
-        "published 61 to 68 % of division (20.5 % of MSR) say that the authors' divisor has factors in common with "
-        "the addresses. Recorded traces fill tables that are scaled to them."
+        "at the boundary; column boundary): the sum of parts spreads them. A prime divisor does not suffer either, "
+        "so that the published 61 to 68 % of division (20.5 % of MSR) say that the authors' divisor has factors in "
+        "common with the addresses. Recorded traces fill tables that are scaled to them."
     )
     return Table("Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows)
 

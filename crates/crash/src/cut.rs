@@ -1,7 +1,7 @@
 //! The names of cuts, and the identity of a failure: `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is
 //! followed by `*steps` if it has not the usual length.
 
-use crate::parts::Part;
+use crate::part::Part;
 use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;

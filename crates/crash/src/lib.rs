@@ -15,6 +15,7 @@ pub mod faults;
 pub mod inflight;
 pub mod minimise;
 pub mod model;
+pub mod part;
 pub mod parts;
 pub mod recording;
 pub mod run;

@@ -4,37 +4,19 @@
 //! A workload runs once more for each failure, with the failure at some place of it, and the power fails at every operation
 //! around that place. Failures are spread over the workload, [`TRIES`] of a kind.
 
+use crate::Failure;
 use crate::cut::{Cut, How};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::model::Model;
+use crate::part::{PARTS, Part};
 use crate::recording::Recording;
 use crate::recording::SEED;
 use crate::verify::{Lost, Remains, Verifier};
-use crate::{Failure, Fault};
 use flashatlas_device::DriveConfig;
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Change, FrameState, Medium, OobRole};
 use flashatlas_types::{FrameId, LaneId, Lpn};
 use std::collections::BTreeSet;
-
-/// What fails.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Part {
-    /// A program; a spare block takes the place of its block.
-    Program,
-    /// A program, and there is no spare block: the command ends in an error, what was flushed is there after a mount.
-    ProgramWithoutSpare,
-    /// An erase; a spare block takes the place of the block.
-    Erase,
-    /// An erase, and there is no spare block: the drive goes on with a block less.
-    EraseWithoutSpare,
-    /// Nothing: blocks are bad from the beginning.
-    FactoryBlocks,
-    /// A page, for a running drive: whoever reads it gets an error.
-    Page,
-    /// A page, before a mount: what is older than it was is reported.
-    PageBeforeMount,
-}
 
 /// Failures of one kind in one workload.
 pub const TRIES: u32 = 4;
@@ -42,60 +24,31 @@ pub const TRIES: u32 = 4;
 /// Operations after a failure at which the power fails.
 const WINDOW: u32 = 12;
 
-/// Every kind of failure, with its letters in an identity and its switch, in the order of [`Part`].
-const PARTS: [(Part, &str, Fault); 7] = [
-    (Part::Program, "fp", Fault::ProgramFailure),
-    (Part::ProgramWithoutSpare, "fx", Fault::ProgramFailure),
-    (Part::Erase, "fe", Fault::EraseFailure),
-    (Part::EraseWithoutSpare, "fb", Fault::GrownBad),
-    (Part::FactoryBlocks, "fm", Fault::FactoryBad),
-    (Part::Page, "up", Fault::Unreadable),
-    (Part::PageBeforeMount, "um", Fault::Unreadable),
-];
-
-impl Part {
-    /// The letters in an identity.
-    pub const fn letters(self) -> &'static str {
-        PARTS[self as usize].1
-    }
-
-    /// The kind of failure with these letters.
-    pub fn by_letters(letters: &str) -> Option<Part> {
-        PARTS.iter().find(|part| part.1 == letters).map(|part| part.0)
-    }
-
-    /// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
-    fn drive(self, config: &DriveConfig) -> Result<DriveConfig, String> {
-        let blocks = |more: u64| format!("drive.blocks={}", config.params.int("drive.blocks") + more);
-        match self {
-            Part::Program | Part::Erase => config.with(&["nand.spare_blocks=1".into()]),
-            Part::EraseWithoutSpare => config.with(&[blocks(1)]),
-            Part::FactoryBlocks => {
-                let whole = config.layout().map_err(|e| e.to_string())?;
-                let tries = (2..5).flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
-                for (more, rate) in tries {
-                    let settings = [blocks(more), format!("nand.factory_bad={rate}")];
-                    let config = config.with(&settings).map_err(|e| e.to_string())?;
-                    let Ok(drive) = config.build(SEED) else { continue };
-                    let (medium, layout) = (drive.medium(), drive.layout());
-                    let good = |lane| layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32;
-                    let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
-                    if enough && medium.good_blocks() < layout.blocks() {
-                        return Ok(config);
-                    }
+/// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
+fn drive_for(part: Part, config: &DriveConfig) -> Result<DriveConfig, String> {
+    let blocks = |more: u64| format!("drive.blocks={}", config.params.int("drive.blocks") + more);
+    match part {
+        Part::Program | Part::Erase => config.with(&["nand.spare_blocks=1".into()]),
+        Part::EraseWithoutSpare => config.with(&[blocks(1)]),
+        Part::FactoryBlocks => {
+            let whole = config.layout().map_err(|e| e.to_string())?;
+            let tries = (2..5).flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
+            for (more, rate) in tries {
+                let settings = [blocks(more), format!("nand.factory_bad={rate}")];
+                let config = config.with(&settings).map_err(|e| e.to_string())?;
+                let Ok(drive) = config.build(SEED) else { continue };
+                let (medium, layout) = (drive.medium(), drive.layout());
+                let good = |lane| layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32;
+                let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
+                if enough && medium.good_blocks() < layout.blocks() {
+                    return Ok(config);
                 }
-                return Err("no share of factory-bad blocks leaves enough good ones".into());
             }
-            Part::ProgramWithoutSpare | Part::Page | Part::PageBeforeMount => return Ok(config.clone()),
+            return Err("no share of factory-bad blocks leaves enough good ones".into());
         }
-        .map_err(|e| e.to_string())
+        Part::ProgramWithoutSpare | Part::Page | Part::PageBeforeMount => return Ok(config.clone()),
     }
-}
-
-impl std::fmt::Display for Part {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.letters())
-    }
+    .map_err(|e| e.to_string())
 }
 
 /// Up to `most` numbers below `of`, spread evenly.
@@ -191,7 +144,7 @@ impl Workload<'_> {
         only: Option<&[Cut]>,
         on_failure: &mut dyn FnMut(&[Cut], Failure),
     ) -> Result<Tally, Failure> {
-        let config = part.drive(self.config).map_err(|e| Failure::new("R5", e))?;
+        let config = drive_for(part, self.config).map_err(|e| Failure::new("R5", e))?;
         let recording = Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
         let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);

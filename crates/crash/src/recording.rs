@@ -2,7 +2,7 @@
 //! it was acknowledged.
 
 use crate::model::{Model, Step};
-use crate::parts::Part;
+use crate::part::Part;
 use crate::{Failure, guarded};
 use flashatlas_device::{Device, DriveConfig, Reply, Ssd, SubmitError};
 use flashatlas_nand::{Change, Medium};

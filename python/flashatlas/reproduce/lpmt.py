@@ -14,8 +14,8 @@ from flashatlas.api import run as run_drive
 from flashatlas.lookups import lookup
 from flashatlas.reproduce import lpmt_tables
 from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
-from flashatlas.reproduce.lpmt_tables import POLICIES, Table
-from flashatlas.result import Result
+from flashatlas.reproduce.lpmt_studies import POLICIES, Point, Studies, chosen
+from flashatlas.reproduce.lpmt_tables import Table
 from flashatlas.trace import Trace
 
 PAPER = "3-lpmt"
@@ -36,60 +36,8 @@ CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "al
 
 
 @dataclass(frozen=True)
-class Point:
-    """One configuration of the sweep on one trace."""
-
-    application: str
-    banks: int
-    ways: int
-    hash: str
-    order: str
-    scan: str
-    arguments: dict[str, Any] = field(repr=False)
-    record: dict[str, Any] = field(repr=False)
-
-    @property
-    def ns(self) -> float:
-        """Mean time of a lookup."""
-        return self.record["ns_per_lookup"]
-
-    @property
-    def bytes(self) -> int:
-        """DRAM under the LPMT, or under the flat array."""
-        return self.record["bytes"]["lpmt"]
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        if self.order == "flat":
-            return f"flat x{self.banks}"
-        return f"{self.order} x{self.banks}, {self.ways} ways, {self.hash}, {self.scan}"
-
-
-@dataclass(frozen=True)
-class Lpmt:
+class Lpmt(Studies):
     """The experiment, carried out."""
-
-    experiment: dict[str, Any] = field(repr=False)
-    applications: list[Application]
-    studies: dict[str, dict[str, Any]] = field(repr=False)
-    """Records of the engine alone, by name."""
-    points: list[Point] = field(repr=False)
-    results: list[Result]
-    """Runs of a drive."""
-
-    def pareto(self, application: str) -> list[Point]:
-        """The points of a trace that no other one beats in both time (by half a per cent) and bytes, by bytes."""
-        points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
-        best: list[Point] = []
-        for point in points:
-            if not best or point.ns < 0.995 * best[-1].ns:
-                best.append(point)
-        return best
-
-    def of(self, application: str) -> list[Point]:
-        """The sweep on one trace."""
-        return [point for point in self.points if point.application == application]
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the paper."""
@@ -268,9 +216,9 @@ class Plan:
         sweep = self.points(files)
         swept = together(1, [partial(lookup, **arguments) for _, arguments in sweep])
         points = [Point(*where, own, record) for (where, own), record in zip(sweep, swept, strict=True)]
-        chosen = [p for a in self.applications if points for p in lpmt_tables.chosen(points, a.name).values()]
-        alone = [{**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in chosen]
-        for point, record in zip(chosen, together(1, [partial(lookup, **own) for own in alone]), strict=True):
+        fastest = [p for a in self.applications if points for p in chosen(points, a.name).values()]
+        alone = [{**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in fastest]
+        for point, record in zip(fastest, together(1, [partial(lookup, **own) for own in alone]), strict=True):
             studies[f"alone/{point.application}/{point.name}/{point.bytes}"] = record
         results = together(len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()])
         return Lpmt(self.experiment, self.applications, studies, points, results)

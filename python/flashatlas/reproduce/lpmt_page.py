@@ -10,7 +10,8 @@ from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
 from flashatlas.reproduce.lpmt import Lpmt
-from flashatlas.reproduce.lpmt_tables import POLICIES, files
+from flashatlas.reproduce.lpmt_studies import POLICIES
+from flashatlas.reproduce.lpmt_tables import files
 
 TITLE = "Hardware lookup: LPMT in a multi-bank DRAM"
 

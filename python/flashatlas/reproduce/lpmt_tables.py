@@ -6,13 +6,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flashatlas.api import registries
+from flashatlas.reproduce.lpmt_studies import POLICIES, Studies, chosen
 from flashatlas.tables import size
-
-if TYPE_CHECKING:
-    from flashatlas.reproduce.lpmt import Lpmt, Point
 
 DERIVED = "derived"
 """From what the paper itself gives: its formulas, its other tables."""
@@ -25,9 +23,6 @@ NOT = "not reproducible without the original trace"
 
 TCK = 1.5
 """Nanoseconds of a clock of the paper's DRAM."""
-
-POLICIES = ("single", "set-mod", "dynamic")
-"""The paper's configurations, in its order."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Table:
         }
 
 
-def tables(lpmt: Lpmt) -> list[Table]:
+def tables(lpmt: Studies) -> list[Table]:
     """Every table, in the order of the paper, then what lies beyond."""
     made = [
         figure_6(lpmt),
@@ -74,7 +69,7 @@ def _deviation(published: float, ours: float) -> str:
     return f"{100 * (ours / published - 1):+.1f} %"
 
 
-def figure_6(lpmt: Lpmt) -> Table:
+def figure_6(lpmt: Studies) -> Table:
     """The paper's latencies of one read."""
     published = lpmt.experiment["published"]["figure_6"]
     ours = registries()["paper_table"]
@@ -88,7 +83,7 @@ def figure_6(lpmt: Lpmt) -> Table:
     return Table("Figure 6: clocks of a read", DERIVED, note, ("bank last used", "published", "ours", ""), rows)
 
 
-def checks(lpmt: Lpmt) -> Table:
+def checks(lpmt: Studies) -> Table:
     """Random sets, scanned whole: the engine, the closed form, and the paper's table taken literally."""
 
     def clocks(name: str, constraints: str, key: str = "clocks_per_lookup") -> float:
@@ -131,7 +126,7 @@ def checks(lpmt: Lpmt) -> Table:
     return Table("Clocks a lookup, and the paradox of the literal table", REPRODUCED, note, head, rows)
 
 
-def fill(lpmt: Lpmt) -> Table:
+def fill(lpmt: Studies) -> Table:
     """The paradox once more, on tables that fill up."""
     rows = []
     for policy in POLICIES:
@@ -152,7 +147,7 @@ def fill(lpmt: Lpmt) -> Table:
     return Table(f"{files(lpmt):,} files: the paradox again", REPRODUCED, note, head, rows)
 
 
-def table_3(lpmt: Lpmt) -> Table:
+def table_3(lpmt: Studies) -> Table:
     """What the workloads are like."""
     head = ("workload", "KB a request", "reads, %", "sequential reads, %", "sequential writes, %")
     rows = [(name, *(f"{v:g}" for v in row)) for name, row in lpmt.experiment["published"]["table_3"].items()]
@@ -164,7 +159,7 @@ def table_3(lpmt: Lpmt) -> Table:
     return Table("Table III: workloads", NOT, note, head, rows)
 
 
-def table_4(lpmt: Lpmt) -> Table:
+def table_4(lpmt: Studies) -> Table:
     """Share of entries in the primary table, by hash."""
     published = lpmt.experiment["published"]["table_4"]
     order = list(dict.fromkeys(key.split("/")[2] for key in lpmt.studies if key.startswith("table 4/")))
@@ -185,7 +180,7 @@ def table_4(lpmt: Lpmt) -> Table:
     return Table("Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows)
 
 
-def table_5(lpmt: Lpmt) -> Table:
+def table_5(lpmt: Studies) -> Table:
     """Reads by class."""
     published = lpmt.experiment["published"]["table_5"]
     names = [entry["class"] for entry in registries()["paper_table"]]
@@ -206,7 +201,7 @@ def table_5(lpmt: Lpmt) -> Table:
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
 
-def table_5_to_6(lpmt: Lpmt) -> Table:
+def table_5_to_6(lpmt: Studies) -> Table:
     """What table V says of table VI, by figure 6."""
     published = lpmt.experiment["published"]
     clocks = published["figure_6"]
@@ -233,7 +228,7 @@ def _gains(rows: dict[str, list[float]]) -> tuple[list[float], list[float]]:
     return second, third
 
 
-def table_6(lpmt: Lpmt) -> Table:
+def table_6(lpmt: Studies) -> Table:
     """The published averages, and the gains that follow from its rows."""
     published = lpmt.experiment["published"]
     table = published["table_6"]
@@ -254,7 +249,7 @@ def table_6(lpmt: Lpmt) -> Table:
     return Table("Table VI: averages recomputed from its rows", DERIVED, note, head, rows)
 
 
-def table_6_traces(lpmt: Lpmt) -> Table:
+def table_6_traces(lpmt: Studies) -> Table:
     """Our traces, in the paper's three configurations."""
     published = lpmt.experiment["published"]["table_6"]
     rows = []
@@ -279,7 +274,7 @@ def table_6_traces(lpmt: Lpmt) -> Table:
     return Table("Table VI: the engine on our traces", NOT, note, head, rows)
 
 
-def calibrated(lpmt: Lpmt) -> Table:
+def calibrated(lpmt: Studies) -> Table:
     """The paper's means, where its lookups are taken to be as they would have to be."""
     given = lpmt.experiment["calibrated"]
     rows = []
@@ -295,20 +290,20 @@ def calibrated(lpmt: Lpmt) -> Table:
     return Table("Table VI: means", CALIBRATED, note, ("policy", "published, ns", "ours, ns", "deviation"), rows)
 
 
-def _gain_over_progress(lpmt: Lpmt, key: str) -> str:
+def _gain_over_progress(lpmt: Studies, key: str) -> str:
     """Dynamic's gain over a single bank in the first and the last tenth, in words."""
     single, dynamic = (lpmt.studies[f"{key}/{policy}"]["tenths"] for policy in ("single", "dynamic"))
     first, last = (100 * (1 - dynamic[i]["ns_per_lookup"] / single[i]["ns_per_lookup"]) for i in (0, -1))
     return f"{first:.0f} to {last:.0f} %"
 
 
-def files(lpmt: Lpmt) -> int:
+def files(lpmt: Studies) -> int:
     """Files of the studies that fill the paper's tables; fewer under a limit."""
     entries: int = lpmt.studies["fill/single"]["entries"]
     return entries
 
 
-def figure_8(lpmt: Lpmt) -> Table:
+def figure_8(lpmt: Studies) -> Table:
     """Latency over the progress of a workload."""
     sources = {f"files, chain = {chain}": f"figure 8, {chain}" for chain in ("stream", "wait")}
     sources |= {a.name: f"trace, real/{a.name}" for a in lpmt.applications}
@@ -330,36 +325,7 @@ def figure_8(lpmt: Lpmt) -> Table:
     return Table("Figure 8: latency over progress", NOT, note, ("workload, policy", *map(str, range(1, 11))), rows)
 
 
-PAPER_POINT = (4, 8, "folding", "dynamic aabb", "full")
-
-
-def _of_paper(points: Sequence[Point]) -> Point:
-    """The paper's own configuration, with the largest tables."""
-    own = [p for p in points if (p.banks, p.ways, p.hash, p.order, p.scan) == PAPER_POINT]
-    return max(own, key=lambda p: p.bytes)
-
-
-def chosen(points: Sequence[Point], application: str) -> dict[str, Point]:
-    """What the table of the best shows of a trace."""
-    own = [p for p in points if p.application == application]
-    hashed = [p for p in own if p.order != "flat"]
-    flat = [p for p in own if p.order == "flat"]
-    eight = [p for p in hashed if p.ways == PAPER_POINT[1]]
-
-    def fastest(some: Sequence[Point]) -> Point:
-        return min(some, key=lambda p: (p.ns, p.bytes))
-
-    return {
-        "the paper's": _of_paper(own),
-        "fastest of four banks and eight ways": fastest([p for p in eight if p.banks == PAPER_POINT[0]]),
-        "fastest of four banks": fastest([p for p in hashed if p.banks == PAPER_POINT[0]]),
-        "fastest": fastest(hashed),
-        "flat, four banks": fastest([p for p in flat if p.banks == PAPER_POINT[0]]),
-        "flat, fastest": fastest(flat),
-    }
-
-
-def best(lpmt: Lpmt) -> Table:
+def best(lpmt: Studies) -> Table:
     """The fastest configuration found, beside the paper's and a flat map."""
     rows = []
     for application in lpmt.applications:
@@ -390,7 +356,7 @@ def best(lpmt: Lpmt) -> Table:
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
 
 
-def pareto(lpmt: Lpmt) -> Table:
+def pareto(lpmt: Studies) -> Table:
     """Configurations that no other beats in both."""
     rows = [
         (application.name if first else "", p.name, f"{p.ns:.1f}", size(p.bytes))
@@ -405,7 +371,7 @@ def pareto(lpmt: Lpmt) -> Table:
     )
 
 
-def stack(lpmt: Lpmt) -> Table:
+def stack(lpmt: Studies) -> Table:
     """The engine as the map of a drive."""
     rows = []
     for result in lpmt.results:

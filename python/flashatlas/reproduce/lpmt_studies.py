@@ -1,0 +1,99 @@
+"""What the studies of the lookup engine found: records by name, the sweep, runs of a drive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas.reproduce.experiment import Application
+from flashatlas.result import Result
+
+POLICIES = ("single", "set-mod", "dynamic")
+"""The paper's configurations, in its order."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration of the sweep on one trace."""
+
+    application: str
+    banks: int
+    ways: int
+    hash: str
+    order: str
+    scan: str
+    arguments: dict[str, Any] = field(repr=False)
+    record: dict[str, Any] = field(repr=False)
+
+    @property
+    def ns(self) -> float:
+        """Mean time of a lookup."""
+        return self.record["ns_per_lookup"]
+
+    @property
+    def bytes(self) -> int:
+        """DRAM under the LPMT, or under the flat array."""
+        return self.record["bytes"]["lpmt"]
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.order == "flat":
+            return f"flat x{self.banks}"
+        return f"{self.order} x{self.banks}, {self.ways} ways, {self.hash}, {self.scan}"
+
+
+@dataclass(frozen=True)
+class Studies:
+    """Everything that was run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    applications: list[Application]
+    studies: dict[str, dict[str, Any]] = field(repr=False)
+    """Records of the engine alone, by name."""
+    points: list[Point] = field(repr=False)
+    results: list[Result]
+    """Runs of a drive."""
+
+    def pareto(self, application: str) -> list[Point]:
+        """The points of a trace that no other one beats in both time (by half a per cent) and bytes, by bytes."""
+        points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
+        best: list[Point] = []
+        for point in points:
+            if not best or point.ns < 0.995 * best[-1].ns:
+                best.append(point)
+        return best
+
+    def of(self, application: str) -> list[Point]:
+        """The sweep on one trace."""
+        return [point for point in self.points if point.application == application]
+
+
+PAPER_POINT = (4, 8, "folding", "dynamic aabb", "full")
+
+
+def _of_paper(points: Sequence[Point]) -> Point:
+    """The paper's own configuration, with the largest tables."""
+    own = [p for p in points if (p.banks, p.ways, p.hash, p.order, p.scan) == PAPER_POINT]
+    return max(own, key=lambda p: p.bytes)
+
+
+def chosen(points: Sequence[Point], application: str) -> dict[str, Point]:
+    """What the table of the best shows of a trace."""
+    own = [p for p in points if p.application == application]
+    hashed = [p for p in own if p.order != "flat"]
+    flat = [p for p in own if p.order == "flat"]
+    eight = [p for p in hashed if p.ways == PAPER_POINT[1]]
+
+    def fastest(some: Sequence[Point]) -> Point:
+        return min(some, key=lambda p: (p.ns, p.bytes))
+
+    return {
+        "the paper's": _of_paper(own),
+        "fastest of four banks and eight ways": fastest([p for p in eight if p.banks == PAPER_POINT[0]]),
+        "fastest of four banks": fastest([p for p in hashed if p.banks == PAPER_POINT[0]]),
+        "fastest": fastest(hashed),
+        "flat, four banks": fastest([p for p in flat if p.banks == PAPER_POINT[0]]),
+        "flat, fastest": fastest(flat),
+    }

@@ -50,6 +50,9 @@ def lookup(
         ),
     ] = "low-bits",
     unit: Annotated[int, typer.Option("--unit", min=1, help="Sectors of an address unit.")] = 1,
+    page_bytes: Annotated[
+        int, typer.Option("--page-bytes", min=512, help="Bytes of a page of the flash, for `lookup.pages=all`.")
+    ] = 4096,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="End after this many requests.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     parameters: Annotated[
@@ -88,6 +91,7 @@ def lookup(
             set=[*given, *set_],
             address=address,
             unit_sectors=unit,
+            page_bytes=page_bytes,
             limit=limit,
             seed=seed,
             progress=lambda *at: bars.update(0, *at),

@@ -25,6 +25,11 @@ impl ConfigError {
         ConfigError { key: key.into(), why: why.into(), place: String::new(), nearest: None, allowed: Vec::new() }
     }
 
+    /// An error about `key`, and what it may be instead.
+    pub fn allowing(key: impl Into<String>, why: impl Into<String>, allowed: impl Into<String>) -> ConfigError {
+        ConfigError { allowed: vec![allowed.into()], ..ConfigError::new(key, why) }
+    }
+
     /// `got` is not one of `names`: lists them and says which is near.
     pub fn unknown(key: impl Into<String>, what: &str, got: &str, names: &[&str]) -> ConfigError {
         ConfigError {

@@ -338,7 +338,7 @@ impl ParamDef {
     /// # Errors
     /// The key, what is wrong, and what is allowed.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
-        let bad = |why: String| ConfigError { allowed: vec![self.range()], ..ConfigError::new(self.key, why) };
+        let bad = |why: String| ConfigError::allowing(self.key, why, self.range());
         let within = |n: u64, low: u64, high: u64| {
             if (low..=high).contains(&n) { Ok(Value::Int(n)) } else { Err(bad(format!("{n} is out of range"))) }
         };

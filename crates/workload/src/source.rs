@@ -105,10 +105,11 @@ impl FromStr for DeviceMap {
             None if text == "collapse" => Ok(DeviceMap::Collapse),
             Some(("select", number)) => match number.parse() {
                 Ok(device) if device < MAX_DEVICES => Ok(DeviceMap::Select(device)),
-                _ => Err(ConfigError {
-                    allowed: vec![format!("select:0 to select:{}", MAX_DEVICES - 1)],
-                    ..ConfigError::new("trace.devices", format!("`{number}` is not the number of a device"))
-                }),
+                _ => Err(ConfigError::allowing(
+                    "trace.devices",
+                    format!("`{number}` is not the number of a device"),
+                    format!("select:0 to select:{}", MAX_DEVICES - 1),
+                )),
             },
             _ => Err(ConfigError::unknown("trace.devices", "device map", text, &CHOICES)),
         }

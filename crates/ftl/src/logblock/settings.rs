@@ -76,21 +76,15 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
     let settings = Settings::new(params, layout, blocks);
     let budget = u64::from(settings.log_blocks);
     if budget < least || budget > spare {
-        return Err(ConfigError {
-            allowed: vec![format!("{least} to {spare}")],
-            ..ConfigError::new(
-                "ftl.log_blocks",
-                format!(
-                    "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks {spare} are left beside \
-                     {data} for data and {kept} for merges and trims"
-                ),
-            )
-        });
+        let why = format!(
+            "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks {spare} are left beside {data} for \
+             data and {kept} for merges and trims"
+        );
+        return Err(ConfigError::allowing("ftl.log_blocks", why, format!("{least} to {spare}")));
     }
     if settings.idle_log_blocks > settings.log_blocks {
         let why = format!("{} log blocks to keep ready, of {budget} in all", settings.idle_log_blocks);
-        let allowed = vec![format!("0 to {budget}")];
-        return Err(ConfigError { allowed, ..ConfigError::new("ftl.idle_log_blocks", why) });
+        return Err(ConfigError::allowing("ftl.idle_log_blocks", why, format!("0 to {budget}")));
     }
     Ok(budget)
 }

@@ -173,10 +173,7 @@ fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigEr
     if value >= least {
         return Ok(());
     }
-    Err(ConfigError {
-        allowed: vec![format!("{least} or more")],
-        ..ConfigError::new(key, format!("{value} contradicts {why}"))
-    })
+    Err(ConfigError::allowing(key, format!("{value} contradicts {why}"), format!("{least} or more")))
 }
 
 impl Timings {
@@ -227,9 +224,7 @@ impl Device {
     /// # Errors
     /// The key that is wrong, with what is allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let bad = |key: &str, why: String, allowed: String| {
-            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
-        };
+        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         if self.banks == 0 || self.banks > 64 {
             return bad("dram.device_banks", format!("{} banks cannot be simulated", self.banks), "1 to 64".into());
         }

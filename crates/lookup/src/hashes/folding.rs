@@ -26,13 +26,11 @@ pub const DEF: HashDef = HashDef {
         let bits = match params.u32("lookup.fold_bits") {
             0 => set_bits.max(1),
             bits if bits > la_bits => {
-                return Err(ConfigError {
-                    allowed: vec![format!("0 to {la_bits}")],
-                    ..ConfigError::new(
-                        "lookup.fold_bits",
-                        format!("addresses of {la_bits} bits have no part of {bits}"),
-                    )
-                });
+                return Err(ConfigError::allowing(
+                    "lookup.fold_bits",
+                    format!("addresses of {la_bits} bits have no part of {bits}"),
+                    format!("0 to {la_bits}"),
+                ));
             }
             bits => bits,
         };

@@ -24,10 +24,11 @@ pub const DEF: HashDef = HashDef {
     build: |params, _, set_bits| {
         let (from, to) = (params.u32("lookup.radix_from"), params.u32("lookup.radix_to"));
         if to <= from || gcd(from, to) != 1 {
-            return Err(ConfigError {
-                allowed: vec![format!("more than {from} (lookup.radix_from), with no divisor in common")],
-                ..ConfigError::new("lookup.radix_to", format!("digits of base {from} cannot be read in base {to}"))
-            });
+            return Err(ConfigError::allowing(
+                "lookup.radix_to",
+                format!("digits of base {from} cannot be read in base {to}"),
+                format!("more than {from} (lookup.radix_from), with no divisor in common"),
+            ));
         }
         Ok(Box::new(Radix { from, to, keys: mask(set_bits) }))
     },

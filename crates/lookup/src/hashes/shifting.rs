@@ -16,10 +16,11 @@ pub const DEF: HashDef = HashDef {
     build: |params, la_bits, set_bits| {
         let shift = params.u32("lookup.shift");
         if shift > 0 && shift >= la_bits {
-            return Err(ConfigError {
-                allowed: vec![format!("0 to {}", la_bits - 1)],
-                ..ConfigError::new("lookup.shift", format!("{shift} bits leave nothing of addresses of {la_bits} bits"))
-            });
+            return Err(ConfigError::allowing(
+                "lookup.shift",
+                format!("{shift} bits leave nothing of addresses of {la_bits} bits"),
+                format!("0 to {}", la_bits - 1),
+            ));
         }
         Ok(Box::new(Shifting { shift, mask: mask(set_bits) }))
     },

@@ -16,11 +16,16 @@ pub struct Linear {
     pub bursts: u16,
 }
 
+/// Items of `bits` in a burst, and bursts of an item: one of the two is 1.
+fn packing(device: &Device, bits: u32) -> (u32, u32) {
+    let burst = device.burst_bytes() * 8;
+    if bits <= burst { (burst / bits, 1) } else { (1, bits.div_ceil(burst)) }
+}
+
 impl Linear {
     /// Items of `bits` in the banks from `first_bank` on. Several fit a burst, or one takes several.
     pub fn new(device: &Device, first_bank: u32, banks: u32, first_row: u32, bits: u32) -> Linear {
-        let burst = device.burst_bytes() * 8;
-        let (per_burst, bursts) = if bits <= burst { (burst / bits, 1) } else { (1, bits.div_ceil(burst)) };
+        let (per_burst, bursts) = packing(device, bits);
         let items_per_row = device.row_bytes() / (device.burst_bytes() * bursts) * per_burst;
         Linear { first_bank, banks, first_row, items_per_row: items_per_row.max(1), bursts: bursts as u16 }
     }
@@ -94,9 +99,7 @@ impl Places {
             0 => banks,
             spread => spread,
         };
-        let bad = |key: &str, why: String, allowed: String| {
-            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
-        };
+        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         // each bank of a set holds some of its ways
         let full = |spread: u32| shape.ways.div_ceil(shape.ways.div_ceil(spread)) == spread;
         if banks % spread != 0 || !full(spread) {
@@ -140,7 +143,7 @@ impl Places {
         // a set in its banks
         let burst = device.burst_bytes() * 8;
         let entry = shape.entry_bits();
-        let (per_burst, entry_bursts) = if entry <= burst { (burst / entry, 1) } else { (1, entry.div_ceil(burst)) };
+        let (per_burst, entry_bursts) = packing(device, entry);
         let ways_of = |bank: u32| ways_per_bank.min(shape.ways - bank * ways_per_bank);
         let mut bursts: Vec<u16> =
             (0..spread).map(|bank| (ways_of(bank).div_ceil(per_burst) * entry_bursts) as u16).collect();

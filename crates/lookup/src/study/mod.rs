@@ -132,9 +132,7 @@ struct Flat {
 
 impl Flat {
     fn from_params(params: &Params, la_bits: u32, device: &Device) -> Result<Flat, ConfigError> {
-        let bad = |key: &str, why: String, allowed: String| {
-            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, why) })
-        };
+        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         let banks = probe::banks(params)?;
         if banks > device.banks {
             let why = format!("{banks} banks, the device has {} (dram.device_banks)", device.banks);

@@ -146,10 +146,7 @@ impl Tables {
         self.blocks.is_last(last)?;
         self.blocks.is_free(pn)?;
         memory.load_row(last);
-        if let Some(at) = self.blocks.location(last) {
-            self.lpmt.set_single(at, false);
-            memory.store_entry(at);
-        }
+        self.mark_single(last, false, memory);
         self.blocks.append(last, pn);
         memory.store_row(last);
         memory.store_row(pn);
@@ -216,8 +213,13 @@ impl Tables {
     fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
         self.blocks.make_last(pn);
         memory.store_row(pn);
+        self.mark_single(pn, true, memory);
+    }
+
+    /// Bit S of the file of a page, if that is its first one.
+    fn mark_single(&mut self, pn: Pn, single: bool, memory: &mut impl Memory) {
         if let Some(at) = self.blocks.location(pn) {
-            self.lpmt.set_single(at, true);
+            self.lpmt.set_single(at, single);
             memory.store_entry(at);
         }
     }
@@ -257,10 +259,7 @@ impl Tables {
         self.blocks.link(last, first);
         memory.store_row(last);
         memory.store_row(first);
-        if let Some(at) = self.blocks.location(last) {
-            self.lpmt.set_single(at, false);
-            memory.store_entry(at);
-        }
+        self.mark_single(last, false, memory);
         Ok(())
     }
 

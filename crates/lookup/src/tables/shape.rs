@@ -64,19 +64,15 @@ impl Shape {
     /// The shape that `params` describe for addresses below `addresses` and flash blocks of `rows` pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, tables that are too small for the addresses, fields that are too wide.
+    /// Sets that are no power of two, more secondary sets than primary ones. [`Shape::check`] says whether the rest can be held.
     pub fn from_params(params: &Params, addresses: u64, block_tables: u32, rows: u32) -> Result<Shape, ConfigError> {
         let ways = params.u32("lookup.ways");
-        let bad = |key: &str, why: String, allowed: String| ConfigError {
-            allowed: vec![allowed],
-            ..ConfigError::new(key, why)
-        };
         let least = addresses.div_ceil(u64::from(ways)).max(1).next_power_of_two();
         let sets = match params.int("lookup.sets") {
             0 => least,
             sets if !sets.is_power_of_two() => {
                 let near = format!("{} or {}", sets.next_power_of_two() / 2, sets.next_power_of_two());
-                return Err(bad(
+                return Err(ConfigError::allowing(
                     "lookup.sets",
                     format!("{sets} is no power of two, as the bits of a key need it"),
                     near,
@@ -89,11 +85,11 @@ impl Shape {
             secondary if secondary > sets => {
                 let why =
                     format!("{secondary} secondary sets do not fit the number of a set, of which there are {sets}");
-                return Err(bad("lookup.secondary_sets", why, format!("0 to {sets}")));
+                return Err(ConfigError::allowing("lookup.secondary_sets", why, format!("0 to {sets}")));
             }
             secondary => secondary,
         };
-        let shape = Shape {
+        Ok(Shape {
             set_bits: sets.trailing_zeros(),
             ways,
             secondary_sets: secondary as u32,
@@ -101,8 +97,7 @@ impl Shape {
             block_tables,
             rows,
             dense: params.text("lookup.on_delete") == "fill",
-        };
-        Ok(shape)
+        })
     }
 
     /// Whether the tables hold `files` files whatever their addresses: even where all have one key.
@@ -112,9 +107,12 @@ impl Shape {
     pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
         let ways = u64::from(self.ways);
         let (primary, secondary) = (u64::from(self.sets()) * ways, u64::from(self.secondary_sets) * ways);
-        let short = |key: &str, sets: u64| ConfigError {
-            allowed: vec![format!("{} or more", files.div_ceil(ways))],
-            ..ConfigError::new(key, format!("{sets} sets of {ways} entries do not hold {files} addresses of one key"))
+        let short = |key: &str, sets: u64| {
+            ConfigError::allowing(
+                key,
+                format!("{sets} sets of {ways} entries do not hold {files} addresses of one key"),
+                format!("{} or more", files.div_ceil(ways)),
+            )
         };
         if primary < files {
             return Err(short("lookup.sets", primary / ways));
@@ -124,10 +122,11 @@ impl Shape {
         }
         match self.dense {
             true => Ok(()),
-            false => Err(ConfigError {
-                allowed: vec!["fill".into()],
-                ..ConfigError::new("lookup.on_delete", "sets that are left nearly empty may use up the secondary table")
-            }),
+            false => Err(ConfigError::allowing(
+                "lookup.on_delete",
+                "sets that are left nearly empty may use up the secondary table",
+                "fill",
+            )),
         }
     }
 
@@ -136,9 +135,7 @@ impl Shape {
     /// # Errors
     /// The size that is too large.
     pub fn check(&self, addresses: &str, pages: &str) -> Result<(), ConfigError> {
-        let too_large = |key: &str, what: String, allowed: String| {
-            Err(ConfigError { allowed: vec![allowed], ..ConfigError::new(key, what) })
-        };
+        let too_large = |key: &str, what: String, allowed: String| Err(ConfigError::allowing(key, what, allowed));
         for (key, what, bits) in [
             (addresses, "a logical address", self.la_bits),
             (pages, "a page number", self.pn_bits()),

@@ -250,10 +250,7 @@ fn number_of(key: &str, column: &str, names: &[&[u8]]) -> Result<usize, ConfigEr
         if number <= LAST_COLUMN {
             return Ok(number);
         }
-        return Err(ConfigError {
-            allowed: vec![format!("0 to {LAST_COLUMN}")],
-            ..ConfigError::new(key, format!("there is no column {number}"))
-        });
+        return Err(ConfigError::allowing(key, format!("there is no column {number}"), format!("0 to {LAST_COLUMN}")));
     }
     if names.is_empty() {
         let why = format!("`{column}` is a name, and no line names the columns: write header=1, or a number");

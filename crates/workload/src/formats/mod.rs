@@ -72,8 +72,6 @@ fn whole_sectors(params: &Params, name: &str, key: &str) -> Result<u64, ConfigEr
     if bytes % sector == 0 {
         return Ok(bytes / sector);
     }
-    Err(ConfigError {
-        allowed: vec!["multiples of 512".to_owned()],
-        ..ConfigError::new(key, format!("{bytes} bytes are no whole sectors")).at(name)
-    })
+    let why = format!("{bytes} bytes are no whole sectors");
+    Err(ConfigError::allowing(key, why, "multiples of 512").at(name))
 }

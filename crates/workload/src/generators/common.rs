@@ -84,10 +84,11 @@ pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
     let sector = u64::from(SECTOR_BYTES);
     match u32::try_from(bytes / sector) {
         Ok(sectors) if sectors > 0 && bytes % sector == 0 && bytes <= MAX_BYTES => Ok(sectors),
-        _ => Err(ConfigError {
-            allowed: vec![format!("multiples of {SECTOR_BYTES} up to {MAX_BYTES} bytes")],
-            ..ConfigError::new(key, format!("{bytes} bytes are no possible size of a request"))
-        }),
+        _ => Err(ConfigError::allowing(
+            key,
+            format!("{bytes} bytes are no possible size of a request"),
+            format!("multiples of {SECTOR_BYTES} up to {MAX_BYTES} bytes"),
+        )),
     }
 }
 

@@ -2,6 +2,7 @@
 //! half of them writes, all timed.
 
 use super::{Host, drive};
+use flashatlas_device::Device;
 use flashatlas_ftl::maps::MAPS;
 use flashatlas_types::Lpn;
 

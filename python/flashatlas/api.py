@@ -229,8 +229,8 @@ def compare(
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
         layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
-        if layout["keeps_bytes"]:
-            alone.add(len(specs))  # a checkpoint holds no bytes
+        if not layout["keeps_checkpoints"]:
+            alone.add(len(specs))
         specs.append(spec)
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         workers = Workers(jobs or os.cpu_count() or 1, progress)

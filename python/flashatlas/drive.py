@@ -43,15 +43,14 @@ class Drive:
 
     @property
     def layout(self) -> dict[str, int]:
-        """Shape: logical and physical units, bytes of a unit, lanes, blocks, frames, slots, pages, dies."""
+        """Shape: exported bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies."""
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the drive exports."""
-        layout = self.layout
-        return layout["logical_units"] * layout["unit_bytes"]
+        """Bytes that the drive exports, with its layers."""
+        return self.layout["exported_bytes"]
 
     @property
     def over_provisioning(self) -> float:

@@ -1,5 +1,5 @@
 //! The names of cuts, and the identity of a failure: `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is
-//! followed by `*steps` if it has not the usual length.
+//! followed by `*steps` if it has not the usual length, and the scheme follows `layers/` if there are any.
 
 use crate::part::Part;
 use flashatlas_nand::Torn;
@@ -40,6 +40,8 @@ pub const STEPS_MAX: u32 = 100_000;
 /// A failure, as it is printed and run again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
+    /// Layers, with their variant; `-` without.
+    pub layers: String,
     /// Scheme, with its variant.
     pub scheme: String,
     /// Store, with its variant; `-` without.
@@ -99,6 +101,9 @@ impl FromStr for Cut {
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.layers != "-" {
+            write!(f, "{}/", self.layers)?;
+        }
         write!(f, "{}:{}:{}", self.scheme, self.store, self.workload)?;
         if self.steps != STEPS {
             write!(f, "*{}", self.steps)?;
@@ -127,7 +132,9 @@ impl FromStr for Id {
             Some((workload, steps)) => (workload, steps.parse().map_err(|_| wrong())?),
             None => (workload, STEPS),
         };
+        let (layers, scheme) = scheme.split_once('/').unwrap_or(("-", scheme));
         Ok(Id {
+            layers: layers.into(),
             scheme: scheme.into(),
             store: store.into(),
             workload: workload.into(),
@@ -154,6 +161,7 @@ mod tests {
             "page:dram:random@lanes:1:12x31.3p.2m",
             "page:dftl:trim@square:1:12fp.31e",
             "mast:-:collect@mini:1:3fb",
+            "hard.2/page:demand:trim@lanes:3:5",
         ] {
             assert_eq!(text.parse::<Id>().unwrap().to_string(), text);
         }

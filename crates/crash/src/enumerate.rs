@@ -140,6 +140,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
 
     /// Every cut of a recording.
     pub fn run(mut self, recording: &Recording) -> Tally {
+        self.verifier.knows(recording.contents.clone());
         let (mut medium, mut model) = (recording.base.clone(), recording.model.clone());
         let (mut at, mut operations) = (0, 0);
         for (&step, &end) in recording.steps.iter().zip(&recording.ends) {
@@ -200,6 +201,9 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         let level = self.path.len();
         if self.only.is_some_and(|only| only.get(level) != Some(&cut)) {
             return;
+        }
+        if level == self.parts {
+            self.verifier.begin_again();
         }
         let mut left = medium.clone();
         let lost = self.lost.clone();

@@ -87,6 +87,8 @@ impl Workload<'_> {
             let fits = match part {
                 Part::FactoryBlocks => self.factory,
                 Part::EraseWithoutSpare => !self.tight,
+                // which of a layer's pages a page of the drive holds is not known here
+                Part::Page | Part::PageBeforeMount => self.config.layers().is_empty(),
                 _ => true,
             };
             asked && fits && self.depth.faults.has(fault)

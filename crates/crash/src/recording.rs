@@ -4,7 +4,7 @@
 use crate::model::{Model, Step};
 use crate::part::Part;
 use crate::{Failure, guarded};
-use flashatlas_device::{Device, DriveConfig, Reply, Ssd, SubmitError};
+use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::{Change, Medium};
 use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
@@ -25,6 +25,18 @@ pub struct Recording {
     pub model: Model,
     /// Whether the last command ended in an error, because a program failed.
     pub broken: bool,
+    /// What the digests of its layers stand for.
+    pub contents: Option<Contents>,
+}
+
+/// Names what a unit was filled with.
+pub(crate) fn filling(unit: Lpn) -> u64 {
+    1 << 62 | u64::from(unit.0)
+}
+
+/// What the units of a drive hold before a workload.
+pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
+    if filled { Stamp::whole(filling(Lpn(unit)), 0) } else { Stamp::ZERO }
 }
 
 impl Recording {
@@ -48,20 +60,26 @@ impl Recording {
         filled: bool,
         part: Option<(Part, u32)>,
     ) -> Result<Recording, Failure> {
-        let mut drive = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
+        let mut ssd = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
+        // what layers write when they find a blank drive is a part of the workload
+        let mut base = ssd.medium().clone();
+        ssd.faults().keep_journal();
+        let mut drive = Stack::over(ssd, config).map_err(|e| Failure::new("R5", e.to_string()))?;
         if filled {
-            drive.fill(|lpn| Stamp(lpn.0 + 1)).map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
+            let filled = drive.fill_while(filling, &mut |_| true);
+            filled.map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
+            base = drive.ssd().medium().clone();
+            drive.ssd_mut().faults().take_journal();
         }
         drive.set_instant(true);
-        let units = drive.layout().logical_units;
-        let stamp = |unit| if filled { Stamp(unit + 1) } else { Stamp::ZERO };
-        let model = Model::holding((0..units).map(stamp), drive.unit_sectors(), 1 << 20);
-        let model = if drive.ftl_report().forgets_trims { model.forgetting_trims() } else { model };
-        let base = drive.medium().clone();
-        drive.faults().keep_journal();
+        let units = drive.shape().units();
+        let model = Model::holding((0..units).map(|unit| held_before(filled, unit)), drive.unit_sectors(), 1 << 20);
+        let model = if drive.forgets_trims() { model.forgetting_trims() } else { model };
         match part {
-            Some((Part::Program | Part::ProgramWithoutSpare, n)) => drive.faults().fail_program_after(n.into()),
-            Some((Part::Erase | Part::EraseWithoutSpare, n)) => drive.faults().fail_erase_after(n.into()),
+            Some((Part::Program | Part::ProgramWithoutSpare, n)) => {
+                drive.ssd_mut().faults().fail_program_after(n.into())
+            }
+            Some((Part::Erase | Part::EraseWithoutSpare, n)) => drive.ssd_mut().faults().fail_erase_after(n.into()),
             _ => {}
         }
         let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
@@ -69,15 +87,16 @@ impl Recording {
             let content = now.begin(step);
             let reply = match apply(&mut drive, step, content) {
                 Err(e) if is_failed_program(&e) && matches!(part, Some((Part::ProgramWithoutSpare, _))) => {
-                    ends.push(drive.medium().journal_len());
+                    ends.push(drive.ssd().medium().journal_len());
                     let steps = steps[..ends.len()].to_vec();
                     return Ok(Recording {
                         base,
-                        changes: drive.faults().end_journal(),
+                        changes: drive.ssd_mut().faults().end_journal(),
                         steps,
                         ends,
                         model,
                         broken: true,
+                        contents: drive.contents().cloned(),
                     });
                 }
                 reply => reply.map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?,
@@ -92,7 +111,7 @@ impl Recording {
                 }
             }
             now.end(step);
-            ends.push(drive.medium().journal_len());
+            ends.push(drive.ssd().medium().journal_len());
         }
         for unit in 0..units {
             let held = held(&drive, unit)?;
@@ -102,11 +121,12 @@ impl Recording {
             })?;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
-        let changes = drive.faults().end_journal();
+        let changes = drive.ssd_mut().faults().end_journal();
         let refused = matches!(part, Some((Part::ProgramWithoutSpare, _)));
         let failed = refused && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
         Failure::unless(!failed, "R6", || "a program failed, and no command did".into())?;
-        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model, broken: false })
+        let contents = drive.contents().cloned();
+        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model, broken: false, contents })
     }
 
     /// The medium at the end, and what its units hold.
@@ -127,7 +147,7 @@ pub fn is_failed_program(error: &SubmitError) -> bool {
 }
 
 /// Carry out a step on a drive whose commands are instant.
-pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, SubmitError> {
+pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, SubmitError> {
     let mut reply = Reply::default();
     match step.command(content) {
         Some(command) => drive.submit(Ps::ZERO, Tag(0), command, &mut reply)?,
@@ -149,9 +169,6 @@ pub fn apply(drive: &mut Ssd, step: Step, content: u64) -> Result<Reply, SubmitE
 /// # Errors
 /// When it cannot be read.
 #[inline]
-pub fn held(drive: &Ssd, unit: u32) -> Result<Stamp, Failure> {
-    match drive.peek(Lpn(unit)) {
-        Ok(found) => Ok(found.map_or(Stamp::ZERO, |u| u.stamp)),
-        Err(error) => Err(Failure::new("R2", format!("unit {unit}: {error}"))),
-    }
+pub fn held(drive: &Stack, unit: u32) -> Result<Stamp, Failure> {
+    drive.held(Lpn(unit)).map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
 }

@@ -24,6 +24,8 @@ pub const ALL_SEQUENCES: &str = "all";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plan {
+    /// Layers, with a variant or without, `-` for none; empty: all.
+    pub layers: Vec<String>,
     /// Schemes, with a variant or without; empty: all.
     pub schemes: Vec<String>,
     /// Stores, likewise.
@@ -51,6 +53,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
+            layers: Vec::new(),
             schemes: Vec::new(),
             stores: Vec::new(),
             geometries: Vec::new(),
@@ -80,6 +83,8 @@ pub struct Found {
 /// One line of the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Layers, all variants; `-` without.
+    pub layers: String,
     /// Scheme, all variants.
     pub scheme: String,
     /// Store, all variants.
@@ -96,7 +101,7 @@ pub struct Row {
 /// What a run found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// By scheme and store.
+    /// By layers, scheme and store.
     pub rows: Vec<Row>,
     /// Failures, at most a few for each workload.
     pub found: Vec<Found>,
@@ -116,6 +121,7 @@ struct Job {
 impl Job {
     fn id(&self, seed: u64, steps: u32, cuts: &[Cut]) -> Id {
         Id {
+            layers: self.stack.layers_name(),
             scheme: self.stack.scheme_name(),
             store: self.stack.store_name(),
             workload: self.workload.map_or(ALL_SEQUENCES, |w| w.name).into(),
@@ -127,8 +133,7 @@ impl Job {
     }
 
     fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
-        let layout = config.layout().expect("the configuration is checked");
-        let shape = Shape { units: layout.logical_units, unit_sectors: layout.unit_sectors(), steps };
+        let shape = Shape { units: config.shape().units(), unit_sectors: config.shape().unit_sectors, steps };
         match self.workload {
             Some(workload) => workload.steps(&shape, seed),
             None => exhaustive(&shape, seed),
@@ -171,7 +176,8 @@ impl Job {
                     note(&[], failure);
                 }
             }
-            if self.geometry.parallel {
+            // what is in flight is followed through one drive's plans
+            if self.geometry.parallel && self.stack.layers.is_empty() {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
                 tally.add(&subsets(&config, &steps, (self.filled(), seed), None, &mut note));
             }
@@ -249,8 +255,13 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
     let mut jobs = Vec::new();
+    let layered = |s: &Stack| s.layers_name().split('.').next().unwrap_or("-").to_owned();
+    let mut stacked: Vec<String> = all.iter().map(layered).collect();
+    stacked.dedup();
+    chosen(&plain(&plan.layers), "stack of layers", stacked.iter().map(String::as_str))?;
     for stack in all {
-        if !wanted(&plan.schemes, stack.scheme.name, &stack.scheme_name())
+        if !wanted(&plan.layers, &layered(&stack), &stack.layers_name())
+            || !wanted(&plan.schemes, stack.scheme.name, &stack.scheme_name())
             || !wanted(&plan.stores, stack.store, &stack.store_name())
         {
             continue;
@@ -260,11 +271,11 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
                 continue;
             }
             for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
-                jobs.push(Job { stack, geometry, workload: Some(workload), seeds: seeds.clone() });
+                jobs.push(Job { stack: stack.clone(), geometry, workload: Some(workload), seeds: seeds.clone() });
             }
             // what a blank drive does with four operations does not depend on its shape
             if i == 0 && wanted(&plan.workloads, ALL_SEQUENCES, ALL_SEQUENCES) {
-                jobs.push(Job { stack, geometry, workload: None, seeds: 0..SEQUENCES });
+                jobs.push(Job { stack: stack.clone(), geometry, workload: None, seeds: 0..SEQUENCES });
             }
         }
     }
@@ -333,11 +344,13 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(usize, usize) -> bool) -> Resul
 impl Report {
     fn add(&mut self, job: &Job, tally: &Tally, workloads: u64) {
         let (scheme, store) = (job.stack.scheme.name, job.stack.store);
-        let row = match self.rows.iter_mut().position(|r| r.scheme == scheme && r.store == store) {
+        let layers = job.stack.layers_name().split('.').next().unwrap_or_default().to_owned();
+        let same = |r: &Row| r.layers == layers && r.scheme == scheme && r.store == store;
+        let row = match self.rows.iter_mut().position(|r| same(r)) {
             Some(at) => &mut self.rows[at],
             None => {
                 let (scheme, store) = (scheme.to_owned(), store.to_owned());
-                self.rows.push(Row { scheme, store, workloads: 0, cuts: 0, tally: Tally::default() });
+                self.rows.push(Row { layers, scheme, store, workloads: 0, cuts: 0, tally: Tally::default() });
                 self.rows.last_mut().expect("just added")
             }
         };
@@ -359,8 +372,12 @@ impl Report {
 pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
-    let stack = stacks().into_iter().find(|s| s.scheme_name() == id.scheme && s.store_name() == id.store);
-    let stack = stack.ok_or_else(|| format!("there is no scheme {} with store {}", id.scheme, id.store))?;
+    let named = |s: &Stack| s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store;
+    let stack = stacks().into_iter().find(named);
+    let stack = stack.ok_or_else(|| match id.layers.as_str() {
+        "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
+        layers => format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store),
+    })?;
     chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(std::slice::from_ref(&id.workload), "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
     let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");

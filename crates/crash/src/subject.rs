@@ -3,7 +3,7 @@
 //! being named.
 
 use crate::workloads::Workload;
-use flashatlas_device::DriveConfig;
+use flashatlas_device::{DriveConfig, LAYERS, LayerDef};
 use flashatlas_ftl::maps::MAPS;
 use flashatlas_ftl::{SCHEMES, SchemeDef};
 
@@ -56,9 +56,13 @@ pub const GEOMETRIES: &[Geometry] = &[
     },
 ];
 
-/// A scheme with a map store, each in one of its variants.
-#[derive(Clone, Copy)]
+/// Layers over a scheme with a map store, each in one of its variants.
+#[derive(Clone)]
 pub struct Stack {
+    /// The layers, from the top down.
+    pub layers: Vec<&'static LayerDef>,
+    /// Which of [`LayerDef::small`], of each; of those that have fewer, the last.
+    pub layer_variant: usize,
     /// The scheme.
     pub scheme: &'static SchemeDef,
     /// Which of [`SchemeDef::small`].
@@ -76,6 +80,14 @@ impl Stack {
         variant(self.scheme.name, self.scheme_variant)
     }
 
+    /// The names of the layers, joined by `+`, with their variant; `-` without.
+    pub fn layers_name(&self) -> String {
+        match self.layers.iter().map(|l| l.name).collect::<Vec<_>>().join("+") {
+            none if none.is_empty() => "-".into(),
+            names => variant(&names, self.layer_variant),
+        }
+    }
+
     /// The store's name, with its variant.
     pub fn store_name(&self) -> String {
         variant(self.store, self.store_variant)
@@ -86,7 +98,11 @@ impl Stack {
         let store = (self.store != "-").then(|| format!("map.store={}", self.store));
         let own = self.scheme.small.get(self.scheme_variant).copied().unwrap_or(&[]);
         let own = own.iter().chain(self.store_settings).map(|&s| s.to_owned());
-        scheme.into_iter().chain(store).chain(own).collect()
+        let names: Vec<&str> = self.layers.iter().map(|l| l.name).collect();
+        let layers = (!names.is_empty()).then(|| format!("layers={}", names.join(",")));
+        let small = |l: &&'static LayerDef| l.small.get(self.layer_variant.min(l.small.len() - 1)).copied();
+        let of_layers = self.layers.iter().filter_map(small).flatten().map(|&s| s.to_owned());
+        scheme.into_iter().chain(store).chain(own).chain(layers).chain(of_layers).collect()
     }
 }
 
@@ -95,14 +111,36 @@ fn variant(name: &str, index: usize) -> String {
     if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
 }
 
-/// Every scheme with every store. The variants of a scheme are tried with the first variant of each store, and those of a store
+/// Logical pages of drives under layers are a multiple of this: whole superpages of each variant.
+const UNDER_LAYERS_UNITS: u32 = 16;
+
+/// Drives under layers: a scheme and a store. What is beneath a layer is tried on its own.
+const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
+
+/// Every stack of different layers that some drive takes, up to two of them.
+fn layer_stacks() -> Vec<Vec<&'static LayerDef>> {
+    let one = LAYERS.iter().map(|layer| vec![layer]);
+    let two = LAYERS.iter().flat_map(|top| LAYERS.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
+    one.chain(two).collect()
+}
+
+/// Every scheme with every store, and layers over some of them. The variants of a scheme are tried with the first variant of each store, and those of a store
 /// with the first of the scheme.
 pub fn stacks() -> Vec<Stack> {
     let mut all = Vec::new();
     for scheme in SCHEMES {
         let takes_store = (scheme.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
         for scheme_variant in 0..scheme.small.len().max(1) {
-            let stack = Stack { scheme, scheme_variant, store: "-", store_variant: 0, store_settings: &[] };
+            let (layers, layer_variant) = (Vec::new(), 0);
+            let stack = Stack {
+                layers,
+                layer_variant,
+                scheme,
+                scheme_variant,
+                store: "-",
+                store_variant: 0,
+                store_settings: &[],
+            };
             if !takes_store {
                 all.push(stack);
                 continue;
@@ -113,8 +151,21 @@ pub fn stacks() -> Vec<Stack> {
                     store: store.name,
                     store_variant,
                     store_settings: store.small.get(store_variant).copied().unwrap_or(&[]),
-                    ..stack
+                    ..stack.clone()
                 }));
+            }
+        }
+    }
+    let under =
+        |s: &&Stack| s.scheme_variant == 0 && s.store_variant == 0 && UNDER_LAYERS.contains(&(s.scheme.name, s.store));
+    let drives: Vec<Stack> = all.iter().filter(under).cloned().collect();
+    for layers in layer_stacks() {
+        let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1);
+        for (drive, layer_variant) in drives.iter().flat_map(|d| (0..variants).map(move |v| (d, v))) {
+            let stack = Stack { layers: layers.clone(), layer_variant, ..drive.clone() };
+            // a stack that makes no sense anywhere is none
+            if GEOMETRIES.iter().any(|geometry| self::drive(&stack, geometry, None).is_ok()) {
+                all.push(stack);
             }
         }
     }
@@ -130,13 +181,24 @@ pub fn drive(stack: &Stack, geometry: &Geometry, workload: Option<&Workload>) ->
     let tight = workload.is_some_and(|w| w.tight);
     let mut last = String::new();
     for unit in geometry.units {
-        let most_blocks = if tight && geometry.grows { 160 } else { geometry.blocks + 24 };
-        let mut best: Option<(u32, u32)> = None;
+        let more = if stack.layers.is_empty() { 24 } else { 48 };
+        let most_blocks = if tight && geometry.grows { 160 } else { geometry.blocks + more };
+        let mut best: Option<(u32, u32, u32)> = None;
         for blocks in (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 }) {
             let load = |pages: u32| config(stack, geometry, unit, blocks, pages);
             let Some(slots) = load_slots(stack, geometry, unit, blocks) else { continue };
-            // at least two and a half blocks of data, so that something is collected
-            let least = slots / blocks * 5 / 2;
+            // at least two and a half blocks of data, so that something is collected; layers need more
+            let least = match stack.layers.is_empty() {
+                true => slots / blocks * 5 / 2,
+                false => {
+                    let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
+                    let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
+                        last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS).err().unwrap_or_default();
+                        continue;
+                    };
+                    least
+                }
+            };
             match load(least) {
                 Ok(_) => {}
                 Err(why) => {
@@ -146,22 +208,24 @@ pub fn drive(stack: &Stack, geometry: &Geometry, workload: Option<&Workload>) ->
             }
             let roomy = (slots as f64 / 1.03) as u32;
             let pages = most(least, roomy, |pages| load(pages).is_ok());
-            best = Some((blocks, pages));
+            best = Some((blocks, pages, if stack.layers.is_empty() { 7 } else { least }));
             if !(tight && geometry.grows) || pages == roomy {
                 break;
             }
         }
-        if let Some((blocks, pages)) = best {
-            let pages = if tight { pages } else { (pages * 2 / 3).max(7) };
+        if let Some((blocks, pages, least)) = best {
+            let pages = if tight { pages } else { (pages * 2 / 3).max(least) };
             return config(stack, geometry, unit, blocks, pages);
         }
     }
-    Err(format!("no drive like `{}` fits {} with {}: {last}", geometry.name, stack.scheme_name(), stack.store_name()))
+    let (layers, scheme, store) = (stack.layers_name(), stack.scheme_name(), stack.store_name());
+    Err(format!("no drive like `{}` fits {layers} over {scheme} with {store}: {last}", geometry.name))
 }
 
 /// Slots of the whole drive.
 fn load_slots(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32) -> Option<u32> {
-    let layout = config(stack, geometry, unit, blocks, 7).ok()?.layout().ok()?;
+    let bare = Stack { layers: Vec::new(), ..stack.clone() };
+    let layout = config(&bare, geometry, unit, blocks, 7).ok()?.layout().ok()?;
     Some(layout.slots())
 }
 
@@ -178,7 +242,8 @@ fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
 fn config(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32, pages: u32) -> Result<DriveConfig, String> {
     let mut settings: Vec<String> = geometry.settings.iter().map(|&s| s.to_owned()).collect();
     settings.push(format!("drive.blocks={blocks}"));
-    settings.push(format!("drive.logical_pages={pages}"));
+    let whole = if stack.layers.is_empty() { 1 } else { UNDER_LAYERS_UNITS };
+    settings.push(format!("drive.logical_pages={}", (pages / whole * whole).max(whole)));
     settings.push(format!("map.unit={unit}"));
     settings.push("host.idle_after=1us".into());
     settings.extend(stack.settings());
@@ -199,10 +264,14 @@ mod tests {
         for store in MAPS {
             assert!(stacks.iter().any(|s| s.store == store.name), "{}", store.name);
         }
+        for layer in LAYERS {
+            assert!(stacks.iter().any(|s| s.layers.iter().any(|l| l.name == layer.name)), "{}", layer.name);
+        }
         for stack in &stacks {
             for geometry in GEOMETRIES {
                 for workload in WORKLOADS {
                     let config = drive(stack, geometry, Some(workload)).unwrap_or_else(|e| panic!("{e}"));
+                    assert_eq!(config.layers().len(), stack.layers.len());
                     let layout = config.layout().unwrap();
                     assert!(layout.logical_units >= 7 && layout.slots() < 3000, "{} units", layout.logical_units);
                 }

@@ -4,13 +4,17 @@
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program};
 use crate::{Failure, guarded};
-use flashatlas_device::{Device, DriveConfig, Ssd, SubmitError};
+use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::{MountLimit, scheme_by_name};
 use flashatlas_nand::{Change, Counters, FrameState, Medium, OobRole};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
 /// Every so many cuts the drive is written on until it has collected for a while.
 const LONG_EVERY: u64 = 16;
+
+/// Digests of layers that a verifier remembers beside those of the workload. A layer itself forgets those that its drive does
+/// not hold when they are some more; here the drive's medium is exchanged behind its back.
+const LEARNT_MAX: usize = 1 << 15;
 
 /// What a mount may find.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,8 +64,10 @@ impl Lost {
 /// A drive for mounts, and what is written to it afterwards.
 pub struct Verifier<'c> {
     config: &'c DriveConfig,
+    /// What the digests of layers stand for.
+    contents: Option<Contents>,
     /// The controller; taken out while a cut is examined, and left out when that failed.
-    drive: Option<Ssd>,
+    drive: Option<Stack>,
     short: Vec<Step>,
     long: Vec<Step>,
     expected: Vec<Stamp>,
@@ -85,7 +91,7 @@ impl<'c> Verifier<'c> {
     /// For drives of `config`.
     pub fn new(config: &'c DriveConfig) -> Verifier<'c> {
         let layout = config.layout().expect("the configuration is checked");
-        let (units, sectors) = (layout.logical_units, layout.unit_sectors());
+        let (units, sectors) = (config.shape().units(), config.shape().unit_sectors);
         let mut rng = Rng::stream(Seed(9), "crash.write_on");
         let mut write = |most: u64| {
             let unit = rng.below(units.into()) as u32;
@@ -94,15 +100,33 @@ impl<'c> Verifier<'c> {
         };
         let short = vec![write(2), write(1), Step::Flush];
         let mut long: Vec<Step> = (0..units.min(100)).map(|_| write(3)).collect();
-        let fresh = config.build(SEED).expect("the workload ran on such a drive");
-        if !fresh.ftl_report().forgets_trims {
+        let fresh = config.build_stack(SEED).expect("the workload ran on such a drive");
+        if !fresh.forgets_trims() {
             long.push(Step::Trim { lba: 0, sectors: 2 * sectors });
         }
         long.push(Step::Flush);
         let expected = vec![Stamp::ZERO; units as usize];
         let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
-        let limit = (scheme.mount_limit)(&config.params, &layout);
-        Verifier { config, drive: None, short, long, expected, limit, mounts: 0, longest_mount: 0 }
+        let (limit, layers) = ((scheme.mount_limit)(&config.params, &layout), config.layers_limit());
+        // a layer that writes makes that durable, and so may the map beneath
+        let again = if layers.writes > 0 { limit.programs } else { 0 };
+        let limit =
+            MountLimit { reads: limit.reads + layers.reads, programs: limit.programs + layers.writes + again, ..limit };
+        Verifier { config, contents: None, drive: None, short, long, expected, limit, mounts: 0, longest_mount: 0 }
+    }
+
+    /// What the digests on the drives stand for that are examined next.
+    pub fn knows(&mut self, contents: Option<Contents>) {
+        (self.contents, self.drive) = (contents, None);
+    }
+
+    /// The next medium is one of the workload: what stands on those that were examined is of no account.
+    pub fn begin_again(&mut self) {
+        if let (Some(knows), Some(contents)) = (self.drive.as_mut().and_then(|d| d.contents()), &self.contents)
+            && knows.len() > contents.len() + LEARNT_MAX
+        {
+            *knows = contents.clone();
+        }
     }
 
     /// Examine what a cut left on `medium`, which was switched off. `number` chooses how long the drive is written on;
@@ -140,12 +164,12 @@ impl<'c> Verifier<'c> {
 
     fn try_examine(
         &mut self,
-        drive: Option<Ssd>,
+        drive: Option<Stack>,
         mut medium: Medium,
         model: &Model,
         (number, keep): (u64, bool),
         remains: &Remains,
-    ) -> Result<Option<(Ssd, Mounted)>, Failure> {
+    ) -> Result<Option<(Stack, Mounted)>, Failure> {
         let before = keep.then(|| medium.clone());
         medium.keep_journal();
         let counted = medium.counters;
@@ -153,11 +177,15 @@ impl<'c> Verifier<'c> {
             Err(error) if *remains == Remains::Broken && is_failed_program(&error) => return Ok(None),
             // its block cannot be erased, either: a drive without a block to lose has no room
             Err(SubmitError::Ftl(FtlError::NoSpace { .. })) if *remains == Remains::Broken => return Ok(None),
+            Err(SubmitError::Layer(_)) if self.excuses_layers(remains) => return Ok(None),
             drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
+        if self.excuses_layers(remains) {
+            return only_with_damage(&drive, model).map(|()| None);
+        }
         self.within_limit(&drive, &counted, number)?;
-        drive.faults().fade();
-        let changes = drive.faults().end_journal();
+        drive.ssd_mut().faults().fade();
+        let changes = drive.ssd_mut().faults().end_journal();
         let flash = |c: &&Change| matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_));
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
         for unit in 0..model.len() {
@@ -189,20 +217,32 @@ impl<'c> Verifier<'c> {
         Ok(Some((drive, Mounted { before, changes })))
     }
 
-    fn mount(&mut self, drive: Option<Ssd>, medium: Medium) -> Result<Ssd, SubmitError> {
+    /// A layer keeps no checksum of what it has written: where the drive beneath loses a page that was durable, and has an older
+    /// one in its place, that may be another page of the layer. It is the drive that says so.
+    fn excuses_layers(&self, remains: &Remains) -> bool {
+        matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
+    }
+
+    fn mount(&mut self, drive: Option<Stack>, medium: Medium) -> Result<Stack, SubmitError> {
         self.mounts += 1;
         let mut drive = match drive {
             Some(drive) => drive,
-            None => self.config.build(SEED).expect("the workload ran on such a drive"),
+            None => {
+                let mut drive = self.config.build_stack(SEED).expect("the workload ran on such a drive");
+                if let (Some(knows), Some(contents)) = (drive.contents(), &self.contents) {
+                    knows.learn(contents);
+                }
+                drive
+            }
         };
         drive.remount(medium, self.config, SEED)?;
         Ok(drive)
     }
 
     /// The mount kept within what the scheme says.
-    fn within_limit(&self, drive: &Ssd, before: &Counters, number: u64) -> Result<(), Failure> {
-        let now = &drive.medium().counters;
-        let per_frame = u64::from(drive.layout().pages_per_frame);
+    fn within_limit(&self, drive: &Stack, before: &Counters, number: u64) -> Result<(), Failure> {
+        let now = &drive.ssd().medium().counters;
+        let per_frame = u64::from(drive.ssd().layout().pages_per_frame);
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
             (Counters::total(table(now)) - Counters::total(table(before))) / per_frame
         };
@@ -212,7 +252,7 @@ impl<'c> Verifier<'c> {
             ("programs", done(|c| &c.programs), limit.programs),
             ("erases", done(|c| &c.erases), limit.erases),
         ];
-        let spare_reads = || drive.ftl_report().mount.spare_reads.iter().sum();
+        let spare_reads = || drive.ssd().ftl_report().mount.spare_reads.iter().sum();
         let spare_areas =
             (number % LONG_EVERY == 0).then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
         for (what, count, limit) in counts.into_iter().chain(spare_areas) {
@@ -223,7 +263,7 @@ impl<'c> Verifier<'c> {
 
     fn try_run_without(
         &mut self,
-        drive: Option<Ssd>,
+        drive: Option<Stack>,
         medium: Medium,
         model: &Model,
         frame: FrameId,
@@ -232,10 +272,10 @@ impl<'c> Verifier<'c> {
         for unit in 0..model.len() {
             self.expected[unit as usize] = held(&drive, unit)?;
         }
-        if drive.medium().state(frame) != FrameState::Programmed {
+        if drive.ssd().medium().state(frame) != FrameState::Programmed {
             return Ok(false); // the mount moved it
         }
-        drive.faults().decay(frame);
+        drive.ssd_mut().faults().decay(frame);
         let unit_sectors = drive.unit_sectors();
         let refused = |error: &SubmitError| matches!(error, SubmitError::Ftl(FtlError::Medium(_)));
         drive.set_instant(true);
@@ -256,8 +296,8 @@ impl<'c> Verifier<'c> {
         Ok(true)
     }
 
-    fn mount_again(&mut self, drive: &mut Ssd, rule: &'static str, what: &str) -> Result<(), Failure> {
-        let counted = drive.medium().counters;
+    fn mount_again(&mut self, drive: &mut Stack, rule: &'static str, what: &str) -> Result<(), Failure> {
+        let counted = drive.ssd().medium().counters;
         let again = drive.power_cycle(self.config, SEED);
         again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?;
         self.mounts += 1;
@@ -265,7 +305,7 @@ impl<'c> Verifier<'c> {
         self.compare(drive, rule, what)
     }
 
-    fn compare(&self, drive: &Ssd, rule: &'static str, what: &str) -> Result<(), Failure> {
+    fn compare(&self, drive: &Stack, rule: &'static str, what: &str) -> Result<(), Failure> {
         for (unit, &expected) in (0..).zip(&self.expected) {
             let held = held(drive, unit)?;
             Failure::unless(held == expected, rule, || {
@@ -275,7 +315,7 @@ impl<'c> Verifier<'c> {
         Ok(())
     }
 
-    fn write_on(&mut self, drive: &mut Ssd, number: u64) -> Result<(), Failure> {
+    fn write_on(&mut self, drive: &mut Stack, number: u64) -> Result<(), Failure> {
         let steps = if number % LONG_EVERY == LONG_EVERY - 1 { &self.long } else { &self.short };
         let unit_sectors = drive.unit_sectors();
         drive.set_instant(true);
@@ -290,7 +330,7 @@ impl<'c> Verifier<'c> {
     /// Every unit but those in `unsure` reads as expected, or not at all with an error that is `allowed`.
     fn read_all(
         &self,
-        drive: &mut Ssd,
+        drive: &mut Stack,
         unsure: &std::ops::Range<u32>,
         allowed: impl Fn(&SubmitError) -> bool,
     ) -> Result<(), Failure> {
@@ -308,6 +348,14 @@ impl<'c> Verifier<'c> {
     }
 }
 
+/// Every unit reads as the model allows, or the drive says that there is damage.
+fn only_with_damage(drive: &Stack, model: &Model) -> Result<(), Failure> {
+    let right = |unit| held(drive, unit).is_ok_and(|held| model.allows(unit, held));
+    Failure::unless(says_damaged(drive) || (0..model.len()).all(right), "R6", || {
+        "a page of the drive beneath is lost, units differ, and no damage is reported".into()
+    })
+}
+
 /// What the units hold after a step.
 fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64) {
     for unit in step.units(unit_sectors) {
@@ -317,8 +365,8 @@ fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64
 }
 
 /// Whether a mount found pages that it could not read, or entries that lead nowhere.
-fn says_damaged(drive: &Ssd) -> bool {
-    let mount = drive.ftl_report().mount;
+fn says_damaged(drive: &Stack) -> bool {
+    let mount = drive.ssd().ftl_report().mount;
     let found = [mount.unreadable_frames, mount.unreadable_blocks, mount.lost, mount.damaged_map_pages];
     found.into_iter().any(|count| count > 0)
 }

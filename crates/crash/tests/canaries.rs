@@ -3,7 +3,7 @@
 use flashatlas_crash::{Plan, run};
 use flashatlas_types::Canary;
 
-/// A bug, and where it is looked for: schemes, stores, geometries, workloads, depth, steps.
+/// A bug, and where it is looked for: schemes (after the layers over them), stores, geometries, workloads, depth, steps.
 type Case = (Canary, &'static str, &'static str, &'static str, &'static str, u32, u32);
 
 const CASES: &[Case] = &[
@@ -30,6 +30,11 @@ const CASES: &[Case] = &[
     (Canary::SpareWithoutCopy, "page,mast", "dftl,-", "mini", "random", 1, 60),
     (Canary::HideDamage, "page,fast", "dram,-", "mini", "random", 1, 60),
     (Canary::CopyTwice, "block", "-", "mini,square", "collect,random", 1, 60),
+    (Canary::ReuseVacated, "hard/page", "dram", "mini", "random,collect", 1, 160),
+    (Canary::RecordBeforeData, "hard/page", "dram", "square", "random", 1, 160),
+    (Canary::CheckpointBeforeChunks, "hard/page", "dram", "square", "random,collect", 1, 160),
+    (Canary::DropTrims, "hard/page", "dram", "mini", "trim", 1, 160),
+    (Canary::DropTrimRecord, "hard/page", "dram", "mini", "trim", 1, 160),
 ];
 
 fn list(names: &str) -> Vec<String> {
@@ -37,7 +42,9 @@ fn list(names: &str) -> Vec<String> {
 }
 
 fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Plan {
+    let (layers, schemes) = schemes.split_once('/').unwrap_or(("-", schemes));
     Plan {
+        layers: list(layers),
         schemes: list(schemes),
         stores: list(stores),
         geometries: list(geometries),

@@ -1,7 +1,8 @@
 //! From names, files and single settings to a drive.
 
-use crate::Ssd;
+use crate::layers::{self, Beneath, LAYERS, LayerDef, LayerLimit, Shape};
 use crate::presets::preset_by_name;
+use crate::{Ssd, Stack};
 use flashatlas_ftl::{SCHEMES, scheme_by_name};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
@@ -85,6 +86,11 @@ pub const PARAMS: &[ParamDef] = &[
         default: Some("0"),
         doc: "the controller's fixed time for a command, before anything else",
     },
+    text(
+        "layers",
+        "",
+        "what the host puts over the drive, from the top down: names of layers, separated by commas; see `flashatlas layers`",
+    ),
     int("host.queue_depth", 1, 1 << 16, Some("32"), "commands that the drive accepts before the first completes"),
     ParamDef {
         key: "host.idle_after",
@@ -164,8 +170,31 @@ impl DriveConfig {
             raw.overlay(over);
         }
         let config = DriveConfig { name: name.to_owned(), params: resolve(&raw)? };
-        config.layout()?;
+        let layout = config.layout()?;
+        layers::exported(&config.layers(), &config.params, Shape::of(&layout))?;
         Ok(config)
+    }
+
+    /// The layers over the drive, from the top down.
+    pub fn layers(&self) -> Vec<&'static LayerDef> {
+        layers::parse(self.params.text("layers")).expect("the configuration is checked")
+    }
+
+    /// What the drive exports with its layers.
+    pub fn shape(&self) -> Shape {
+        let drive = Shape::of(&self.layout().expect("the configuration is checked"));
+        layers::exported(&self.layers(), &self.params, drive).expect("the configuration is checked")
+    }
+
+    /// What mounts of the layers do at most, beside that of the drive.
+    pub fn layers_limit(&self) -> LayerLimit {
+        let (layers, drive) = (self.layers(), Shape::of(&self.layout().expect("the configuration is checked")));
+        (0..layers.len()).fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
+            let layers_beneath = &layers[at + 1..];
+            let shape = layers::exported(layers_beneath, &self.params, drive).expect("the configuration is checked");
+            let one = (layers[at].mount_limit)(&self.params, &Beneath { shape, layers: layers_beneath });
+            LayerLimit { reads: sum.reads + one.reads, writes: sum.writes + one.writes }
+        })
     }
 
     /// Read a preset: every number must name its source.
@@ -268,6 +297,14 @@ impl DriveConfig {
         Ssd::new(self, seed)
     }
 
+    /// Build the drive with its layers, on a blank medium.
+    ///
+    /// # Errors
+    /// As for [`DriveConfig::build`].
+    pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
+        Stack::over(self.build(seed)?, self)
+    }
+
     /// The medium that `image` describes, if it can be one of this drive.
     ///
     /// # Errors
@@ -356,6 +393,13 @@ fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
     let scheme = scheme_by_name(&text("ftl.scheme").unwrap_or("page".into())).map_err(placed)?;
     let mut defs = common_params();
     defs.extend((scheme.params)(&text).map_err(placed)?);
+    let layers = layers::parse(&text("layers").unwrap_or_default()).map_err(placed)?;
+    for (i, layer) in layers.iter().enumerate() {
+        if layers[..i].iter().any(|l| l.name == layer.name) {
+            return Err(placed(ConfigError::new("layers", format!("`{}` is named twice", layer.name))));
+        }
+        defs.extend(layer.params);
+    }
     raw.resolve(&defs, |key| owner(key, scheme.name))
 }
 
@@ -370,6 +414,9 @@ fn owner(key: &str, scheme: &str) -> Option<String> {
     }
     if let Some(m) = flashatlas_ftl::maps::MAPS.iter().find(|m| has(m.params)) {
         return Some(format!("belongs to map.store = {}, which is not in use", m.name));
+    }
+    if let Some(l) = LAYERS.iter().find(|l| has(l.params)) {
+        return Some(format!("belongs to the layer {}, which is not in use (layers)", l.name));
     }
     let other = SCHEMES
         .iter()

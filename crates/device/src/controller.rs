@@ -3,14 +3,16 @@
 
 use crate::cache::WriteCache;
 use crate::pieces::pieces;
-use crate::{Cmd, Device, Done, Reply, SubmitError};
+use crate::{Cmd, Contents, Device, Done, DriveConfig, LayerReport, Reply, Shape, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
-use flashatlas_timing::{Engine, Finished, Statistics};
+use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Tag, Violation,
+    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, Stamp, Tag, Violation,
 };
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What the controller itself counts.
@@ -63,10 +65,13 @@ pub struct Ssd {
     pub(crate) instant: bool,
     /// Commands in flight.
     pub(crate) outstanding: usize,
+    /// What completes each of them, where layers may wait for it.
+    pub(crate) awaited: Option<FxHashMap<Tag, OpId>>,
+    /// What the current command waits for.
+    pub(crate) sent_after: SmallVec<[OpId; 4]>,
     /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
     pub(crate) failed: Option<FtlError>,
-    /// How long the mount took, by an estimate.
-    pub(crate) mount_time: Dur,
+    pub(crate) times: Times,
 }
 
 impl Ssd {
@@ -83,11 +88,6 @@ impl Ssd {
     /// What the FTL counted, and its tables.
     pub fn ftl_report(&self) -> FtlReport {
         self.ftl.report()
-    }
-
-    /// How long the mount with which the drive began takes, by an estimate (see [`FtlReport::mount`] for its operations).
-    pub fn mount_time(&self) -> Dur {
-        self.mount_time
     }
 
     /// Show every block: what the FTL uses it for, and how many of its slots are valid.
@@ -134,6 +134,11 @@ impl Ssd {
         self.engine.now()
     }
 
+    /// Remember what completes each command, for commands that are sent after others.
+    pub(crate) fn keep_awaited(&mut self) {
+        self.awaited = Some(FxHashMap::default());
+    }
+
     /// What the oldest unfinished operations wait for.
     pub fn explain(&self) -> String {
         self.engine.explain()
@@ -142,15 +147,6 @@ impl Ssd {
     /// Whether anything is under way in the drive.
     pub fn is_busy(&self) -> bool {
         self.engine.unfinished() > 0
-    }
-
-    /// Set every counter and busy time to zero; what the drive holds stays.
-    pub fn reset_counters(&mut self) {
-        self.medium.counters = Default::default();
-        self.medium.nvm.counters = Default::default();
-        self.counters = DeviceCounters::default();
-        self.ftl.reset_counters();
-        self.engine.reset_statistics();
     }
 
     /// What a page holds, looked up behind the drive's back: no operation, no time.
@@ -201,14 +197,19 @@ impl Ssd {
     /// The first operation of a command: the controller's work on it.
     pub(crate) fn begin(&mut self) -> OpId {
         self.command = match self.settings.command_time {
-            Dur::ZERO => OpId::NONE,
-            time => self.plan.push(OpKind::Delay(time), Class::HostRead, &[]),
+            Dur::ZERO => self.plan.join(Class::HostRead, &self.sent_after),
+            time => self.plan.push(OpKind::Delay(time), Class::HostRead, &self.sent_after),
         };
         self.command
     }
 
     pub(crate) fn complete(&mut self, tag: Tag, class: Class, after: &[OpId]) {
-        self.plan.push(OpKind::Complete(tag), class, after);
+        let op = self.plan.push(OpKind::Complete(tag), class, after);
+        if let Some(awaited) = &mut self.awaited
+            && op != OpId::NONE
+        {
+            awaited.insert(tag, op);
+        }
     }
 
     pub(crate) fn flush_all(&mut self, now: Ps) -> Result<(), FtlError> {
@@ -263,20 +264,28 @@ impl Ssd {
 }
 
 impl Device for Ssd {
-    fn submit(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
         reply.stamps.clear();
         reply.bytes.clear();
         if let Cmd::Read { lba, sectors } | Cmd::Write { lba, sectors, .. } | Cmd::Trim { lba, sectors } = cmd {
-            let end = lba.0.checked_add(u64::from(sectors));
-            if sectors == 0 || end.is_none_or(|end| end > self.sectors()) {
-                return Err(SubmitError::OutOfRange { sectors: self.sectors() });
-            }
+            self.shape().contains(lba, sectors)?;
         }
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
         self.prune_unflushed();
         self.plan.clear();
+        self.sent_after.clear();
+        if let Some(awaited) = &self.awaited {
+            self.sent_after.extend(after.iter().filter_map(|tag| awaited.get(tag).copied()));
+        }
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
                 self.read(now, tag, lba, sectors, reply)?;
@@ -299,6 +308,11 @@ impl Device for Ssd {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.engine.advance(until, &mut self.finished);
         self.outstanding -= self.finished.len();
+        if let Some(awaited) = &mut self.awaited {
+            self.finished.iter().for_each(|f| {
+                awaited.remove(&f.tag);
+            });
+        }
         out.extend(self.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
     }
 
@@ -333,15 +347,57 @@ impl Device for Ssd {
         Ok(())
     }
 
-    fn unit_sectors(&self) -> u32 {
-        self.layout.unit_sectors()
+    fn shape(&self) -> Shape {
+        Shape::of(&self.layout)
     }
 
-    fn sectors(&self) -> u64 {
-        self.layout.sectors()
+    fn held(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
+        Ok(self.peek(unit)?.map_or(Stamp::ZERO, |u| u.stamp))
+    }
+
+    fn forgets_trims(&self) -> bool {
+        self.ftl.report().forgets_trims
     }
 
     fn check(&self) -> Result<(), Violation> {
         self.ftl.check(&self.medium)
+    }
+
+    fn set_instant(&mut self, on: bool) {
+        assert!(!self.is_busy(), "the drive is busy");
+        self.instant = on;
+        self.plan.set_recording(!on);
+    }
+
+    fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.mount_again(config, seed)
+    }
+
+    fn reset_counters(&mut self) {
+        self.medium.counters = Default::default();
+        self.medium.nvm.counters = Default::default();
+        self.counters = DeviceCounters::default();
+        self.ftl.reset_counters();
+        self.engine.reset_statistics();
+    }
+
+    fn reports(&self) -> Vec<LayerReport> {
+        Vec::new()
+    }
+
+    fn contents(&mut self) -> Option<&mut Contents> {
+        None
+    }
+
+    fn ssd(&self) -> &Ssd {
+        self
+    }
+
+    fn ssd_mut(&mut self) -> &mut Ssd {
+        self
+    }
+
+    fn into_ssd(self: Box<Self>) -> Ssd {
+        *self
     }
 }

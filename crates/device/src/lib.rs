@@ -1,22 +1,30 @@
 //! The drive as a host sees it: commands in, completions out.
 //!
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges partial units, and puts
-//! the FTL, the medium and the timing engine together. [`config`] builds one from a preset, a file and single settings.
+//! the FTL, the medium and the timing engine together. [`layers`] are what a host puts over a drive; [`Stack`] is a drive with
+//! its layers. [`config`] builds them from a preset, a file and single settings.
 
 pub mod cache;
 pub mod config;
+pub mod contents;
 mod controller;
+mod joins;
+pub mod layers;
 mod pieces;
 pub mod presets;
 mod read;
+pub mod stack;
 mod state;
 mod write;
 
 pub use config::{DriveConfig, PARAMS};
+pub use contents::Contents;
 pub use controller::{DeviceCounters, Ssd};
+pub use layers::{LAYERS, LayerDef, LayerError, LayerLimit, LayerReport, Shape};
 pub use presets::{PRESETS, Preset};
+pub use stack::Stack;
 
-use flashatlas_types::{FtlError, Lba, Ps, Stamp, Tag, Violation};
+use flashatlas_types::{FtlError, Lba, Lpn, Ps, Seed, Stamp, Tag, Violation};
 
 /// What a host asks of a device.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +90,14 @@ pub enum SubmitError {
     },
     /// The data cannot be read, or the drive cannot go on.
     Ftl(FtlError),
+    /// What a layer keeps on the device beneath is not what it must be.
+    Layer(LayerError),
+}
+
+impl From<LayerError> for SubmitError {
+    fn from(error: LayerError) -> SubmitError {
+        SubmitError::Layer(error)
+    }
 }
 
 impl From<FtlError> for SubmitError {
@@ -97,6 +113,7 @@ impl std::fmt::Display for SubmitError {
                 write!(f, "the range is empty or ends beyond the drive's {sectors} sectors")
             }
             SubmitError::Ftl(error) => error.fmt(f),
+            SubmitError::Layer(error) => error.fmt(f),
         }
     }
 }
@@ -104,13 +121,29 @@ impl std::fmt::Display for SubmitError {
 impl std::error::Error for SubmitError {}
 
 /// Something that takes host commands: a drive, or a layer that owns the next device.
-pub trait Device {
+pub trait Device: Send {
     /// Take a command at `now`. Its effect is decided at once, in order of submission; its completion comes from
     /// [`Device::advance`]. What a read returns is in `reply`.
     ///
     /// # Errors
     /// [`SubmitError`]; a command that was refused completes never.
-    fn submit(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError>;
+    fn submit(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
+        self.submit_after(now, tag, cmd, &[], reply)
+    }
+
+    /// As [`Device::submit`], of a host that sends the command when those of `after` are complete: it decides now what it
+    /// sends, and the device says when. Tags that are not in flight are complete.
+    ///
+    /// # Errors
+    /// As [`Device::submit`].
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError>;
 
     /// When something happens next.
     fn next_event(&self) -> Option<Ps>;
@@ -124,15 +157,62 @@ pub trait Device {
     /// When background work finds a fault it has no answer to.
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
 
+    /// What the device exports.
+    fn shape(&self) -> Shape;
+
     /// Sectors in a mapping unit.
-    fn unit_sectors(&self) -> u32;
+    fn unit_sectors(&self) -> u32 {
+        self.shape().unit_sectors
+    }
 
     /// Sectors that the device exports.
-    fn sectors(&self) -> u64;
+    fn sectors(&self) -> u64 {
+        self.shape().sectors
+    }
+
+    /// What a mapping unit holds, looked up behind the device's back: no operation, no time.
+    ///
+    /// # Errors
+    /// When a map points to something that cannot be read, or to another unit.
+    fn held(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
+
+    /// Whether trims do not outlive a power failure.
+    fn forgets_trims(&self) -> bool;
 
     /// The O(n) rules of everything beneath.
     ///
     /// # Errors
     /// The first rule that does not hold.
     fn check(&self) -> Result<(), Violation>;
+
+    /// Commands take effect without any time passing and without completions: how a device is brought into a state.
+    fn set_instant(&mut self, on: bool);
+
+    /// The power is back: everything in memory is gone, and what stands on the medium is mounted. `config` is that of the
+    /// device.
+    ///
+    /// # Errors
+    /// When it cannot be mounted. The device is of no use then.
+    ///
+    /// # Panics
+    /// When commands are in flight.
+    fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
+
+    /// Set every counter to zero; what the device holds stays.
+    fn reset_counters(&mut self);
+
+    /// What each layer counted and keeps in the host's memory, from the top down.
+    fn reports(&self) -> Vec<LayerReport>;
+
+    /// What the digests of layers stand for, where a layer composes what it writes (see [`Contents`]).
+    fn contents(&mut self) -> Option<&mut Contents>;
+
+    /// The drive at the bottom.
+    fn ssd(&self) -> &Ssd;
+
+    /// The drive at the bottom, to change.
+    fn ssd_mut(&mut self) -> &mut Ssd;
+
+    /// The drive at the bottom, without its layers.
+    fn into_ssd(self: Box<Self>) -> Ssd;
 }

@@ -2,11 +2,12 @@
 
 use crate::cache::WriteCache;
 use crate::controller::{DeviceCounters, Settings, Ssd};
-use crate::{DriveConfig, SubmitError};
+use crate::{Device, DriveConfig, SubmitError};
 use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The FTL of a drive, its tables built from what stands on the medium.
@@ -88,10 +89,9 @@ impl Ssd {
         let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
             .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
-        let mount_time = mount_time(&times, &layout, &ftl.report().mount);
         Ok(Ssd {
             failed: None,
-            mount_time,
+            times,
             medium,
             ftl,
             engine,
@@ -113,8 +113,15 @@ impl Ssd {
             finished: Vec::new(),
             instant: false,
             outstanding: 0,
+            awaited: None,
+            sent_after: SmallVec::new(),
             layout,
         })
+    }
+
+    /// How long the last mount takes, by an estimate (see [`flashatlas_ftl::FtlReport::mount`] for its operations).
+    pub fn mount_time(&self) -> Dur {
+        mount_time(&self.times, &self.layout, &self.ftl.report().mount)
     }
 
     /// Power off and on again: the write cache and every table in the controller's memory are lost, and the FTL mounts
@@ -127,7 +134,7 @@ impl Ssd {
     /// When the drive is busy.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.medium.switch_off();
-        self.switch_on(config, seed)
+        self.mount_again(config, seed)
     }
 
     /// Another medium takes the place of this drive's, and is mounted: as [`DriveConfig::build_on`], in a controller that is
@@ -140,10 +147,10 @@ impl Ssd {
     /// When the drive is busy.
     pub fn remount(&mut self, medium: Medium, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.medium = medium;
-        self.switch_on(config, seed)
+        self.mount_again(config, seed)
     }
 
-    fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+    pub(crate) fn mount_again(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
         self.programmed.clear();
@@ -166,13 +173,6 @@ impl Ssd {
     pub fn into_medium(mut self) -> Medium {
         self.medium.switch_off();
         self.medium
-    }
-
-    /// Commands take effect without any time passing and without completions: how a drive is brought into a state.
-    pub fn set_instant(&mut self, on: bool) {
-        assert!(!self.is_busy(), "the drive is busy");
-        self.instant = on;
-        self.plan.set_recording(!on);
     }
 
     /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page holds.

@@ -174,7 +174,9 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({
-        "keeps_bytes": config.params.text("nand.data") != "none",
+        // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
+        "keeps_checkpoints": config.params.text("nand.data") == "none" && config.layers().is_empty(),
+        "exported_bytes": config.shape().bytes(),
         "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes, "physical_units": layout.slots(),
         "lanes": layout.lanes, "blocks": layout.blocks(), "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,

@@ -47,8 +47,10 @@ pub fn all() -> Result<Value, ConfigError> {
     let victims = flashatlas_ftl::victims::VICTIMS;
     let classifiers = flashatlas_ftl::classifiers::CLASSIFIERS;
     let maps = flashatlas_ftl::maps::MAPS;
+    let layers = flashatlas_device::LAYERS;
     Ok(json!({
         "drives": drives?,
+        "layers": layers.iter().map(|l| entry(l.name, l.summary, l.paper, l.params)).collect::<Vec<_>>(),
         "params": params(flashatlas_device::config::common_params()),
         "schemes": schemes?,
         "victims": victims.iter().map(|v| entry(v.name, v.summary, v.paper, v.params)).collect::<Vec<_>>(),

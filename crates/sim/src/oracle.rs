@@ -36,14 +36,20 @@ impl Oracle {
         }
     }
 
+    /// Names what a page was filled with, as a write of that page alone.
+    #[inline]
+    pub fn filling(lpn: Lpn) -> u64 {
+        1 << 63 | u64::from(lpn.0)
+    }
+
     /// The stamp of a page after the drive was filled.
     #[inline]
-    pub fn filled(lpn: u32) -> Stamp {
-        Stamp::whole(1 << 63 | u64::from(lpn), 0)
+    pub fn filled(lpn: Lpn) -> Stamp {
+        Stamp::whole(Oracle::filling(lpn), 0)
     }
 
     pub fn fill(&mut self) {
-        self.expected.iter_mut().enumerate().for_each(|(lpn, e)| *e = Oracle::filled(lpn as u32));
+        self.expected.iter_mut().enumerate().for_each(|(lpn, e)| *e = Oracle::filled(Lpn(lpn as u32)));
     }
 
     /// The host wrote or trimmed.

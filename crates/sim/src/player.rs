@@ -7,8 +7,8 @@ use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::table::Table;
 use crate::{Progress, RunError};
-use flashatlas_device::{Cmd, Device, Done, Reply, Ssd};
-use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag};
+use flashatlas_device::{Cmd, Done, Reply, Stack};
+use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
 use serde_json::{Map, Value};
 
 /// Drives with more mapping units are not swept after the run.
@@ -26,7 +26,7 @@ struct Flight {
 
 /// What plays requests on a drive.
 pub(crate) struct Player {
-    pub drive: Ssd,
+    pub drive: Stack,
     pub oracle: Oracle,
     /// When it is now.
     pub now: Ps,
@@ -59,7 +59,7 @@ pub(crate) struct Player {
 
 impl Player {
     /// `interval` is the length of a row in time series, where the user gave one.
-    pub fn new(drive: Ssd, oracle: Oracle, timed: bool, interval: Option<Dur>) -> Player {
+    pub fn new(drive: Stack, oracle: Oracle, timed: bool, interval: Option<Dur>) -> Player {
         let mut player = Player {
             drive,
             oracle,
@@ -157,7 +157,7 @@ impl Player {
 
     /// What is said when commands are in flight and nothing will happen any more.
     pub fn stalled(&self) -> RunError {
-        RunError::Stalled { submitted: self.submitted, completed: self.completed, waiting: self.drive.explain() }
+        RunError::Stalled { submitted: self.submitted, completed: self.completed, waiting: self.drive.ssd().explain() }
     }
 
     /// Handle everything up to `until`; `finished` sees the tag of each command that is complete, and when it was.
@@ -224,13 +224,15 @@ impl Player {
     }
 
     fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
-        let statistics = self.timed.then(|| self.drive.statistics());
-        let ftl = self.drive.ftl_report();
+        let statistics = self.timed.then(|| self.drive.ssd_mut().statistics());
+        let (drive, layers) = (self.drive.ssd(), self.drive.reports());
+        let ftl = drive.ftl_report();
         look(&Snapshot {
-            drive: &self.drive,
-            medium: self.drive.medium(),
+            drive,
+            layers: &layers,
+            medium: drive.medium(),
             ftl: &ftl,
-            device: self.drive.counters(),
+            device: drive.counters(),
             statistics: statistics.as_ref(),
             elapsed: if self.timed { self.last_done.since(self.measured_from) } else { Dur::ZERO },
             active,
@@ -255,9 +257,8 @@ impl Player {
             )));
         }
         for lpn in 0..units {
-            let found =
-                self.drive.peek(Lpn(lpn)).map_err(|error| RunError::Drive { request: self.submitted, error })?;
-            self.oracle.sweep(lpn, found.map_or(Stamp::ZERO, |u| u.stamp));
+            let found = self.drive.held(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
+            self.oracle.sweep(lpn, found);
             let share = Some(f64::from(lpn) / f64::from(units));
             if lpn % (1 << 20) == 0 && !progress(Progress { phase: "check", requests: self.submitted, share }) {
                 return Err(RunError::Interrupted);

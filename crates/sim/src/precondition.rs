@@ -8,8 +8,7 @@ use crate::fit::Mapper;
 use crate::input::Input;
 use crate::oracle::Oracle;
 use crate::{Precondition, RunError, RunSpec};
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
-use flashatlas_nand::Medium;
+use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
 use serde_json::json;
 
@@ -25,22 +24,27 @@ pub(crate) fn preconditioned(
     trace: Option<Input>,
     checkpoint: Option<Checkpoint>,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<(Ssd, Oracle), RunError> {
+) -> Result<(Stack, Oracle), RunError> {
     if let Some(checkpoint) = checkpoint {
         return load(spec, config, checkpoint);
     }
-    let mut drive = config.build(Seed(spec.seed))?;
-    let mut oracle = Oracle::new(drive.layout().logical_units, drive.unit_sectors());
+    let mut drive = config.build_stack(Seed(spec.seed))?;
+    let mut oracle = Oracle::new(drive.shape().units(), drive.unit_sectors());
     match &spec.precondition {
         Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
-            if !drive.fill_while(|lpn| Oracle::filled(lpn.0), go_on).map_err(|e| failed(0, e))? {
+            if !drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e))? {
                 return Err(RunError::Interrupted);
             }
             oracle.fill();
         }
         Precondition::Steady => {
-            if !drive.make_steady(config, Seed(spec.seed), &|lpn| Oracle::filled(lpn.0), go_on)? {
+            if !drive.is_bare() {
+                let why =
+                    "the steady state is a model of the drive alone: with layers use --precondition fill or trace:FILE";
+                return Err(RunError::Fit(why.into()));
+            }
+            if !drive.ssd_mut().make_steady(config, Seed(spec.seed), &Oracle::filled, go_on)? {
                 return Err(RunError::Interrupted);
             }
             oracle.fill();
@@ -51,13 +55,14 @@ pub(crate) fn preconditioned(
         }
         Precondition::Checkpoint(_) => unreachable!("read by the caller"),
     }
-    let drive = switched_on(drive.into_medium(), spec, config, &oracle)?;
+    drive.power_cycle(config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
+    forget_empty(&mut drive, &oracle)?;
     Ok((drive, oracle))
 }
 
 /// The writes and trims of a trace, one after the other.
 fn play(
-    drive: &mut Ssd,
+    drive: &mut Stack,
     oracle: &mut Oracle,
     mut trace: Input,
     mapper: &mut Mapper,
@@ -86,26 +91,26 @@ fn play(
     Ok(())
 }
 
-/// A drive that mounts `medium`. Schemes do not keep trims across a mount yet (docs/RELIABILITY.md, R3): pages that the
-/// oracle knows to be empty are trimmed again.
-fn switched_on(medium: Medium, spec: &RunSpec, config: &DriveConfig, oracle: &Oracle) -> Result<Ssd, RunError> {
-    let mut drive = config.build_on(medium, Seed(spec.seed))?;
+/// The drive was switched on. Not every scheme keeps trims across a mount (docs/RELIABILITY.md, R3): pages that the oracle
+/// knows to be empty are trimmed again.
+fn forget_empty(drive: &mut Stack, oracle: &Oracle) -> Result<(), RunError> {
     for lpn in oracle.empty() {
-        if drive.peek(lpn).map_err(|error| RunError::Drive { request: 0, error })?.is_some() {
+        if drive.held(lpn).map_err(|e| failed(0, e))? != Stamp::ZERO {
             drive.forget(lpn).map_err(|e| failed(0, e))?;
         }
     }
     drive.reset_counters();
-    Ok(drive)
+    Ok(())
 }
 
-fn load(spec: &RunSpec, config: &DriveConfig, checkpoint: Checkpoint) -> Result<(Ssd, Oracle), RunError> {
+fn load(spec: &RunSpec, config: &DriveConfig, checkpoint: Checkpoint) -> Result<(Stack, Oracle), RunError> {
     let Precondition::Checkpoint(path) = &spec.precondition else { unreachable!("the caller read a checkpoint") };
     let medium = config
         .medium_from(checkpoint.image)
         .map_err(|why| RunError::Fit(format!("{path}: no state that a drive can be in: {why}")))?;
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
-    let drive = switched_on(medium, spec, config, &oracle)?;
+    let mut drive = Stack::over(config.build_on(medium, Seed(spec.seed))?, config)?;
+    forget_empty(&mut drive, &oracle)?;
     Ok((drive, oracle))
 }
 
@@ -114,12 +119,15 @@ pub(crate) fn checkpoint(
     spec: &RunSpec,
     config: &DriveConfig,
     mapper: &Mapper,
-    drive: Ssd,
+    drive: Stack,
     oracle: Oracle,
     version: &str,
 ) -> Result<Checkpoint, RunError> {
     if config.params.text("nand.data") != "none" {
         return Err(RunError::Fit("nand.data = ram: a checkpoint holds content stamps, not bytes".into()));
+    }
+    if !drive.is_bare() {
+        return Err(RunError::Fit("a checkpoint holds a drive without layers: precondition each run instead".into()));
     }
     let traced = matches!(spec.precondition, Precondition::Trace(_));
     let image = drive.into_medium().into_image();

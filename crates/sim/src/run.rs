@@ -11,7 +11,7 @@ use crate::precondition::{checkpoint, preconditioned};
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
-use flashatlas_device::{Device, DriveConfig, Ssd};
+use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::Seed;
 use flashatlas_workload::{Account, is_serial};
@@ -54,7 +54,7 @@ pub fn run(
     let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     let queue_depth = config.params.u32("host.queue_depth");
     check(spec, queue_depth)?;
-    let capacity = config.layout()?.sectors();
+    let capacity = config.shape().sectors;
     let inputs = Inputs { opener, options: spec.reading.options()? };
     if let Some(path) = &spec.job {
         let jobs = Jobs::read(path, spec, opener, capacity)?;
@@ -209,15 +209,16 @@ fn finish(
     if let Some(header) = source.origin {
         record.insert("checkpoint".into(), json!(header));
     }
-    let said = player.drive.ftl_report().approximations;
+    let said = player.drive.ssd().ftl_report().approximations;
     let about_time = |words: &str| words == FREE_CHANGES && spec.mode == Mode::Untimed;
     let mut list: Vec<String> = said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
+    list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
     list.extend(extra);
-    if player.drive.dirty_units() > 0 {
-        let n = player.drive.dirty_units();
+    if player.drive.ssd().dirty_units() > 0 {
+        let n = player.drive.ssd().dirty_units();
         list.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
     }
-    let unmapped = player.drive.counters().unmapped_units;
+    let unmapped = player.drive.ssd().counters().unmapped_units;
     if unmapped > 0 {
         list.push(format!(
             "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
@@ -236,7 +237,7 @@ fn finish(
 
 /// A drive in the state in which the run begins.
 struct Prepared {
-    drive: Ssd,
+    drive: Stack,
     oracle: Oracle,
     mapper: Mapper,
     /// The header of the checkpoint that it was loaded from.
@@ -250,7 +251,7 @@ fn prepare(
     with_workload: bool,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
-    let capacity = config.layout()?.sectors();
+    let capacity = config.shape().sectors;
     let mut checkpoint = match &spec.precondition {
         Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
         _ => None,
@@ -269,7 +270,7 @@ fn prepare(
         }
         _ => None,
     };
-    let pages = f64::from(config.layout()?.logical_units);
+    let pages = f64::from(config.shape().units());
     let counted = matches!(spec.precondition, Precondition::Fill | Precondition::Steady);
     let mut go_on = |requests: u64| {
         let share = counted.then(|| requests as f64 / pages);

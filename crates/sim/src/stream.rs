@@ -82,7 +82,7 @@ fn issue(
             arrived = scaled(at, spec.speed, number)?;
             if arrived > player.now {
                 while player.in_flight > 0
-                    && let Some(at) = flashatlas_device::Device::next_event(&player.drive).filter(|&at| at <= arrived)
+                    && let Some(at) = player.drive.next_event().filter(|&at| at <= arrived)
                 {
                     player.advance(at, |_, _| ());
                 }

@@ -54,6 +54,12 @@ pub enum Canary {
     HideDamage,
     /// A mount copies every logical block, whether it stands in two places or not, and then once more.
     CopyTwice,
+    /// A host layer writes a superpage again before the mapping that vacated it is durable.
+    ReuseVacated,
+    /// A host layer writes a log record before what it maps is durable.
+    RecordBeforeData,
+    /// A host layer's checkpoint is complete before its parts are durable.
+    CheckpointBeforeChunks,
 }
 
 #[cfg(feature = "canaries")]

@@ -129,8 +129,10 @@ impl RawConfig {
         let mut raw = RawConfig::default();
         for (section, item) in document.iter() {
             let Some(table) = item.as_table() else {
-                return Err(ConfigError::new(section, "a [section] was expected, not a value at the top level")
-                    .at(place(item.span())));
+                let at = place(item.span());
+                let (text, source) = entry(item).map_err(|why| ConfigError::new(section, why).at(at.as_str()))?;
+                raw.entries.insert(section.to_owned(), Entry { text, place: at, source });
+                continue;
             };
             for (key, item) in table.iter() {
                 let full = format!("{section}.{key}");
@@ -266,7 +268,10 @@ fn scalar(value: &Toml) -> Result<String, String> {
         Toml::Integer(i) => i.value().to_string(),
         Toml::Float(f) => f.value().to_string(),
         Toml::Boolean(b) => b.value().to_string(),
-        _ => return Err("a number, text, true or false was expected".into()),
+        Toml::Array(names) if names.iter().all(Toml::is_str) => {
+            names.iter().filter_map(Toml::as_str).collect::<Vec<_>>().join(",")
+        }
+        _ => return Err("a number, text, true, false or a list of texts was expected".into()),
     })
 }
 

@@ -29,6 +29,10 @@ def _list(text: str | None) -> list[str]:
 
 
 def crash(
+    layers: Annotated[
+        str | None,
+        typer.Option("--layers", metavar="NAMES", help="Stacks of layers, such as `hard`, `A+B`; `-` for none; all."),
+    ] = None,
     scheme: Annotated[
         str | None,
         typer.Option("--scheme", metavar="NAMES", help="Schemes, such as `page,mast`, `page.2` for a variant; all."),
@@ -67,7 +71,8 @@ def crash(
     tables are checked, the drive is mounted again, written on, and compared once more. Then the workload runs again
     with programs, erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
 
-    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun` shows it again.
+    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun` shows it again;
+    with layers it begins with theirs, as in `hard/page:dram:…`.
     """
     if names:
         _names()
@@ -76,6 +81,7 @@ def crash(
         _rerun(rerun)
         return
     plan = {
+        "layers": _list(layers),
         "schemes": _list(scheme),
         "stores": _list(store),
         "geometries": _list(geometry),
@@ -116,10 +122,10 @@ COLUMNS = {
 
 
 def _print(report: dict[str, Any]) -> None:
-    rows = [(r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS)) for r in report["rows"]]
+    rows = [(r["layers"], r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS)) for r in report["rows"]]
     sums = {c: (max if c == "longest_mount" else sum)(r[c] for r in report["rows"]) for c in COLUMNS}
-    rows.append(("all", "", *(f"{sums[c]:,}" for c in COLUMNS)))
-    out.print(tables.listing(["scheme", "store", *COLUMNS.values()], rows))
+    rows.append(("all", "", "", *(f"{sums[c]:,}" for c in COLUMNS)))
+    out.print(tables.listing(["layers", "scheme", "store", *COLUMNS.values()], rows))
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
         "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another subset of what several "

@@ -1,9 +1,9 @@
-"""Commands that list what has a name: ``drives``, ``schemes``, ``formats``, ``workloads``."""
+"""Commands that list what has a name: ``drives``, ``schemes``, ``layers``, ``formats``, ``workloads``."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from flashatlas.drive import Drive
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (drives, schemes, formats, workloads):
+    for command in (drives, schemes, layers, formats, workloads):
         app.command()(command)
 
 
@@ -71,9 +71,27 @@ def schemes(
         groups += [(f"{key} = {e['name']}", e["params"]) for kind, key in kinds for e in known[kind]]
         for title, params in groups:
             if params:
-                rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
-                out.print(tables.listing([title, "range", "default", ""], rows))
+                _parameters(title, params)
                 out.print()
+
+
+def _parameters(title: str, params: list[dict[str, Any]]) -> None:
+    rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
+    out.print(tables.listing([title, "range", "default", ""], rows))
+
+
+def layers(
+    name: Annotated[str | None, typer.Argument(help="Show the parameters of this layer.")] = None,
+) -> None:
+    """List what a host can put over a drive, or show one layer's parameters."""
+    known = api.registries()["layers"]
+    if name is None:
+        out.print(tables.listing(["layer", "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known]))
+        return
+    chosen = [layer for layer in known if layer["name"] == name]
+    if not chosen:
+        raise InputError(f"layer `{name}` is not known (allowed: {', '.join(e['name'] for e in known)})")
+    _parameters(name, chosen[0]["params"])
 
 
 def formats(
@@ -100,14 +118,12 @@ def formats(
     out.print(tables.listing(["", name], lines))
     for title, params in (("when reading", f["params"]), ("when writing", f["writing"])):
         if params:
-            taken = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
             out.print()
-            out.print(tables.listing([title, "range", "default", ""], taken))
+            _parameters(title, params)
 
 
 def workloads() -> None:
     """List workload generators and their parameters."""
     for generator in api.registries()["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
-        rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in generator["params"]]
-        out.print(tables.listing(["", "range", "default", ""], rows))
+        _parameters("", generator["params"])

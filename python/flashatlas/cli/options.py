@@ -22,6 +22,14 @@ def _option(*names: str, help: str, **more: Any) -> Any:
 Set = Annotated[
     list[str], typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
 ]
+Layers = Annotated[
+    str | None,
+    _option(
+        "--layers",
+        metavar="A,B,…",
+        help="What the host puts over the drive, from the top down (see `flashatlas layers`): the key `layers`.",
+    ),
+]
 Format = Annotated[
     str | None,
     _option("--format", help="Format of the trace, or `columns:…`; recognised by content if not given."),
@@ -173,3 +181,8 @@ def write_json(target: str | None, text: str) -> None:
             seen_enough()
     elif target:
         write_whole(Path(target), text + "\n")
+
+
+def with_layers(settings: list[str], layers: str | None) -> list[str]:
+    """Settings and what ``--layers`` says."""
+    return settings if layers is None else [*settings, f"layers={layers}"]

@@ -13,7 +13,19 @@ import typer
 
 from flashatlas import InputError, api, tables
 from flashatlas.cli.console import command_line, err, finish, notes, out, say
-from flashatlas.cli.options import Jobs, Json, Out, Playing, Quiet, Set, Workload, shared, write_json
+from flashatlas.cli.options import (
+    Jobs,
+    Json,
+    Layers,
+    Out,
+    Playing,
+    Quiet,
+    Set,
+    Workload,
+    shared,
+    with_layers,
+    write_json,
+)
 from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
@@ -34,6 +46,7 @@ def register(app: typer.Typer) -> None:
 def run(
     common: Playing,
     drive: Drive = "tiny",
+    layers: Layers = None,
     set: Set = [],  # noqa: B006
     fio_json: Annotated[
         str | None,
@@ -47,11 +60,15 @@ def run(
     """Replay one workload on one drive; every read is checked.
 
     For example: `flashatlas run --drive tiny --workload uniform:requests=20000,size=2KiB --precondition fill`
+
+    or: `flashatlas run --drive superpage-sata --layers hard --workload uniform:requests=20000,size=4KiB`
     """
     if fio_json and not common.job:
         raise InputError("--fio-json is about fio job files: it needs --job")
     with Bars(["run"], enabled=not quiet) as bars:
-        result = api.run(drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
+        result = api.run(
+            drive, set=with_layers(set, layers), **asdict(common), progress=lambda *at: bars.update(0, *at)
+        )
     result = replace(result, command=command_line())
     if out_:
         result.save(out_)
@@ -107,12 +124,46 @@ def _scheme_axis(names: str, settings: list[str], vary: list[str]) -> tuple[list
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
 
 
+NO_LAYERS = "none"
+
+
+def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]:
+    """The stacks to compare: a label, and the setting that makes each."""
+    if any(setting.partition("=")[0].strip() == "layers" for setting in settings):
+        raise InputError("--stacks: the layers are those of --stacks; leave --layers and --set layers=… out")
+    wanted = [name.strip() for name in stacks.split(",")]
+    known = [layer["name"] for layer in api.registries()["layers"]]
+    for stack in wanted:
+        for name in [] if stack == NO_LAYERS else stack.split("+"):
+            if name not in known:
+                near = api.hint(name, known)
+                raise InputError(
+                    f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, {', '.join(known)}; A+B)"
+                )
+        if wanted.count(stack) > 1:
+            raise InputError(f"--stacks: `{stack}` is named twice")
+    return [(stack, [] if stack == NO_LAYERS else stack.split("+")) for stack in wanted]
+
+
+def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
+    """The settings that a stack takes: those of layers which it lacks are left out, and the layers themselves."""
+    registry = {layer["name"]: {p["key"] for p in layer["params"]} for layer in api.registries()["layers"]}
+    absent = {key for name, keys in registry.items() if name not in layers for key in keys}
+    kept = [setting for setting in settings if setting.partition("=")[0].strip() not in absent]
+    return [*kept, f"layers={','.join(layers)}"] if layers else kept
+
+
 def _cases(
-    drives: list[str], vary: list[str], case: list[str], schemes: str | None, settings: list[str]
+    drives: list[str],
+    vary: list[str],
+    case: list[str],
+    axes_named: tuple[str | None, str | None],
+    settings: list[str],
 ) -> list[dict[str, Any]]:
-    """The runs of a comparison: explicit cases, or every combination of the drives, schemes and varied keys."""
-    if case and (vary or schemes is not None):
-        raise InputError("--case cannot be mixed with --vary and --schemes: a case says all that differs")
+    """The runs of a comparison: explicit cases, or every combination of drives, stacks, schemes and varied keys."""
+    schemes, stacks = axes_named
+    if case and (vary or schemes is not None or stacks is not None):
+        raise InputError("--case cannot be mixed with --vary, --schemes and --stacks: a case says all that differs")
     if case:
         cases = []
         for text in case:
@@ -127,6 +178,7 @@ def _cases(
             one["label"] = f"{one['drive']} {one['label']}"
         return combined
     named, choices = _scheme_axis(schemes, settings, vary) if schemes is not None else ([""], [settings])
+    stacked = _stack_axis(stacks, settings) if stacks is not None else [("", [])]
     axes = []
     for text in vary:
         key, equals, values = text.partition("=")
@@ -134,12 +186,12 @@ def _cases(
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
         axes.append([f"{key}={value}" for value in values.split(",")])
     combined = []
-    for d, (scheme, own), chosen in itertools.product(
-        drives, zip(named, choices, strict=True), itertools.product(*axes)
+    for d, (stack, layers), (scheme, own), chosen in itertools.product(
+        drives, stacked, zip(named, choices, strict=True), itertools.product(*axes)
     ):
-        names = [*([scheme] if scheme else []), *(setting.partition("=")[2] for setting in chosen)]
+        names = [name for name in (stack, scheme, *(setting.partition("=")[2] for setting in chosen)) if name]
         label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
-        combined.append({"label": label, "drive": d, "set": [*own, *chosen]})
+        combined.append({"label": label, "drive": d, "set": [*_of_stack(own, layers), *chosen]})
     return combined
 
 
@@ -155,10 +207,19 @@ def compare(
         str | None,
         typer.Option("--schemes", metavar="A,B,…", help="Run these schemes; each takes the --set that it knows."),
     ] = None,
+    stacks: Annotated[
+        str | None,
+        typer.Option(
+            "--stacks",
+            metavar="A,B,A+B,…",
+            help="Run these stacks of layers (`none` for the drive alone); each takes the --set that it knows.",
+        ),
+    ] = None,
     case: Annotated[
         list[str],
         typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated."),
     ] = [],  # noqa: B006
+    layers: Layers = None,
     set: Set = [],  # noqa: B006
     jobs: Jobs = None,
     json_: Json = None,
@@ -174,8 +235,10 @@ def compare(
     For example: `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
 
     or: `flashatlas compare --schemes fast,mast,page -d mast-4gb -w hotcold:requests=50000 --precondition fill`
+
+    or: `flashatlas compare --stacks none,hard -d superpage-sata -w uniform:requests=20000,size=4KiB`
     """
-    cases = _cases(drive, vary, case, schemes, set)
+    cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **asdict(common))
     results = [replace(result, command=command_line()) for result in results]

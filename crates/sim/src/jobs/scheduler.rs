@@ -12,7 +12,6 @@ use super::thread::{State, Thread};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
-use flashatlas_device::Device;
 use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{Direction, JobRequest, Step, Wish};
 use std::collections::{BTreeSet, VecDeque};

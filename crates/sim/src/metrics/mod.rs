@@ -5,6 +5,7 @@
 mod blocks;
 mod host;
 mod latency;
+mod layers;
 mod lookup;
 mod map;
 mod memory;
@@ -17,7 +18,7 @@ mod utilisation;
 mod wear;
 
 use crate::table::Table;
-use flashatlas_device::{DeviceCounters, Ssd};
+use flashatlas_device::{DeviceCounters, LayerReport, Ssd};
 use flashatlas_ftl::FtlReport;
 use flashatlas_nand::Medium;
 use flashatlas_timing::Statistics;
@@ -55,6 +56,8 @@ pub enum Event {
 pub struct Snapshot<'a> {
     /// The drive, to look at.
     pub drive: &'a Ssd,
+    /// What each layer over it counted, from the top down.
+    pub layers: &'a [LayerReport],
     /// Cells, with their operations by cause.
     pub medium: &'a Medium,
     /// The FTL's counters and tables.
@@ -140,6 +143,7 @@ pub struct MetricDef {
 /// All metrics, in the order of their keys in the record.
 pub const METRICS: &[MetricDef] = &[
     host::DEF,
+    layers::DEF,
     nand::DEF,
     merges::DEF,
     latency::DEF,

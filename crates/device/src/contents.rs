@@ -1,0 +1,99 @@
+//! What the digests of a layer stand for.
+//!
+//! A simulation keeps a stamp of 32 bits for the bytes of a mapping unit (see [`Stamp`]). A layer that gathers several pages of
+//! its own in one unit, or writes records of its own, gets that stamp back when it reads, and must know what stands there: this
+//! is the table from a stamp to what it is the digest of. It is part of the simulation of *data*, not of the layer's memory: a
+//! stamp that a drive returns after a power failure is looked up here, as the bytes would be read.
+
+use flashatlas_types::Stamp;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Stamps of the pages in a unit, in order.
+pub type Pages = SmallVec<[Stamp; 4]>;
+
+/// What a unit holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// Pages of the layer.
+    Pages(Pages),
+    /// Bytes of a record; zeros at the end are left out.
+    Bytes(Arc<[u8]>),
+}
+
+/// The table.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    held: FxHashMap<Stamp, Held>,
+    next: u64,
+}
+
+/// Names of composed writes lie apart from those of hosts.
+const COMPOSED: u64 = 1 << 61;
+
+impl Contents {
+    /// A name for a write (see [`Stamp::whole`]) of `units` whole units of `unit_sectors` sectors, whose stamps stand for
+    /// nothing yet.
+    pub fn name(&mut self, units: u32, unit_sectors: u32) -> u64 {
+        loop {
+            self.next += 1;
+            let name = COMPOSED | self.next;
+            // of 2^32 stamps few are taken: a second round is rare
+            if (0..units).all(|unit| !self.held.contains_key(&Stamp::whole(name, unit * unit_sectors))) {
+                return name;
+            }
+        }
+    }
+
+    /// From now on `stamp` is the digest of `held`.
+    pub fn insert(&mut self, stamp: Stamp, held: Held) {
+        self.held.insert(stamp, held);
+    }
+
+    /// What a stamp is the digest of; `None`: nothing that a layer wrote.
+    #[inline]
+    pub fn get(&self, stamp: Stamp) -> Option<&Held> {
+        self.held.get(&stamp)
+    }
+
+    /// Stamps that stand for something.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Forget all but those that a device still holds.
+    pub fn retain(&mut self, held: impl Fn(Stamp) -> bool) {
+        self.held.retain(|&stamp, _| held(stamp));
+    }
+
+    /// Know what `other` knows.
+    pub fn learn(&mut self, other: &Contents) {
+        self.held.extend(other.held.iter().map(|(&stamp, held)| (stamp, held.clone())));
+        self.next = self.next.max(other.next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_never_collide() {
+        let mut contents = Contents::default();
+        for _ in 0..200_000 {
+            let name = contents.name(1, 8);
+            let stamp = Stamp::whole(name, 0);
+            assert!(contents.get(stamp).is_none());
+            contents.insert(stamp, Held::Bytes(Arc::from([])));
+        }
+        // about 200,000^2 / 2^33 = 4.7 of them would have, were they not chosen
+        assert_eq!(contents.len(), 200_000);
+        assert!(contents.next > 200_000, "{} names for {} stamps", contents.next, contents.len());
+    }
+}

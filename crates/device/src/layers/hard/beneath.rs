@@ -1,0 +1,273 @@
+//! The device beneath, in superpages: what is sent there, and what stands there (see [`Contents`]).
+
+use super::settings::Areas;
+use crate::contents::{Held, Pages};
+use crate::joins::Joins;
+use crate::{Cmd, Contents, Device, Done, LayerError, Reply, SubmitError};
+use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
+use std::sync::Arc;
+
+/// The device beneath, and commands on their way there.
+pub(super) struct Below {
+    pub device: Box<dyn Device>,
+    pub contents: Contents,
+    pub joins: Joins,
+    pub instant: bool,
+    keep_bytes: bool,
+    next_tag: u64,
+    unit_sectors: u32,
+    page_sectors: u32,
+    superpage_sectors: u32,
+    reply: Reply,
+    /// Writes since the last FLUSH was sent.
+    unflushed: Vec<Tag>,
+    pub counters: Traffic,
+}
+
+/// What was sent to the device beneath.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Traffic {
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub trims: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+}
+
+/// What a superpage is written with.
+pub(super) struct Data<'a> {
+    pub stamps: &'a [Stamp],
+    pub bytes: Option<&'a [u8]>,
+}
+
+impl Below {
+    pub fn new(device: Box<dyn Device>, areas: &Areas, keep_bytes: bool) -> Below {
+        Below {
+            contents: Contents::default(),
+            joins: Joins::default(),
+            instant: true,
+            keep_bytes,
+            next_tag: 0,
+            unit_sectors: device.unit_sectors(),
+            page_sectors: areas.page_sectors,
+            superpage_sectors: areas.superpage_sectors(),
+            device,
+            reply: Reply::default(),
+            unflushed: Vec::new(),
+            counters: Traffic::default(),
+        }
+    }
+
+    /// Forget what was in flight when the power failed.
+    pub fn forget_flights(&mut self) {
+        self.joins = Joins::default();
+        self.unflushed.clear();
+    }
+
+    /// A tag for a command that is sent later.
+    pub fn reserve_tag(&mut self) -> Tag {
+        self.next_tag += 1;
+        let tag = Tag(self.next_tag);
+        if !self.instant {
+            self.joins.sent(tag);
+        }
+        tag
+    }
+
+    fn send(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
+        let mut reply = std::mem::take(&mut self.reply);
+        let sent = self.device.submit_after(now, tag, cmd, after, &mut reply);
+        self.reply = reply;
+        sent.map(|()| tag)
+    }
+
+    fn first_sector(&self, superpage: u32) -> Lba {
+        Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
+    }
+
+    /// Read sectors. What they hold is in [`Below::page_read`] and [`Below::bytes_read`] until the next command.
+    pub fn read(&mut self, now: Ps, lba: u64, sectors: u32, after: &[Tag]) -> Result<Tag, SubmitError> {
+        self.counters.reads += 1;
+        self.counters.read_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
+        let tag = self.reserve_tag();
+        self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
+    }
+
+    /// The stamp of the layer's page of which `sectors` sectors from `lba` on were read, in a read that began at `from`.
+    ///
+    /// # Errors
+    /// When nothing that this layer wrote stands there.
+    pub fn page_read(&self, from: u64, lba: u64, sectors: u32) -> Result<Stamp, SubmitError> {
+        let first = from / u64::from(self.unit_sectors);
+        let units =
+            lba / u64::from(self.unit_sectors)..(lba + u64::from(sectors)).div_ceil(u64::from(self.unit_sectors));
+        let stamps = &self.reply.stamps[(units.start - first) as usize..(units.end - first) as usize];
+        self.page_of(lba, stamps.iter().copied())
+    }
+
+    /// The stamp of the page at sector `lba`, given those of the units that hold it.
+    fn page_of(&self, lba: u64, units: impl Iterator<Item = Stamp>) -> Result<Stamp, SubmitError> {
+        let part = (lba % u64::from(self.unit_sectors)) as u32 / self.page_sectors;
+        let page = |unit: Stamp| match self.contents.get(unit) {
+            Some(Held::Pages(pages)) => pages.get(part as usize).copied(),
+            _ => None,
+        };
+        let mut all = units.map(page);
+        let first = all.next().flatten();
+        let whole = first.filter(|&stamp| all.all(|other| other == Some(stamp)));
+        whole.ok_or_else(|| {
+            let what = format!("sector {lba} of the device beneath does not hold the page that was written there");
+            LayerError::Damaged { layer: "hard", what }.into()
+        })
+    }
+
+    /// The bytes of the last read.
+    pub fn bytes_read(&self) -> &[u8] {
+        &self.reply.bytes
+    }
+
+    /// What the page at sector `lba` holds, behind the device's back.
+    pub fn page_held(&self, lba: u64) -> Result<Stamp, SubmitError> {
+        let first = lba / u64::from(self.unit_sectors);
+        let count = u64::from(self.page_sectors).div_ceil(u64::from(self.unit_sectors));
+        let units: Result<Vec<Stamp>, SubmitError> =
+            (first..first + count).map(|unit| self.device.held(Lpn(unit as u32))).collect();
+        self.page_of(lba, units?.into_iter())
+    }
+
+    /// Write consecutive superpages that hold pages.
+    pub fn write(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        superpage: u32,
+        data: &Data<'_>,
+        after: &[Tag],
+    ) -> Result<Tag, SubmitError> {
+        let sectors = data.stamps.len() as u32 * self.page_sectors;
+        let units = sectors / self.unit_sectors;
+        let content = self.contents.name(units, self.unit_sectors);
+        for unit in 0..units {
+            let first = unit * self.unit_sectors;
+            let pages = (first / self.page_sectors) as usize
+                ..((first + self.unit_sectors).div_ceil(self.page_sectors)) as usize;
+            let pages = Held::Pages(Pages::from_slice(&data.stamps[pages]));
+            self.contents.insert(Stamp::whole(content, first), pages);
+        }
+        let lba = self.first_sector(superpage);
+        self.write_sectors(now, tag, Cmd::Write { lba, sectors, fua: false, content, data: data.bytes }, after)
+    }
+
+    /// Write a record of the layer's own.
+    pub fn write_record(
+        &mut self,
+        now: Ps,
+        superpage: u32,
+        bytes: &[u8],
+        fua: bool,
+        after: &[Tag],
+    ) -> Result<Tag, SubmitError> {
+        let sectors = self.superpage_sectors;
+        let units = sectors / self.unit_sectors;
+        let content = self.contents.name(units, self.unit_sectors);
+        let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
+        for (unit, bytes) in (0..).zip(bytes.chunks(unit_bytes)) {
+            let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+            self.contents
+                .insert(Stamp::whole(content, unit * self.unit_sectors), Held::Bytes(Arc::from(&bytes[..used])));
+        }
+        let lba = self.first_sector(superpage);
+        let data = self.keep_bytes.then_some(bytes);
+        let tag = self.reserve_tag();
+        self.write_sectors(now, tag, Cmd::Write { lba, sectors, fua, content, data }, after)
+    }
+
+    fn write_sectors(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
+        if let Cmd::Write { sectors, .. } = cmd {
+            self.counters.writes += 1;
+            self.counters.write_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
+        }
+        if !self.instant {
+            self.unflushed.push(tag);
+        }
+        self.send(now, tag, cmd, after)
+    }
+
+    /// The bytes of a superpage; `None` where something stands in it that is no record of this layer.
+    pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
+        let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);
+        self.read(now, lba.0, sectors, &[])?;
+        if self.keep_bytes {
+            return Ok(Some(self.reply.bytes.clone()));
+        }
+        let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
+        let mut bytes = vec![0; (sectors * SECTOR_BYTES) as usize];
+        for (unit, stamp) in bytes.chunks_mut(unit_bytes).zip(&self.reply.stamps) {
+            match self.contents.get(*stamp) {
+                Some(Held::Bytes(held)) => unit[..held.len()].copy_from_slice(held),
+                None if *stamp == Stamp::ZERO => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The first of the device's sectors that hold anything, to within a few.
+    pub fn first_used(&mut self, now: Ps) -> Result<Option<u64>, SubmitError> {
+        let all = self.device.sectors();
+        let step = u64::from(self.superpage_sectors);
+        for lba in (0..all).step_by(step as usize) {
+            self.read(now, lba, step.min(all - lba) as u32, &[])?;
+            // a superblock that was not written whole may have left units of zeros
+            let zeros = |&stamp: &Stamp| match self.contents.get(stamp) {
+                Some(Held::Bytes(bytes)) => bytes.is_empty(),
+                _ => stamp == Stamp::ZERO,
+            };
+            let blank = match self.keep_bytes {
+                true => self.reply.bytes.iter().all(|&b| b == 0),
+                false => self.reply.stamps.iter().all(zeros),
+            };
+            if !blank {
+                return Ok(Some(lba));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Make every write so far durable.
+    pub fn flush(&mut self, now: Ps, after: &[Tag]) -> Result<Tag, SubmitError> {
+        self.counters.flushes += 1;
+        let joins = &self.joins;
+        let mut waits = std::mem::take(&mut self.unflushed);
+        waits.retain(|&tag| joins.is_in_flight(tag));
+        waits.extend_from_slice(after);
+        let tag = self.reserve_tag();
+        self.send(now, tag, Cmd::Flush, &waits)
+    }
+
+    /// Tell the device that superpages are no longer needed.
+    pub fn trim(&mut self, now: Ps, superpage: u32, count: u32, after: &[Tag]) -> Result<Tag, SubmitError> {
+        self.counters.trims += 1;
+        let (lba, sectors) = (self.first_sector(superpage), count * self.superpage_sectors);
+        let tag = self.reserve_tag();
+        self.send(now, tag, Cmd::Trim { lba, sectors }, after)
+    }
+
+    /// Let the device run up to and including `until`; commands from above that are complete with it go to `out`.
+    pub fn advance(&mut self, until: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
+        self.device.advance(until, done);
+        done.drain(..).for_each(|d| self.joins.done(d, out));
+        self.joins.complete_due(until, out);
+    }
+
+    /// Forget the stamps that the device holds no more, when they have become many.
+    pub fn forget_stale(&mut self) {
+        let units = self.device.shape().units();
+        if self.contents.len() > 2 * units as usize + (1 << 16) {
+            let held: rustc_hash::FxHashSet<Stamp> =
+                (0..units).filter_map(|unit| self.device.held(Lpn(unit)).ok()).collect();
+            self.contents.retain(|stamp| held.contains(&stamp));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Layers are transparent: random requests give the same data with and without them, at any depth of stacking, in simulated
+//! time and outside it, across power cycles, with stamps and with bytes.
+
+use flashatlas_device::{Cmd, Done, DriveConfig, LAYERS, LayerDef, Reply, Stack};
+use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, Tag};
+
+/// Every order of layers that a drive takes, with the settings of each variant of the first.
+fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
+    let mut all: Vec<Vec<&'static LayerDef>> = vec![vec![]];
+    let mut longest = all.clone();
+    for _ in LAYERS {
+        longest = longest
+            .iter()
+            .flat_map(|below| {
+                let free = LAYERS.iter().filter(|l| below.iter().all(|b| b.name != l.name));
+                free.map(|layer| [&[layer], &below[..]].concat()).collect::<Vec<_>>()
+            })
+            .collect();
+        all.extend(longest.clone());
+    }
+    let mut configs = Vec::new();
+    for layers in all.into_iter().filter(|layers| !layers.is_empty()) {
+        let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
+        let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1);
+        for variant in 0..variants {
+            let small = layers.iter().flat_map(|l| l.small[variant.min(l.small.len() - 1)]);
+            let mut settings: Vec<String> = drive.iter().chain(small).map(|&s| s.to_owned()).collect();
+            settings.push(format!("layers={}", names.join(",")));
+            // an order that makes no sense is refused; what is refused says why
+            match DriveConfig::load("tiny", None, &settings) {
+                Ok(config) => configs.push(config),
+                Err(error) => assert!(error.key == "layers", "{names:?}: {error}"),
+            }
+        }
+    }
+    for layer in LAYERS {
+        assert!(configs.iter().any(|c| c.layers().iter().any(|l| l.name == layer.name)), "{} is tested", layer.name);
+    }
+    configs
+}
+
+/// What a drive without layers would hold.
+struct Model {
+    stamps: Vec<Stamp>,
+    bytes: Option<Vec<u8>>,
+    unit_sectors: u32,
+}
+
+impl Model {
+    fn write(&mut self, lba: u32, sectors: u32, content: u64, data: &[u8]) {
+        for unit in lba / self.unit_sectors..(lba + sectors).div_ceil(self.unit_sectors) {
+            let (low, high) = (unit * self.unit_sectors, (unit + 1) * self.unit_sectors);
+            let (from, to) = (lba.max(low), (lba + sectors).min(high));
+            let stamp = &mut self.stamps[unit as usize];
+            *stamp = match to - from == self.unit_sectors {
+                true => Stamp::whole(content, low - lba),
+                false => stamp.overwritten(content, from - low, to - from),
+            };
+        }
+        if let Some(bytes) = &mut self.bytes {
+            let start = (lba * SECTOR_BYTES) as usize;
+            bytes[start..start + data.len()].copy_from_slice(data);
+        }
+    }
+
+    fn trim(&mut self, lba: u32, sectors: u32) {
+        for unit in lba.div_ceil(self.unit_sectors)..(lba + sectors) / self.unit_sectors {
+            self.stamps[unit as usize] = Stamp::ZERO;
+            if let Some(bytes) = &mut self.bytes {
+                let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
+                bytes[unit as usize * unit_bytes..(unit as usize + 1) * unit_bytes].fill(0);
+            }
+        }
+    }
+
+    fn compare(&self, lba: u32, sectors: u32, reply: &Reply, what: &str) {
+        let units = (lba / self.unit_sectors) as usize..((lba + sectors).div_ceil(self.unit_sectors)) as usize;
+        assert_eq!(reply.stamps, self.stamps[units], "{what}: read of {sectors} sectors at {lba}");
+        if let Some(bytes) = &self.bytes {
+            let range = (lba * SECTOR_BYTES) as usize..((lba + sectors) * SECTOR_BYTES) as usize;
+            assert!(reply.bytes == bytes[range], "{what}: bytes of {sectors} sectors at {lba}");
+        }
+    }
+}
+
+/// A host that keeps several commands in flight.
+struct Host {
+    stack: Stack,
+    now: Ps,
+    in_flight: Vec<u64>,
+    timed: bool,
+}
+
+impl Host {
+    fn submit(&mut self, tag: u64, cmd: Cmd<'_>, reply: &mut Reply, what: &str) {
+        self.stack.submit(self.now, Tag(tag), cmd, reply).unwrap_or_else(|e| panic!("{what}: {e}"));
+        if self.timed {
+            self.in_flight.push(tag);
+        }
+    }
+
+    fn wait(&mut self, most: usize, what: &str) {
+        let mut done: Vec<Done> = Vec::new();
+        while self.in_flight.len() > most {
+            let at = self.stack.next_event().unwrap_or_else(|| panic!("{what}: {:?} never complete", self.in_flight));
+            self.now = self.now.max(at);
+            self.stack.advance(at, &mut done);
+            for d in done.drain(..) {
+                assert!(d.at <= self.now, "{what}: complete in the future");
+                let place = self.in_flight.iter().position(|&t| t == d.tag.0);
+                self.in_flight.remove(place.unwrap_or_else(|| panic!("{what}: {} was complete before", d.tag)));
+            }
+        }
+    }
+}
+
+fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
+    let what = format!("{:?} seed {seed}", config.pairs().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>());
+    let stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let (unit_sectors, sectors) = (stack.unit_sectors(), stack.sectors() as u32);
+    assert_eq!(stack.shape(), config.shape());
+    let keeps = config.params.text("nand.data") == "ram";
+    let units = stack.shape().units();
+    let mut model = Model {
+        stamps: vec![Stamp::ZERO; units as usize],
+        bytes: keeps.then(|| vec![0; (sectors * SECTOR_BYTES) as usize]),
+        unit_sectors,
+    };
+    let mut host = Host { stack, now: Ps::ZERO, in_flight: Vec::new(), timed: seed % 2 == 0 };
+    host.stack.set_instant(!host.timed);
+    let mut rng = Rng::stream(Seed(seed), "layers");
+    let mut reply = Reply::default();
+    for number in 1..=requests {
+        let lba = rng.below(sectors.into()) as u32;
+        let most = if rng.below(4) == 0 { 64 } else { 2 * unit_sectors };
+        let mut count = (1 + rng.below(most.into()) as u32).min(sectors - lba);
+        let mut lba = lba;
+        if rng.below(2) == 0 {
+            lba -= lba % unit_sectors;
+            count = count.div_ceil(unit_sectors).max(1) * unit_sectors;
+            count = count.min(sectors - lba);
+        }
+        let range = Lba(lba.into());
+        match rng.below(32) {
+            0..16 => {
+                let data: Vec<u8> = (0..count * SECTOR_BYTES).map(|i| (number as u32 * 31 + i / 512) as u8).collect();
+                let fua = rng.below(16) == 0;
+                let data_given = keeps.then_some(&data[..]);
+                let write = Cmd::Write { lba: range, sectors: count, fua, content: number, data: data_given };
+                host.submit(number, write, &mut reply, &what);
+                model.write(lba, count, number, &data);
+            }
+            16..28 => {
+                host.submit(number, Cmd::Read { lba: range, sectors: count }, &mut reply, &what);
+                model.compare(lba, count, &reply, &format!("{what}, request {number}"));
+            }
+            28 => {
+                host.submit(number, Cmd::Trim { lba: range, sectors: count }, &mut reply, &what);
+                model.trim(lba, count);
+            }
+            29 => host.submit(number, Cmd::Flush, &mut reply, &what),
+            30 => {
+                host.wait(0, &what);
+                if host.timed {
+                    let until = host.now.after(Dur::from_us(rng.below(20_000)));
+                    host.stack.idle(host.now, until).unwrap();
+                    let mut done = Vec::new();
+                    host.stack.advance(until, &mut done);
+                    assert!(done.is_empty(), "{what}: {done:?}");
+                    host.now = until;
+                }
+            }
+            _ => {
+                // everything that was flushed is there after the power was off
+                host.submit(number, Cmd::Flush, &mut reply, &what);
+                host.wait(0, &what);
+                if host.timed {
+                    host.now = host.now.max(host.stack.settle_down());
+                }
+                host.stack.check().unwrap_or_else(|v| panic!("{what}, request {number}: {v}"));
+                host.stack.set_instant(false);
+                host.stack.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                host.stack.set_instant(!host.timed);
+                host.stack.check().unwrap_or_else(|v| panic!("{what}, mounted at {number}: {v}"));
+                for unit in 0..units {
+                    let held = host.stack.held(Lpn(unit)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    assert_eq!(held, model.stamps[unit as usize], "{what}: unit {unit} after request {number}");
+                }
+            }
+        }
+        host.wait(if host.timed { 8 } else { 0 }, &what);
+    }
+    host.wait(0, &what);
+    host.stack.check().unwrap_or_else(|v| panic!("{what}: {v}"));
+    for unit in 0..units {
+        assert_eq!(host.stack.held(Lpn(unit)).unwrap(), model.stamps[unit as usize], "{what}: unit {unit}");
+    }
+}
+
+const PAGE: &[&str] = &["drive.blocks=24", "drive.over_provisioning=0.3"];
+
+#[test]
+fn layers_change_no_data() {
+    let drives: [&[&str]; 4] = [
+        &["map.unit=2KiB", "drive.logical_pages=496"],
+        &["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=2048", "cache.bytes=16KiB"],
+        &["map.unit=4KiB", "drive.frame_channels=2", "cache.mode=write-through", "drive.logical_pages=248"],
+        &["map.unit=2KiB", "drive.logical_pages=496", "map.store=demand", "map.page_bytes=64", "map.cache_bytes=200"],
+    ];
+    for drive in drives {
+        for data in ["none", "ram"] {
+            let data = format!("nand.data={data}");
+            for config in stacks(&[PAGE, drive, &[&data]].concat()) {
+                for seed in 0..4 {
+                    exercise(&config, seed, 3000);
+                }
+            }
+        }
+    }
+}

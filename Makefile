@@ -98,6 +98,7 @@ papers: $(STAMP) ## repeat the experiments of papers, every open reading include
 	$(VENV)/bin/flashatlas reproduce nvm-map --out out/nvm-map
 	$(VENV)/bin/flashatlas reproduce demand-map --out out/demand-map
 	$(VENV)/bin/flashatlas reproduce lpmt --out out/lpmt
+	$(VENV)/bin/flashatlas reproduce hard --out out/hard
 
 # what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in safe code
 FUZZ_SECONDS := 60

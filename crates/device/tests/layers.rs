@@ -218,3 +218,159 @@ fn layers_change_no_data() {
         }
     }
 }
+
+/// A checkpoint of several parts is written beside the records that follow, and begun anew after each mount: the ring of records
+/// never runs over.
+#[test]
+fn a_checkpoint_keeps_ahead_of_the_ring() {
+    let drive = ["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=4096", "drive.blocks=48", "layers=hard"];
+    let layer = ["hard.superpage=1KiB", "hard.page=512", "hard.segment=2", "hard.ring=8", "hard.reserve=0.3"];
+    let settings: Vec<String> = drive.iter().chain(&layer).map(|&s| s.to_owned()).collect();
+    let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+    for seed in 0..4 {
+        exercise(&config, seed, 3000);
+    }
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.set_instant(true);
+    let counter = |stack: &Stack, name: &str| {
+        let reports = stack.reports();
+        reports[0].counters.iter().find(|(key, _)| *key == name).map(|c| c.1).unwrap()
+    };
+    for number in 1..200u64 {
+        let write = Cmd::Write { lba: Lba(number * 7 % 1000), sectors: 1, fua: true, content: number, data: None };
+        stack.submit(Ps::ZERO, Tag(1), write, &mut Reply::default()).unwrap();
+        if number % 3 == 0 {
+            stack.set_instant(false);
+            stack.power_cycle(&config, Seed(1)).unwrap();
+            stack.set_instant(true);
+        }
+    }
+    let (parts, checkpoints) = (counter(&stack, "checkpoint_chunks"), counter(&stack, "checkpoints"));
+    assert!(checkpoints > 0 && parts >= 8 * checkpoints, "{parts} parts of {checkpoints} checkpoints");
+}
+
+const HARD: &[&str] = &[
+    "drive.blocks=24",
+    "map.unit=2KiB",
+    "drive.logical_pages=496",
+    "layers=hard",
+    "hard.superpage=4KiB",
+    "hard.page=2KiB",
+    "hard.segment=6",
+    "hard.ring=8",
+    "hard.low_water=3",
+    "hard.reserve=0.4",
+];
+
+fn hard(more: &[&str]) -> Result<DriveConfig, String> {
+    let settings: Vec<String> = HARD.iter().chain(more).map(|&s| s.to_owned()).collect();
+    DriveConfig::load("tiny", None, &settings).map_err(|e| e.to_string())
+}
+
+#[test]
+fn stacks_that_cannot_work_say_why() {
+    let refused = |more: &[&str]| hard(more).map(drop).unwrap_err();
+    let said = refused(&["drive.logical_pages=495"]);
+    assert!(
+        said.contains("hard.superpage: 4096 bytes do not divide the 1013760 bytes of the device beneath"),
+        "{said}"
+    );
+    let said = refused(&["hard.superpage=5KiB"]);
+    assert!(said.contains("hard.superpage: 5120 bytes are not several pages of 2048 bytes"), "{said}");
+    let said = refused(&["hard.page=4KiB"]);
+    assert!(said.contains("hard.superpage: 4096 bytes are not several pages of 4096 bytes"), "{said}");
+    let said = refused(&["hard.superpage=1KiB", "hard.page=512"]);
+    assert!(said.contains("each write would be a read-modify-write there"), "{said}");
+    let said = refused(&["hard.reserve=0.01"]);
+    assert!(said.contains("hard.reserve: ") && said.contains("reclamation needs 6 at least"), "{said}");
+    let said = refused(&["hard.ring=7"]);
+    assert!(said.contains("hard.ring: 7 records: 8 at least"), "{said}");
+    let said = refused(&["hard.segment=400"]);
+    assert!(said.contains("hard.segment: ") && said.contains("(allowed: 1 to 338)"), "{said}");
+    let said = refused(&["layers=hard,hard"]);
+    assert!(said.contains("layers: `hard` is named twice"), "{said}");
+    let said = refused(&["layers=hrad"]);
+    assert!(said.contains("layers: layer `hrad` is not known; did you mean `hard`?"), "{said}");
+    let said = DriveConfig::load("tiny", None, &["hard.ring=9".into()]).unwrap_err().to_string();
+    assert!(said.contains("hard.ring: belongs to the layer hard, which is not in use"), "{said}");
+}
+
+#[test]
+fn a_file_may_name_layers_in_a_list() {
+    let text = "layers = [\"hard\"]\n[drive]\nbase = \"superpage-sata\"\n";
+    let config = DriveConfig::load("mine.toml", Some(text), &[]).unwrap();
+    assert_eq!(config.layers().iter().map(|l| l.name).collect::<Vec<_>>(), ["hard"]);
+    let shape = config.shape();
+    assert_eq!(shape.unit_sectors, 8, "pages of 4 KiB over superpages of 16 KiB");
+    let error = DriveConfig::load("mine.toml", Some("layers = [\"hrad\"]\n[drive]\nbase = \"tiny\"\n"), &[]);
+    let said = error.unwrap_err().to_string();
+    assert!(said.starts_with("mine.toml:1:"), "{said}");
+}
+
+/// A layer over a medium that was written before, in words where it refuses; and whether a byte of it changed.
+fn mounted(config: &DriveConfig, medium: flashatlas_nand::Medium) -> Result<Stack, String> {
+    let ssd = config.build_on(medium, Seed(1)).map_err(|e| e.to_string())?;
+    Stack::over(ssd, config).map_err(|e| e.to_string())
+}
+
+#[test]
+fn what_another_wrote_is_left_alone() {
+    let config = hard(&[]).unwrap();
+    let bare = hard(&[]).unwrap().with(&["layers=".into()]);
+    // settings of the layer belong to nobody without it
+    assert!(bare.is_err());
+    let bare = DriveConfig::load("tiny", None, &HARD[..3].iter().map(|&s| s.to_owned()).collect::<Vec<_>>()).unwrap();
+    let mut drive = bare.build(Seed(1)).unwrap();
+    drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+    let medium = drive.into_medium();
+    let programs = medium.sequence();
+    let said = mounted(&config, medium.clone()).map(drop).unwrap_err();
+    assert!(said.contains("hard: the device beneath was not written by this layer"), "{said}");
+    assert!(said.contains("nothing was overwritten"), "{said}");
+    let again = bare.build_on(medium, Seed(1)).unwrap();
+    assert_eq!(again.medium().sequence(), programs);
+    assert_eq!(again.peek(Lpn(0)).unwrap().unwrap().stamp, Stamp(1));
+}
+
+#[test]
+fn records_of_another_layout_are_left_alone() {
+    let config = hard(&["nand.data=ram"]).unwrap();
+    let stack = config.build_stack(Seed(1)).unwrap();
+    let medium = stack.into_medium();
+    for (setting, key) in
+        [("hard.reserve=0.5", "hard.reserve"), ("hard.ring=9", "hard.ring"), ("hard.page=1KiB", "hard.page")]
+    {
+        let other = hard(&["nand.data=ram", setting]).unwrap();
+        let said = mounted(&other, medium.clone()).map(drop).unwrap_err();
+        assert!(
+            said.contains(&format!("was written with {key} = ")) && said.contains("nothing was overwritten"),
+            "{said}"
+        );
+    }
+    mounted(&config, medium).unwrap();
+}
+
+/// With bytes, what stands on the drive is all that a mount has: the layer and its table of digests are gone.
+#[test]
+fn a_mount_needs_the_drive_alone() {
+    let config = hard(&["nand.data=ram"]).unwrap();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.set_instant(true);
+    let mut reply = Reply::default();
+    let page = |number: u64| vec![number as u8; 2048];
+    for number in 1..200u64 {
+        let (lba, data) = (Lba(number * 37 % 60 * 4), page(number));
+        let write = Cmd::Write { lba, sectors: 4, fua: false, content: number, data: Some(&data) };
+        stack.submit(Ps::ZERO, Tag(1), write, &mut reply).unwrap();
+    }
+    stack.submit(Ps::ZERO, Tag(1), Cmd::Flush, &mut reply).unwrap();
+    let contents = stack.contents().unwrap().clone();
+    let mut stack = mounted(&config, stack.into_medium()).unwrap();
+    stack.contents().unwrap().learn(&contents); // what the stamps beside the bytes stand for
+    stack.set_instant(true);
+    for number in 140..200u64 {
+        stack.submit(Ps::ZERO, Tag(1), Cmd::Read { lba: Lba(number * 37 % 60 * 4), sectors: 4 }, &mut reply).unwrap();
+        assert_eq!(reply.bytes, page(number), "page of write {number}");
+    }
+    stack.check().unwrap();
+}

@@ -6,6 +6,7 @@ pub const PAPERS: &[(&str, &str)] = &[
     ("1-mast", include_str!("../../../papers/1-mast/experiment.toml")),
     ("2-demand-map", include_str!("../../../papers/2-demand-map/experiment.toml")),
     ("3-lpmt", include_str!("../../../papers/3-lpmt/experiment.toml")),
+    ("4-hard", include_str!("../../../papers/4-hard/experiment.toml")),
 ];
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ import typer
 
 import flashatlas
 from flashatlas import DriveError, FlashAtlasError, InputError
-from flashatlas.cli import crash, listings, lookup, reproduce, runs, traces
+from flashatlas.cli import crash, listings, lookup, probe, reproduce, runs, traces
 from flashatlas.cli.console import EXIT_DRIVE, EXIT_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, err, seen_enough
 from flashatlas.progress import Interrupted
 
@@ -43,6 +43,7 @@ app.add_typer(traces.app, name="trace")
 lookup.register(app)
 crash.register(app)
 listings.register(app)
+app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -21,6 +21,7 @@ from flashatlas.theory import MODELS
 if TYPE_CHECKING:
     from flashatlas.reproduce.demand_map import DemandMap
     from flashatlas.reproduce.experiment import Application
+    from flashatlas.reproduce.hard import Hard
     from flashatlas.reproduce.lpmt import Lpmt
     from flashatlas.reproduce.mast import Mast
     from flashatlas.reproduce.nvm_map import NvmMap
@@ -112,7 +113,7 @@ def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
         )
 
 
-Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt")
+Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt", "Hard")
 
 
 def _hand_over(
@@ -263,11 +264,39 @@ def reproduce_lpmt(
     _say_missing(planned.applications, stand_ins)
     with Bars(planned.labels, enabled=not quiet) as bars:
         made = planned.carry_out(jobs=jobs, progress=bars.update)
-    _hand_over("lpmt", made, lpmt_page.page, _show_lpmt, out_, json_)
+    _hand_over("lpmt", made, lpmt_page.page, _show_tables, out_, json_)
 
 
-def _show_lpmt(lpmt: Lpmt) -> None:
-    for table in lpmt.tables():
+@app.command("hard")
+def reproduce_hard(
+    traces: Traces = None,
+    stand_ins: StandIns = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=64, help="Make runs short: requests of studies, KiB of figures.")
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Figures 14.4 and 14.5 of the HARD paper: random writes over their size, and IOzone, with the layer and without.
+
+    Beyond the paper: where the gain comes from, a full drive, hot and cold data, FLUSHes, and a database's trace.
+
+    For example: `flashatlas reproduce hard --out out/hard`
+    """
+    from flashatlas.reproduce import hard_page  # noqa: PLC0415
+    from flashatlas.reproduce.hard import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, requests=limit)
+    _say_missing([planned.application], stand_ins)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        made = planned.carry_out(jobs=jobs, progress=bars.update)
+    _hand_over("hard", made, hard_page.page, _show_tables, out_, json_)
+
+
+def _show_tables(made: Lpmt | Hard) -> None:
+    for table in made.tables():
         say(f"\n[bold]{escape(table.title)}[/]  ({table.kind})")
         out.print(tables.listing(list(table.head), table.rows))
         say(f"[dim]{escape(table.note)}[/]")

@@ -6,12 +6,13 @@ from typing import Any
 
 from flashatlas.report import sections
 from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
-from flashatlas.report.html import facts, section, table, table_rows, text
+from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
 from flashatlas.reproduce.lpmt import Lpmt
 from flashatlas.reproduce.lpmt_studies import POLICIES
 from flashatlas.reproduce.lpmt_tables import files
+from flashatlas.reproduce.table import html
 
 TITLE = "Hardware lookup: LPMT in a multi-bank DRAM"
 
@@ -23,16 +24,9 @@ def page(lpmt: Lpmt, command: str) -> str:
     if lpmt.points:
         figures.parts.append(sweep(lpmt))
     body = [_introduction(lpmt, runs, command), figures.html()]
-    entries = [("run", "What was run"), ("figures", figures.title)]
-    for number, found in enumerate(lpmt.tables()):
-        id = f"table-{number}"
-        entries.append((id, found.title))
-        lead = f'<p class="lead"><b>{text(found.kind)}.</b> {text(found.note)}</p>'
-        body.append(
-            section(
-                id, found.title, lead, table(found.title, [text(h) for h in found.head], [("", table_rows(found.rows))])
-            )
-        )
+    of_tables, parts = html(lpmt.tables())
+    entries = [("run", "What was run"), ("figures", figures.title), *of_tables]
+    body += parts
     body.append(sections.approximations(runs))
     entries.append(("approximations", "Approximations"))
     return document(

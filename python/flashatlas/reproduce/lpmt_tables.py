@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from flashatlas.api import registries
 from flashatlas.reproduce.lpmt_studies import POLICIES, Studies, chosen
+from flashatlas.reproduce.table import CALIBRATED, DERIVED, NOT, REPRODUCED, Table
 from flashatlas.tables import size
-
-DERIVED = "derived"
-"""From what the paper itself gives: its formulas, its other tables."""
-REPRODUCED = "reproduced"
-"""By the engine, from a workload that is as good as the paper's."""
-CALIBRATED = "calibrated"
-"""With parameters that were chosen so that it comes out: a check of consistency, no evidence."""
-NOT = "not reproducible without the original trace"
-"""Ours is of other traces, or of synthetic addresses."""
 
 TCK = 1.5
 """Nanoseconds of a clock of the paper's DRAM."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: what it is, what kind of evidence, and its cells as text."""
-
-    title: str
-    kind: str
-    note: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it."""
-        return {
-            "title": self.title,
-            "kind": self.kind,
-            "note": self.note,
-            "rows": [dict(zip(self.head, row, strict=True)) for row in self.rows],
-        }
 
 
 def tables(lpmt: Studies) -> list[Table]:

@@ -104,6 +104,12 @@ impl Hard {
 
     /// Write the changes since the last record. What they vacated is free then.
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
+        if self.log.next - self.log.start >= u64::from(self.areas.ring) {
+            // so many mounts cut a checkpoint short that no place is left: what is durable now needs no record
+            let after: Vec<Tag> = self.log.last.into_iter().collect();
+            self.below.flush(now, &after)?;
+            self.write_checkpoint(now, self.areas.chunks)?;
+        }
         let full = self.log.superpages >= self.settings.segment;
         let kind = if full { Kind::Summary } else { Kind::Journal };
         *(if full { &mut self.counters.summaries } else { &mut self.counters.journals }) += 1;
@@ -119,7 +125,14 @@ impl Hard {
         (self.log.superpages, self.log.last) = (0, Some(tag));
         self.log.next += 1;
         self.free_vacated(now, tag)?;
-        self.write_checkpoint(now)?;
+        let used = (self.log.next - self.log.start) as u32;
+        assert!(used <= self.areas.ring, "{used} records in a ring of {}", self.areas.ring);
+        if self.log.checkpoint.is_some() || used >= self.areas.ring / 2 {
+            // done when the ring is nearly full, wherever it was begun
+            let done = self.log.checkpoint.as_ref().map_or(0, |c| c.next_chunk);
+            let places = self.areas.ring.saturating_sub(used + SLACK).max(1);
+            self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
+        }
         self.below.forget_stale();
         Ok(self.log.last.unwrap_or(tag))
     }
@@ -144,18 +157,13 @@ impl Hard {
         Ok(())
     }
 
-    /// Write a part of the checkpoint, if it is time; after the last part it takes the place of the one before.
-    fn write_checkpoint(&mut self, now: Ps) -> Result<(), SubmitError> {
-        let used = self.log.next - self.log.start;
-        assert!(used <= u64::from(self.areas.ring), "{used} records in a ring of {}", self.areas.ring);
-        if self.log.checkpoint.is_none() && used >= u64::from(self.areas.ring / 2) {
-            self.log.checkpoint = Some(Checkpoint { start: self.log.next, next_chunk: 0 });
-        }
-        let Some(Checkpoint { start, next_chunk }) = self.log.checkpoint.take() else { return Ok(()) };
+    /// Write so many parts of the checkpoint; after the last one it takes the place of the one before.
+    fn write_checkpoint(&mut self, now: Ps, parts: u32) -> Result<(), SubmitError> {
+        let begun = self.log.checkpoint.take();
+        let Checkpoint { start, next_chunk } = begun.unwrap_or(Checkpoint { start: self.log.next, next_chunk: 0 });
         let generation = self.log.generation + 1;
         let header = self.areas.checkpoint((generation % 2) as u32);
-        let at_once = self.areas.chunks.div_ceil((self.areas.ring / 2).saturating_sub(SLACK).max(1));
-        let end = (next_chunk + at_once).min(self.areas.chunks);
+        let end = next_chunk.saturating_add(parts).min(self.areas.chunks);
         for chunk in next_chunk..end {
             let entries = self.map.entries(chunk * self.areas.chunk_entries, self.areas.chunk_entries);
             let record = Record { kind: Kind::Chunk, sequence: generation, words: entries.to_vec() };

@@ -73,7 +73,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.ring",
         kind: ParamKind::Int(0, 1 << 20),
         default: Some("0"),
-        doc: "superpages for summaries and journals, written in turn; 0: a thousandth of all, at least 16",
+        doc: "superpages for summaries and journals, written in turn; 0: one in 500 of all, at least 16",
     },
     ParamDef {
         key: "hard.trim",
@@ -163,7 +163,7 @@ impl Areas {
         let chunk_entries = (superpage - HEADER_BYTES) / 4;
         let chunks = (superpages * pages).div_ceil(chunk_entries);
         let ring = match params.u32("hard.ring") {
-            0 => (superpages / 1000).max(16),
+            0 => (superpages / 500).max(16),
             given => given,
         };
         if ring < 8 {

@@ -1,0 +1,104 @@
+"""Commands that look at a drive from the outside: ``probe superpage``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashatlas import InputError, tables
+from flashatlas.cli.console import err, out, say
+from flashatlas.cli.options import Jobs, Json, Quiet, Set, write_json
+from flashatlas.probe import BYTES, SIZES, Probe, measured, simulated
+from flashatlas.progress import Bars
+
+app = typer.Typer(no_args_is_help=True, help="Find out about a drive from the outside.")
+
+
+@app.command()
+def superpage(
+    path: Annotated[
+        Path | None, typer.Argument(help="File or block device on a real drive. WHAT STANDS THERE IS LOST.")
+    ] = None,
+    drive: Annotated[
+        str | None, typer.Option("--drive", "-d", help="A simulated drive instead: preset or path of a TOML file.")
+    ] = None,
+    set: Set = [],  # noqa: B006
+    depth: Annotated[int, typer.Option("--depth", min=1, max=256, help="Writes in flight.")] = 32,
+    mebibytes: Annotated[
+        int, typer.Option("--mib", min=4, help="MiB written for each of 18 measurements, and of the drive written to.")
+    ] = BYTES >> 20,
+    create: Annotated[
+        int | None,
+        typer.Option("--create", metavar="MIB", min=4, help="Make the file, so large, and remove it afterwards."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing to PATH.")] = False,
+    jobs: Jobs = None,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find the superpage of a drive: the unit that it maps, and below which random writes are slow.
+
+    Writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage is the smallest size at full
+    speed of which shifted writes are slower. A block device that is mounted, or in use otherwise, is refused.
+
+    For example: `flashatlas probe superpage --drive superpage-sata`
+
+    or: `flashatlas probe superpage /mnt/ssd/probe.bin --create 256`
+    """
+    if (path is None) == (drive is None):
+        raise InputError("expected a PATH, or --drive with a simulated drive")
+    total = mebibytes << 20
+    with Bars(["probe"], enabled=not quiet) as bars:
+        if drive is not None:
+            count = 2 * len(SIZES)
+            probe = simulated(
+                drive,
+                set=set,
+                depth=depth,
+                total=total,
+                jobs=jobs,
+                progress=lambda run, phase, n, _: bars.update(0, phase, n, (run + 1) / count),
+            )
+        else:
+            assert path is not None
+            if set:
+                raise InputError("--set is about simulated drives")
+            _ask(path, total, create, yes)
+            size = create << 20 if create is not None else None
+            probe = measured(path, create=size, depth=depth, total=total, progress=bars.update)
+    write_json(json_, json.dumps(probe.to_json(), indent=2))
+    if json_ != "-":
+        _show(probe)
+
+
+def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:
+    """Nothing is overwritten that the user did not mean."""
+    if yes or (create is not None and not path.exists()):
+        return
+    if not sys.stdin.isatty():
+        raise InputError(f"{path}: its first {tables.size(total)} would be overwritten: say --yes")
+    err.print(f"The first {tables.size(total)} of {path} will be overwritten.", highlight=False)
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def _show(probe: Probe) -> None:
+    fastest = probe.plateau
+    rows = [
+        (
+            tables.size(p.size),
+            f"{p.aligned / 1e6:,.1f} MB/s",
+            f"{p.aligned / fastest:.0%}",
+            f"{p.shifted / 1e6:,.1f} MB/s",
+            f"{p.shifted / p.aligned:.0%}",
+        )
+        for p in probe.points
+    ]
+    out.print(tables.listing(["random writes of", "aligned", "of the fastest", "shifted", "of aligned"], rows))
+    if probe.superpage is None:
+        say("No superpage was found: no size is at full speed and slower when shifted.")
+    else:
+        say(f"Superpage: [bold]{tables.size(probe.superpage)}[/]")

@@ -1,0 +1,195 @@
+"""HARD against a superpage-mapped drive alone: figures 14.4 and 14.5, and what they leave out (``papers/4-hard``)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flashatlas.api import compare
+from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.reproduce.table import Table
+from flashatlas.result import Result
+
+PAPER = "4-hard"
+NONE, HARD = "none", "hard"
+STAGES = ("SW", "SR", "RR", "RW", "SR after RW", "RR after RW")
+"""IOzone's order, and both reads of what random writes left."""
+
+
+class Key(NamedTuple):
+    """Which run: its study, what is varied there, and the layers."""
+
+    study: str
+    value: str | int | float | tuple[int, int]
+    stack: str
+
+
+@dataclass(frozen=True)
+class Hard:
+    """The experiment, carried out."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    application: Application
+    runs: dict[Key, Result] = field(repr=False)
+
+    @property
+    def results(self) -> list[Result]:
+        """Every run."""
+        return list(self.runs.values())
+
+    def of(self, study: str, value: str | int | float | tuple[int, int], stack: str = HARD) -> Result:
+        """One run."""
+        return self.runs[Key(study, value, stack)]
+
+    def random_write(self, size: int, stack: str) -> float:
+        """Fig. 14.4: bytes a second of random writes of one size."""
+        return self.of("figure 14.4", size, stack).record["bandwidth_bytes_per_s"]
+
+    def stage(self, record: int, depth: int, stack: str, stage: str) -> float:
+        """Fig. 14.5: bytes a second of one of :data:`STAGES`."""
+        job = self.of("figure 14.5", (record, depth), stack).jobs["jobs"][STAGES.index(stage)]
+        moved = job["read"]["bytes"] + job["write"]["bytes"]
+        return moved / job["runtime_ns"] * 1e9
+
+    def gain(self, record: int, depth: int, stage: str) -> float:
+        """Speed of a stage with the layer over that without it."""
+        return self.stage(record, depth, HARD, stage) / self.stage(record, depth, NONE, stage)
+
+    def tables(self) -> list[Table]:
+        """Every table, in the order of the paper."""
+        from flashatlas.reproduce import hard_tables  # noqa: PLC0415
+
+        return hard_tables.tables(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.hard/1",
+            "trace": {"source": self.application.source, "recorded": self.application.recorded},
+            "tables": [table.to_json() for table in self.tables()],
+            "runs": [
+                {
+                    "study": key.study,
+                    "value": key.value,
+                    "stack": key.stack,
+                    "bandwidth_bytes_per_s": result.record["bandwidth_bytes_per_s"],
+                    "waf": result.waf,
+                    "layers": result.record.get("layers"),
+                    "violations": result.violations,
+                    "config_hash": result.record["config_hash"],
+                }
+                for key, result in self.runs.items()
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    application: Application
+    requests: int | None
+
+    def cases(self, jobs_folder: Path) -> dict[Key, dict[str, Any]]:
+        """The options of each run; job files are written to a folder."""
+        e = self.experiment
+        cases: dict[Key, dict[str, Any]] = {}
+
+        def add(study: str, value: str | int | float | tuple[int, int], stacks: list[str], **options: Any) -> None:
+            settings = options.pop("set", [])
+            for stack in stacks:
+                layers = [] if stack == NONE else [f"layers={stack}"]
+                cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
+
+        short = 1024 * self.requests if self.requests else None
+        four, five, full, both = e["figure_4"], e["figure_5"], e["full"], e["stacks"]
+        for size in four["sizes"]:
+            count = max((short or four["bytes"]) // size, 64)
+            workload = f"uniform:requests={count},size={size}"
+            add("figure 14.4", size, both, workload=workload, depth=four["depth"])
+        for record in five["records"]:
+            for depth in five["depths"]["write"]:
+                job = jobs_folder / f"iozone-{record}-{depth}.fio"
+                job.write_text(iozone(record, five["merged"], short or five["file"], five["depths"]["read"], depth))
+                add("figure 14.5", (record, depth), both, job=job)
+        count = min(self.requests or full["requests"], full["requests"])
+        random = {"workload": f"uniform:requests={count},size=4KiB", "depth": four["depth"]}
+        add("full", "random", [NONE], set=full["set"], **random)
+        for reserve in full["reserves"]:
+            add("reserve", reserve, [HARD], set=[*full["set"], f"hard.reserve={reserve}"], **random)
+        hot = {"workload": f"hotcold:requests={count},size=4KiB,{full['hot_cold']}", "depth": four["depth"]}
+        add("hot-cold", "greedy", [NONE], set=full["set"], **hot)
+        for victim in full["victims"]:
+            add("hot-cold", victim, [HARD], set=[*full["set"], f"hard.victim={victim}"], **hot)
+        for every in full["flush_every"]:
+            flushed = f"uniform:requests={min(count, full['flushes'])},size=4KiB,flush_every={every}"
+            add("flush", every, both, set=full["set"], workload=flushed, depth=1)
+        add("trace", self.application.name, both, depth=four["depth"], **self.application.options)
+        return cases
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            return [f"{key.study} {key.value}, {key.stack}" for key in self.cases(Path(folder))]
+
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> Hard:
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            cases = self.cases(Path(folder))
+            results = compare(
+                [{"label": label, **options} for label, options in zip(self.labels, cases.values(), strict=True)],
+                drive=self.experiment["drive"],
+                precondition=self.experiment["precondition"],
+                jobs=jobs,
+                progress=progress,
+            )
+        return Hard(self.experiment, self.application, dict(zip(cases, results, strict=True)))
+
+
+def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:
+    """A job file in IOzone's order (HARD, section 14.3: SW, SR, RR, RW), then both reads again.
+
+    Args:
+        record: Bytes of a random request.
+        merged: Bytes of a sequential one, if that is more: the page cache hands them down together.
+        size: Bytes of the file.
+        read_depth: Reads in flight.
+        write_depth: Writes in flight.
+
+    """
+    lines = ["[global]", "direct=1", "ioengine=libaio", f"size={max(size, 64 * max(record, merged))}"]
+    lines += ["filename=iozone", ""]
+    kinds = {"SW": "write", "SR": "read", "RR": "randread", "RW": "randwrite"}
+    for stage in STAGES:
+        kind = kinds[stage.split()[0]]
+        depth = write_depth if kind.endswith("write") else read_depth
+        block = record if kind.startswith("rand") else max(record, merged)
+        lines += [f"[{stage.replace(' ', '-')}]", "stonewall", f"rw={kind}", f"bs={block}", f"iodepth={depth}", ""]
+    return "\n".join(lines)
+
+
+def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, requests: int | None = None) -> Plan:
+    """What is run.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        requests: Make every run short: requests of studies, and KiB of the figures.
+
+    """
+    experiment = load(PAPER)
+    folder = None if stand_ins else traces_folder(traces)
+    (application,) = applications([experiment["trace"]], folder)
+    return Plan(experiment, application, requests)

@@ -1,0 +1,175 @@
+"""The tables of the HARD experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashatlas.reproduce.hard import HARD, NONE, STAGES, Hard
+from flashatlas.reproduce.table import BEYOND, REPRODUCED, Table
+from flashatlas.result import Result
+from flashatlas.tables import size
+
+
+def tables(hard: Hard) -> list[Table]:
+    """Every table, in the order of the paper, then what lies beyond."""
+    return [claims(hard), figure_4(hard), *figure_5(hard), breakdown(hard), full(hard), flushes(hard), trace(hard)]
+
+
+def _speed(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e6:,.1f} MB/s"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}x"
+
+
+def claims(hard: Hard) -> Table:
+    """What the paper says, beside ours."""
+    published = hard.experiment["published"]
+    records = hard.experiment["figure_5"]["records"]
+    depths = hard.experiment["figure_5"]["depths"]["write"]
+    plateau = max(hard.random_write(s, NONE) for s in hard.experiment["figure_4"]["sizes"])
+    first = next(s for s in hard.experiment["figure_4"]["sizes"] if hard.random_write(s, NONE) >= 0.9 * plateau)
+    rows = [("superpage, from Fig. 14.4", size(published["superpage"]), size(first))]
+    for depth in depths:
+        gains = {r: hard.gain(r, depth, "RW") for r in records}
+        best = max(gains, key=lambda r: gains[r])
+        said = f"up to {published['random_write_gain_max']:g}x"
+        how = "one at a time" if depth == 1 else f"{depth} in flight"
+        rows.append((f"random write, {how}", said, f"up to {_times(gains[best])}, of {size(best)}"))
+    for stage in STAGES[1:3] + STAGES[4:]:
+        losses = [1 - hard.gain(r, depths[0], stage) for r in records]
+        said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
+        rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
+    note = (
+        "Read before the random writes, a file lies in order under both, and the layer costs its lookups. Read after "
+        "them, what is read in sequence lies scattered under the layer: reads split."
+    )
+    return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
+
+
+def figure_4(hard: Hard) -> Table:
+    """Fig. 14.4: random writes against their size."""
+    rows = []
+    for n in hard.experiment["figure_4"]["sizes"]:
+        without, with_layer = hard.random_write(n, NONE), hard.random_write(n, HARD)
+        rows.append((size(n), _speed(without), _speed(with_layer), _times(with_layer / without)))
+    note = "The paper shows the drive alone; the layer is beside it. 32 writes in flight, aligned."
+    return Table(
+        "Figure 14.4: random writes against their size", REPRODUCED, note, ("writes of", NONE, HARD, "gain"), rows
+    )
+
+
+def figure_5(hard: Hard) -> list[Table]:
+    """Fig. 14.5: IOzone."""
+    made = []
+    for depth in hard.experiment["figure_5"]["depths"]["write"]:
+        rows = []
+        for record in hard.experiment["figure_5"]["records"]:
+            for stage in STAGES:
+                without, with_layer = (hard.stage(record, depth, stack, stage) for stack in (NONE, HARD))
+                rows.append((size(record), stage, _speed(without), _speed(with_layer), _times(with_layer / without)))
+        how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
+        note = (
+            "Stages follow each other on one drive, each once over the file; reads are one at a time. Sequential "
+            f"requests come merged to {size(hard.experiment['figure_5']['merged'])}, as read-ahead and write-back "
+            "hand them down."
+        )
+        head = ("record", "stage", NONE, HARD, "gain")
+        made.append(Table(f"Figure 14.5: IOzone, {how}", REPRODUCED, note, head, rows))
+    return made
+
+
+def _layer(result: Result) -> dict[str, Any]:
+    return result.record["layers"]["hard"]
+
+
+def breakdown(hard: Hard) -> Table:
+    """Where the gain of random writes comes from."""
+    rows = []
+    for n in hard.experiment["figure_4"]["sizes"][:4]:
+        without, with_layer = (hard.of("figure 14.4", n, stack).record for stack in (NONE, HARD))
+        layer = _layer(hard.of("figure 14.4", n))
+        requests = with_layer["host"]["writes"]
+        rows.append(
+            (
+                size(n),
+                f"{without['controller'].get('rmw_units', 0) / requests:.2f}",
+                f"{with_layer['controller'].get('rmw_units', 0) / requests:.2f}",
+                f"{requests / max(layer['beneath_writes'], 1):.2f}",
+                f"{layer['lookups'] / requests:.2f}",
+                f"{layer['reclaimed_pages'] / requests:.2f}",
+                f"{without['waf']:.2f}",
+                f"{with_layer['waf']:.2f}",
+            )
+        )
+    note = (
+        "For each request: superpages read and merged in the drive without the layer and with it, requests merged into "
+        "one write to the drive, map entries looked up or changed, pages reclaimed; then write amplification of all."
+    )
+    head = ("writes of", "RMW, none", "RMW, hard", "merged", "lookups", "reclaimed", "WAF, none", "WAF, hard")
+    return Table("What the layer saves, and what it does for it", BEYOND, note, head, rows)
+
+
+def _amplified(name: str, result: Result) -> tuple[str, ...]:
+    record = result.record
+    waf = record.get("layers", {}).get("write_amplification", {"layers": 1.0, "drive": record["waf"]})
+    reclaimed = f"{_layer(result)['reclaimed_pages'] / record['host']['writes']:.2f}" if "layers" in record else "–"
+    speed = _speed(record["bandwidth_bytes_per_s"])
+    return (name, speed, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
+
+
+def full(hard: Hard) -> Table:
+    """A full drive: reclamation against what is not exported, and against victims on a hot and a cold part."""
+    rows = [_amplified("random, none", hard.of("full", "random", NONE))]
+    for reserve in hard.experiment["full"]["reserves"]:
+        rows.append(_amplified(f"random, {reserve:.0%} not exported", hard.of("reserve", reserve)))
+    rows.append(_amplified("hot and cold, none", hard.of("hot-cold", "greedy", NONE)))
+    for victim in hard.experiment["full"]["victims"]:
+        rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim)))
+    note = (
+        "Write amplification of layer and drive multiply. A full layer moves pages as the drive does, so its gain "
+        "depends on what is not exported; hot and cold: nine of ten writes go to a tenth."
+    )
+    head = ("4 KB writes to a full drive", "speed", "reclaimed/write", "WAF, layer", "WAF, drive", "WAF")
+    return Table("A full drive", BEYOND, note, head, rows)
+
+
+def flushes(hard: Hard) -> Table:
+    """FLUSH-heavy work: what durability costs."""
+    rows = []
+    for every in hard.experiment["full"]["flush_every"]:
+        without, with_layer = (hard.of("flush", every, stack).record for stack in (NONE, HARD))
+        layer = _layer(hard.of("flush", every))
+        writes = with_layer["host"]["writes"]
+        rows.append(
+            (
+                str(every),
+                _speed(without["bandwidth_bytes_per_s"]),
+                _speed(with_layer["bandwidth_bytes_per_s"]),
+                _times(with_layer["bandwidth_bytes_per_s"] / without["bandwidth_bytes_per_s"]),
+                f"{layer['padded_pages'] / writes:.2f}",
+                f"{layer['filled_pages'] / writes:.2f}",
+                f"{(layer['journals'] + layer['summaries']) / writes:.2f}",
+                f"{with_layer['waf']:.2f}",
+            )
+        )
+    note = (
+        "One write at a time, a FLUSH after every so many. Each FLUSH sends a superpage that is not full and a record "
+        "of the log: durability is what the paper leaves out, and here the layer may lose."
+    )
+    head = ("writes to a FLUSH", NONE, HARD, "gain", "padded/write", "filled/write", "records/write", "WAF, hard")
+    return Table("FLUSHes", BEYOND, note, head, rows)
+
+
+def trace(hard: Hard) -> Table:
+    """A recorded workload."""
+    name = hard.application.name
+    rows = []
+    for stack in (NONE, HARD):
+        result = hard.of("trace", name, stack)
+        latency = result.latency
+        means = [f"{latency[op]['mean'] / 1e3:,.0f} µs" if op in latency else "–" for op in ("read", "write")]
+        rows.append((stack, _speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}"))
+    head = ("", "speed", "read mean", "write mean", "WAF")
+    return Table(f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows)

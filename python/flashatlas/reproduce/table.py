@@ -1,0 +1,52 @@
+"""A table of an experiment, with what can be said of it: the same in terminal, report and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas.report.html import section, table, table_rows, text
+
+DERIVED = "derived"
+"""From what the paper itself gives: its formulas, its other tables."""
+REPRODUCED = "reproduced"
+"""By the simulation, from a workload that is as good as the paper's."""
+CALIBRATED = "calibrated"
+"""With parameters that were chosen so that it comes out: a check of consistency, no evidence."""
+NOT = "not reproducible without the original trace"
+"""Ours is of other traces, or of synthetic addresses."""
+BEYOND = "beyond the paper"
+"""What the paper does not show."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: what it is, what kind of evidence, and its cells as text."""
+
+    title: str
+    kind: str
+    note: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "title": self.title,
+            "kind": self.kind,
+            "note": self.note,
+            "rows": [dict(zip(self.head, row, strict=True)) for row in self.rows],
+        }
+
+
+def html(tables: Sequence[Table]) -> tuple[list[tuple[str, str]], list[str]]:
+    """For a report: the entries of its contents, and a section for each table."""
+    entries, body = [], []
+    for number, found in enumerate(tables):
+        id = f"table-{number}"
+        entries.append((id, found.title))
+        lead = f'<p class="lead"><b>{text(found.kind)}.</b> {text(found.note)}</p>'
+        cells = table(found.title, [text(h) for h in found.head], [("", table_rows(found.rows))])
+        body.append(section(id, found.title, lead, cells))
+    return entries, body

@@ -1,0 +1,182 @@
+"""Layers over a drive: stacks on the command line, the probe, and the HARD experiment."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import flashatlas
+import pytest
+from flashatlas import InputError, probe
+from flashatlas.cli import main
+from flashatlas.reproduce import hard_page, hard_tables
+from flashatlas.reproduce.hard import HARD, NONE, STAGES, plan
+
+RANDOM = "uniform:requests=4000,size=4KiB"
+
+
+def cli(monkeypatch, capsys, *arguments: str) -> str:
+    monkeypatch.setattr("sys.argv", ["flashatlas", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    return f"{ended.value.code or 0} {said.out}{said.err}"
+
+
+def random_writes(layers: str, *settings: str) -> flashatlas.Result:
+    return flashatlas.run(
+        "superpage-sata", workload=RANDOM, set=[f"layers={layers}", *settings], precondition="fill", depth=32
+    )
+
+
+def test_the_layer_saves_the_read_modify_writes():
+    none, hard = random_writes(""), random_writes("hard")
+    assert none.violations == hard.violations == 0
+    # each 4 KB write programs a superpage of four pages; the layer fills one with four of them
+    assert none.record["controller"]["rmw_units"] == 4000 and none.waf == pytest.approx(4)
+    layer = hard.record["layers"]["hard"]
+    assert "rmw_units" not in hard.record["controller"] and layer["merged_pages"] == 4000
+    assert layer["full_superpages"] == (4000 - layer["replaced_pages"]) // 4
+    assert 3.5 < hard.record["bandwidth_bytes_per_s"] / none.record["bandwidth_bytes_per_s"] < 4.5
+    above, below = (hard.record["layers"]["write_amplification"][key] for key in ("layers", "drive"))
+    assert above * below == pytest.approx(hard.waf) and "layers" not in none.record
+
+
+def test_a_write_that_waits_for_its_superpage_takes_longer():
+    # buffered: the host's lookup; written: the timer that sends a superpage which nobody fills
+    buffered, written = (
+        flashatlas.run(
+            "superpage-sata",
+            workload="uniform:requests=50,size=4KiB",
+            depth=1,
+            set=["layers=hard", f"hard.complete={when}"],
+        ).latency["write"]["mean"]
+        for when in ("buffered", "written")
+    )
+    assert buffered == pytest.approx(100, abs=1) and 5e6 < written < 8e6
+
+
+def test_host_memory_is_what_the_maps_take():
+    record = random_writes("hard").record
+    memory = record["layers"]["hard"]["memory_bytes"]
+    pages = record["config"]["params"]
+    drive_pages = flashatlas.Drive("superpage-sata").capacity_bytes // 4096
+    assert memory["map and reverse map"] <= 1.05 * 8 * drive_pages, pages["layers"]
+
+
+def test_stacks_are_compared(monkeypatch, capsys, tmp_path):
+    common = ["-d", "superpage-sata", "-w", RANDOM, "--depth", "32", "-q"]
+    said = cli(
+        monkeypatch,
+        capsys,
+        "compare",
+        *common,
+        "--stacks",
+        "none,hard",
+        "--set",
+        "hard.fill=pad",
+        "--out",
+        str(tmp_path),
+    )
+    assert said.startswith("0 ") and (tmp_path / "report.html").exists()
+    runs = json.loads((tmp_path / "compare.json").read_text())["runs"]
+    assert [run["label"] for run in runs] == ["none", "hard"]
+    assert runs[1]["config"]["params"]["hard.fill"] == "pad" and "hard.fill" not in runs[0]["config"]["params"]
+    for wrong, expected in (
+        (["--stacks", "none,hrad"], "`hrad` is no layer; did you mean `hard`?"),
+        (["--stacks", "hard,hard"], "`hard` is named twice"),
+        (["--stacks", "hard", "--layers", "hard"], "the layers are those of --stacks"),
+        (["--stacks", "hard", "--case", "a:"], "--case cannot be mixed"),
+    ):
+        said = cli(monkeypatch, capsys, "compare", *common, *wrong)
+        assert said.startswith("2 ") and expected in said
+    said = cli(monkeypatch, capsys, "run", *common, "--layers", "hrad")
+    assert said.startswith("2 ") and "layer `hrad` is not known; did you mean `hard`?" in said
+
+
+def test_layers_are_listed(monkeypatch, capsys):
+    assert "HARD: Host-Level Address Remapping" in cli(monkeypatch, capsys, "layers").replace("\n", " ")
+    assert "hard.superpage" in cli(monkeypatch, capsys, "layers", "hard")
+    assert "layer `hart` is not known" in cli(monkeypatch, capsys, "layers", "hart")
+
+
+def test_what_a_stack_cannot_do_is_said(tmp_path):
+    with pytest.raises(InputError, match="the steady state is a model of the drive alone"):
+        flashatlas.run("superpage-sata", workload=RANDOM, set=["layers=hard"], precondition="steady")
+    with pytest.raises(InputError, match="a checkpoint holds a drive without layers"):
+        flashatlas.save_checkpoint(tmp_path / "x.ckpt", "superpage-sata", set=["layers=hard"], precondition="fill")
+    assert not (tmp_path / "x.ckpt").exists()
+
+
+@pytest.mark.parametrize(
+    ("drive", "settings", "superpage"),
+    [
+        ("superpage-sata", [], 16 << 10),
+        ("superpage-sata", ["drive.page_bytes=8KiB", "map.unit=32KiB"], 32 << 10),
+        ("superpage-sata", ["drive.frame_channels=2", "map.unit=8KiB"], 8 << 10),
+        ("tlc-small", [], 4 << 10),
+    ],
+)
+def test_the_probe_finds_what_it_is_not_told(drive, settings, superpage):
+    found = probe.simulated(drive, set=settings, total=4 << 20, sizes=probe.SIZES[:6])
+    assert found.superpage == superpage
+
+
+def test_a_limit_that_is_no_superpage_is_not_taken_for_one():
+    flat = probe.Probe([probe.Point(size, size * 1e3, size * 1e3) for size in probe.SIZES])
+    assert flat.superpage is None
+    steps = [probe.Point(4096, 10.0, 10.0), probe.Point(8192, 95.0, 94.0), probe.Point(16384, 100.0, 60.0)]
+    assert probe.Probe(steps).superpage == 16384
+
+
+def test_a_file_is_probed_and_what_was_made_is_removed(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "probe.bin"
+    try:
+        found = probe.measured(path, create=8 << 20, total=4 << 20, depth=4)
+    except InputError as error:
+        pytest.skip(str(error))
+    assert len(found.points) == len(probe.SIZES) and not path.exists()
+    path.write_bytes(b"precious" * (1 << 18))
+    said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "-q")
+    assert said.startswith("2 ") and "would be overwritten: say --yes" in said
+    assert path.read_bytes() == b"precious" * (1 << 18)
+    said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "--yes", "-q")
+    assert said.startswith("2 ") and "are needed at least" in said
+    assert path.read_bytes() == b"precious" * (1 << 18)
+    for wrong, expected in (
+        ([str(tmp_path / "nothing"), "--yes"], "no such file or device"),
+        ([str(tmp_path), "--yes"], "neither a file nor a block device"),
+        ([], "expected a PATH, or --drive"),
+        ([str(path), "--yes", "-s", "a=b"], "--set is about simulated drives"),
+    ):
+        said = cli(monkeypatch, capsys, "probe", "superpage", *wrong)
+        assert said.startswith("2 ") and expected in said
+
+
+def test_a_mounted_device_is_refused():
+    root = os.stat("/").st_dev
+    device = next(
+        (p for p in Path("/dev").iterdir() if stat.S_ISBLK(p.stat().st_mode) and p.stat().st_rdev == root), None
+    )
+    if device is None:
+        pytest.skip("the root file system is on no block device here")
+    assert "mounted at" in (probe.in_use(device) or "")
+
+
+def test_the_hard_experiment(tmp_path):
+    made = plan(stand_ins=True, requests=4096).carry_out()
+    assert all(result.violations == 0 for result in made.results)
+    # a superpage of four pages, each a read and a program of it without the layer
+    assert 3 < made.random_write(4096, HARD) / made.random_write(4096, NONE) < 5
+    assert made.gain(4096, 1, "RW") > 6, "one at a time: the buffer also keeps the drive at work"
+    assert made.gain(4096, 1, "SR") == pytest.approx(1, abs=0.05)
+    tables = made.tables()
+    assert tables[0].rows[0] == ("superpage, from Fig. 14.4", "16.0 KiB", "16.0 KiB")
+    assert len(tables[2].rows) == len(STAGES) * len(made.experiment["figure_5"]["records"])
+    assert hard_tables.flushes(made).rows[0][0] == "1"
+    text = hard_page.page(made, "flashatlas reproduce hard")
+    for table in tables:
+        assert table.title in text
+    assert json.dumps(made.to_json())

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod crash;
 mod floor;
+mod layers;
 mod log_blocks;
 mod lookup;
 mod maps;
@@ -167,7 +168,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 11] = [
+    let parts: [(&str, fn()); 12] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -178,6 +179,7 @@ fn main() {
         ("log-blocks", log_blocks::print),
         ("maps", maps::print),
         ("lookup", lookup::print),
+        ("layers", layers::print),
         ("crash", crash::print),
     ];
     for (name, part) in parts {

@@ -2,7 +2,7 @@
 //! plans to the timing engine.
 
 use crate::cache::WriteCache;
-use crate::pieces::pieces;
+use crate::pieces::{Content, pieces};
 use crate::{Cmd, Contents, Device, Done, DriveConfig, LayerReport, Reply, Shape, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
@@ -65,8 +65,9 @@ pub struct Ssd {
     pub(crate) instant: bool,
     /// Commands in flight.
     pub(crate) outstanding: usize,
-    /// What completes each of them, where layers may wait for it.
+    /// What completes each of the last commands, where layers may wait for it.
     pub(crate) awaited: Option<FxHashMap<Tag, OpId>>,
+    pub(crate) awaited_limit: usize,
     /// What the current command waits for.
     pub(crate) sent_after: SmallVec<[OpId; 4]>,
     /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
@@ -208,6 +209,10 @@ impl Ssd {
         if let Some(awaited) = &mut self.awaited
             && op != OpId::NONE
         {
+            if awaited.len() >= self.awaited_limit {
+                awaited.retain(|_, &mut op| !self.engine.is_complete(op));
+                self.awaited_limit = (2 * awaited.len()).max(1024);
+            }
             awaited.insert(tag, op);
         }
     }
@@ -274,7 +279,7 @@ impl Device for Ssd {
     ) -> Result<(), SubmitError> {
         reply.stamps.clear();
         reply.bytes.clear();
-        if let Cmd::Read { lba, sectors } | Cmd::Write { lba, sectors, .. } | Cmd::Trim { lba, sectors } = cmd {
+        if let Some((lba, sectors)) = cmd.range(self.layout.unit_sectors()) {
             self.shape().contains(lba, sectors)?;
         }
         if let Some(error) = &self.failed {
@@ -292,7 +297,13 @@ impl Device for Ssd {
                 self.issue(now);
                 return Ok(());
             }
-            Cmd::Write { lba, sectors, fua, content, data } => self.write(now, tag, (lba, sectors), fua, content, data),
+            Cmd::Write { lba, sectors, fua, content, data } => {
+                self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
+            }
+            Cmd::WriteUnits { lba, stamps, data } => {
+                let sectors = stamps.len() as u32 * self.layout.unit_sectors();
+                self.write(now, tag, (lba, sectors), false, Content::Stamps(stamps), data)
+            }
             Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
             Cmd::Flush => self.flush(now, tag),
         };
@@ -308,11 +319,6 @@ impl Device for Ssd {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.engine.advance(until, &mut self.finished);
         self.outstanding -= self.finished.len();
-        if let Some(awaited) = &mut self.awaited {
-            self.finished.iter().for_each(|f| {
-                awaited.remove(&f.tag);
-            });
-        }
         out.extend(self.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
     }
 

@@ -2,18 +2,18 @@
 
 use crate::Done;
 use flashatlas_types::{Ps, Tag};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Commands from above in flight, and what each waits for.
 #[derive(Default)]
 pub(crate) struct Joins {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
-    /// By command to the device beneath: flights that wait for it. Every such command in flight has an entry.
-    waiting: FxHashMap<Tag, SmallVec<[u32; 2]>>,
+    /// Flights that wait for each command to the device beneath, from tag `base` on; `None` for those that are complete.
+    waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
+    base: u64,
     /// Flights that are complete at a time of the layer's own.
     due: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     sequence: u64,
@@ -27,15 +27,26 @@ struct Flight {
 }
 
 impl Joins {
-    /// A command to the device beneath is on its way.
+    /// A command to the device beneath is on its way. Tags ascend, few are left out, and most are complete in order.
     #[inline]
     pub fn sent(&mut self, beneath: Tag) {
-        self.waiting.insert(beneath, SmallVec::new());
+        if self.waiting.is_empty() {
+            self.base = beneath.0;
+        }
+        let place = beneath.0.checked_sub(self.base).expect("tags ascend") as usize;
+        assert!(place >= self.waiting.len(), "tag {beneath} was used before");
+        self.waiting.resize_with(place, || None);
+        self.waiting.push_back(Some(SmallVec::new()));
+    }
+
+    fn place(&self, beneath: Tag) -> Option<usize> {
+        beneath.0.checked_sub(self.base).map(|place| place as usize)
     }
 
     /// Whether it still is.
+    #[inline]
     pub fn is_in_flight(&self, beneath: Tag) -> bool {
-        self.waiting.contains_key(&beneath)
+        self.place(beneath).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
     /// The command `tag` is complete when all of `beneath` that are in flight are, not before `earliest`.
@@ -49,7 +60,8 @@ impl Joins {
         };
         let mut left = 0;
         for below in beneath {
-            if let Some(flights) = self.waiting.get_mut(below) {
+            let place = self.place(*below);
+            if let Some(Some(flights)) = place.and_then(|place| self.waiting.get_mut(place)) {
                 flights.push(flight);
                 left += 1;
             }
@@ -68,16 +80,19 @@ impl Joins {
     /// Commands to the device beneath that `tag` waits for.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
         let waits = |flights: &SmallVec<[u32; 2]>| flights.iter().any(|&f| self.flights[f as usize].tag == tag);
-        let mut behind: SmallVec<[Tag; 2]> =
-            self.waiting.iter().filter(|(_, flights)| waits(flights)).map(|(&tag, _)| tag).collect();
-        behind.sort_unstable();
-        behind
+        let all = (self.base..).zip(&self.waiting);
+        all.filter(|(_, flights)| flights.as_ref().is_some_and(waits)).map(|(tag, _)| Tag(tag)).collect()
     }
 
     /// A command to the device beneath is complete: so are those that waited for nothing else.
     #[inline]
     pub fn done(&mut self, beneath: Done, out: &mut Vec<Done>) {
-        let Some(flights) = self.waiting.remove(&beneath.tag) else { return };
+        let place = self.place(beneath.tag);
+        let Some(flights) = place.and_then(|place| self.waiting.get_mut(place)).and_then(Option::take) else { return };
+        while let Some(None) = self.waiting.front() {
+            self.waiting.pop_front();
+            self.base += 1;
+        }
         for index in flights {
             let flight = &mut self.flights[index as usize];
             flight.left -= 1;
@@ -99,8 +114,9 @@ impl Joins {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Complete those that wait for a time up to `until`.
-    pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) {
+    /// Complete those that wait for a time up to `until`. Whether there were any.
+    pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
+        let before = out.len();
         while let Some(&Reverse((at, _, flight))) = self.due.peek()
             && at <= until
         {
@@ -108,11 +124,12 @@ impl Joins {
             out.push(Done { tag: self.flights[flight as usize].tag, at });
             self.vacant.push(flight);
         }
+        out.len() > before
     }
 
     /// Whether any command, from above or to the device beneath, is in flight.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.due.is_empty()
+        self.waiting.iter().all(Option::is_none) && self.due.is_empty()
     }
 }
 

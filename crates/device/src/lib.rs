@@ -49,6 +49,15 @@ pub enum Cmd<'a> {
         /// The bytes, where the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
+    /// Write whole mapping units of which a layer says itself what their stamps are: it moves them, or gathered them.
+    WriteUnits {
+        /// First sector.
+        lba: Lba,
+        /// The stamp of each unit.
+        stamps: &'a [Stamp],
+        /// The bytes, where the drive keeps bytes.
+        data: Option<&'a [u8]>,
+    },
     /// Forget the mapping units that lie whole inside the range; the drive ignores the rest of it.
     Trim {
         /// First sector.
@@ -58,6 +67,19 @@ pub enum Cmd<'a> {
     },
     /// Make every completed write durable.
     Flush,
+}
+
+impl Cmd<'_> {
+    /// The sectors that a command is about, on a device whose mapping units have `unit_sectors`.
+    pub fn range(&self, unit_sectors: u32) -> Option<(Lba, u32)> {
+        match *self {
+            Cmd::Read { lba, sectors } | Cmd::Write { lba, sectors, .. } | Cmd::Trim { lba, sectors } => {
+                Some((lba, sectors))
+            }
+            Cmd::WriteUnits { lba, stamps, .. } => Some((lba, stamps.len() as u32 * unit_sectors)),
+            Cmd::Flush => None,
+        }
+    }
 }
 
 /// A command that is complete.

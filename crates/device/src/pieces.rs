@@ -15,6 +15,28 @@ pub(crate) struct Piece {
     pub offset: u32,
 }
 
+/// What a write writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Content<'a> {
+    /// Stamps are made of this name.
+    Named(u64),
+    /// They are given, one for each whole unit.
+    Stamps(&'a [Stamp]),
+}
+
+impl Content<'_> {
+    /// The stamp of the unit of a piece, over `old`.
+    pub fn stamp(&self, piece: &Piece, old: Stamp, unit_sectors: u32) -> Stamp {
+        match *self {
+            Content::Named(name) => piece.stamp(old, name, unit_sectors),
+            Content::Stamps(stamps) => {
+                assert!(piece.is_whole(unit_sectors), "stamps are given for whole units");
+                stamps[(piece.offset / unit_sectors) as usize]
+            }
+        }
+    }
+}
+
 impl Piece {
     pub fn is_whole(&self, unit_sectors: u32) -> bool {
         self.sectors == unit_sectors
@@ -27,7 +49,7 @@ impl Piece {
     }
 
     /// The stamp of the unit after this piece of write `content`, over `old`.
-    pub fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
+    fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
         if self.is_whole(unit_sectors) {
             Stamp::whole(content, self.offset)
         } else {

@@ -114,6 +114,7 @@ impl Ssd {
             instant: false,
             outstanding: 0,
             awaited: None,
+            awaited_limit: 1024,
             sent_after: SmallVec::new(),
             layout,
         })

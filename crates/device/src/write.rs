@@ -2,7 +2,7 @@
 
 use crate::cache::{Entry, WriteCache};
 use crate::controller::Ssd;
-use crate::pieces::{Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of};
+use crate::pieces::{Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
@@ -17,7 +17,7 @@ impl Ssd {
         tag: Tag,
         range: (Lba, u32),
         fua: bool,
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
     ) -> Result<(), FtlError> {
         let command = self.begin();
@@ -84,7 +84,7 @@ impl Ssd {
     fn write_cached(
         &mut self,
         pieces: &[Piece],
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
         command: OpId,
     ) -> Result<OpId, FtlError> {
@@ -111,7 +111,7 @@ impl Ssd {
                     (old, Some(old))
                 }
             };
-            let stamp = piece.stamp(old, content, unit_sectors);
+            let stamp = content.stamp(piece, old, unit_sectors);
             let bytes = data.map(|d| slice_of(d, piece));
             let unit_bytes = self.layout.unit_bytes as usize;
             let cache = self.cache.as_mut().expect("write-back");
@@ -136,7 +136,7 @@ impl Ssd {
         &mut self,
         now: Ps,
         pieces: &[Piece],
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
         command: OpId,
     ) -> Result<Vec<OpId>, FtlError> {
@@ -156,7 +156,7 @@ impl Ssd {
                 let under = base.map_or_else(|| vec![0; self.layout.unit_bytes as usize].into(), |b| Box::from(&*b));
                 Arc::from(placed(slice_of(d, piece), piece, under))
             });
-            run.push(Unit { lpn: piece.lpn, stamp: piece.stamp(old, content, unit_sectors), bytes });
+            run.push(Unit { lpn: piece.lpn, stamp: content.stamp(piece, old, unit_sectors), bytes });
         }
         self.with_ftl(now, |ftl, cx| {
             ftl.write(cx, &run, Cause::Host, &after)?;

@@ -146,6 +146,7 @@ impl World {
                     self.arrivals[(u * self.unit) as usize..][..self.unit as usize].fill(0);
                 }
             }
+            Cmd::WriteUnits { .. } => unreachable!("hosts name what they write"),
             Cmd::Flush => must.extend((0..).zip(self.confirmed.iter().copied())),
             Cmd::Read { .. } => {}
         }

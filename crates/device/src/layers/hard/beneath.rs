@@ -19,6 +19,8 @@ pub(super) struct Below {
     page_sectors: u32,
     superpage_sectors: u32,
     reply: Reply,
+    /// Stamps of the units of a write.
+    stamps: Vec<Stamp>,
     /// Writes since the last FLUSH was sent.
     unflushed: Vec<Tag>,
     pub counters: Traffic,
@@ -54,6 +56,7 @@ impl Below {
             superpage_sectors: areas.superpage_sectors(),
             device,
             reply: Reply::default(),
+            stamps: Vec::new(),
             unflushed: Vec::new(),
             counters: Traffic::default(),
         }
@@ -107,16 +110,18 @@ impl Below {
     }
 
     /// The stamp of the page at sector `lba`, given those of the units that hold it.
-    fn page_of(&self, lba: u64, units: impl Iterator<Item = Stamp>) -> Result<Stamp, SubmitError> {
-        let part = (lba % u64::from(self.unit_sectors)) as u32 / self.page_sectors;
-        let page = |unit: Stamp| match self.contents.get(unit) {
-            Some(Held::Pages(pages)) => pages.get(part as usize).copied(),
-            _ => None,
+    fn page_of(&self, lba: u64, mut units: impl Iterator<Item = Stamp>) -> Result<Stamp, SubmitError> {
+        let first = units.next();
+        let page = if self.unit_sectors <= self.page_sectors {
+            first.filter(|&stamp| units.all(|other| other == stamp))
+        } else {
+            let part = (lba % u64::from(self.unit_sectors)) as u32 / self.page_sectors;
+            match first.and_then(|unit| self.contents.get(unit)) {
+                Some(Held::Pages(pages)) => pages.get(part as usize).copied(),
+                _ => None,
+            }
         };
-        let mut all = units.map(page);
-        let first = all.next().flatten();
-        let whole = first.filter(|&stamp| all.all(|other| other == Some(stamp)));
-        whole.ok_or_else(|| {
+        page.ok_or_else(|| {
             let what = format!("sector {lba} of the device beneath does not hold the page that was written there");
             LayerError::Damaged { layer: "hard", what }.into()
         })
@@ -146,16 +151,25 @@ impl Below {
         after: &[Tag],
     ) -> Result<Tag, SubmitError> {
         let sectors = data.stamps.len() as u32 * self.page_sectors;
-        let units = sectors / self.unit_sectors;
+        let (lba, units) = (self.first_sector(superpage), sectors / self.unit_sectors);
+        if self.unit_sectors <= self.page_sectors {
+            // a unit holds a page, or a part of one: it has the page's stamp
+            let each = (self.page_sectors / self.unit_sectors) as usize;
+            self.stamps.clear();
+            self.stamps.extend(data.stamps.iter().flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
+            let stamps = std::mem::take(&mut self.stamps);
+            let sent = self.write_sectors(now, tag, Cmd::WriteUnits { lba, stamps: &stamps, data: data.bytes }, after);
+            self.stamps = stamps;
+            return sent;
+        }
         let content = self.contents.name(units, self.unit_sectors);
         for unit in 0..units {
             let first = unit * self.unit_sectors;
-            let pages = (first / self.page_sectors) as usize
-                ..((first + self.unit_sectors).div_ceil(self.page_sectors)) as usize;
+            let pages =
+                (first / self.page_sectors) as usize..((first + self.unit_sectors) / self.page_sectors) as usize;
             let pages = Held::Pages(Pages::from_slice(&data.stamps[pages]));
             self.contents.insert(Stamp::whole(content, first), pages);
         }
-        let lba = self.first_sector(superpage);
         self.write_sectors(now, tag, Cmd::Write { lba, sectors, fua: false, content, data: data.bytes }, after)
     }
 
@@ -184,7 +198,7 @@ impl Below {
     }
 
     fn write_sectors(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
-        if let Cmd::Write { sectors, .. } = cmd {
+        if let Some((_, sectors)) = cmd.range(self.unit_sectors) {
             self.counters.writes += 1;
             self.counters.write_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
         }
@@ -257,8 +271,11 @@ impl Below {
     /// Let the device run up to and including `until`; commands from above that are complete with it go to `out`.
     pub fn advance(&mut self, until: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
         self.device.advance(until, done);
+        let first = out.len();
         done.drain(..).for_each(|d| self.joins.done(d, out));
-        self.joins.complete_due(until, out);
+        if self.joins.complete_due(until, out) {
+            out[first..].sort_by_key(|d| d.at);
+        }
     }
 
     /// Forget the stamps that the device holds no more, when they have become many.

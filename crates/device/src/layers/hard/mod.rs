@@ -21,6 +21,7 @@ mod settings;
 mod write;
 
 use super::{LayerDef, LayerLimit, LayerReport, Shape};
+use crate::pieces::Content;
 use crate::{Cmd, Contents, Device, Done, DriveConfig, Reply, Ssd, SubmitError};
 use beneath::Below;
 use buffer::Buffer;
@@ -129,6 +130,11 @@ impl Hard {
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 
+    /// When the layer has something to do that the device beneath knows nothing of.
+    fn own_event(&self) -> Option<Ps> {
+        [self.below.joins.next_due(), self.timer()].into_iter().flatten().min()
+    }
+
     fn fire_timer(&mut self, now: Ps) {
         if self.timer().is_some_and(|at| at <= now) {
             self.counters.timed_out += 1;
@@ -139,7 +145,13 @@ impl Hard {
     fn carry_out(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
         match cmd {
             Cmd::Read { lba, sectors } => self.read(now, tag, lba, sectors, reply),
-            Cmd::Write { lba, sectors, fua, content, data } => self.write(now, tag, (lba, sectors), fua, content, data),
+            Cmd::Write { lba, sectors, fua, content, data } => {
+                self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
+            }
+            Cmd::WriteUnits { lba, stamps, data } => {
+                let sectors = stamps.len() as u32 * self.areas.page_sectors;
+                self.write(now, tag, (lba, sectors), false, Content::Stamps(stamps), data)
+            }
             Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
             Cmd::Flush => self.flush(now, tag),
         }
@@ -166,7 +178,7 @@ impl Device for Hard {
     ) -> Result<(), SubmitError> {
         reply.stamps.clear();
         reply.bytes.clear();
-        if let Cmd::Read { lba, sectors } | Cmd::Write { lba, sectors, .. } | Cmd::Trim { lba, sectors } = cmd {
+        if let Some((lba, sectors)) = cmd.range(self.areas.page_sectors) {
             self.shape().contains(lba, sectors)?;
         }
         self.latest = self.latest.max(now);
@@ -187,12 +199,17 @@ impl Device for Hard {
     }
 
     fn next_event(&self) -> Option<Ps> {
-        [self.below.device.next_event(), self.below.joins.next_due(), self.timer()].into_iter().flatten().min()
+        let beneath = self.below.device.next_event();
+        match self.own_event() {
+            None => beneath,
+            own => [beneath, own].into_iter().flatten().min(),
+        }
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         let mut done = std::mem::take(&mut self.done);
-        while let Some(at) = self.next_event().filter(|&at| at <= until) {
+        // only what the layer itself has to do at a time of its own divides the way there
+        while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
             self.below.advance(at, &mut done, out);
             self.fire_timer(at);

@@ -6,7 +6,7 @@ use super::format::Change;
 use super::map::NONE;
 use super::settings::RECLAIM;
 use crate::SubmitError;
-use crate::pieces::{Piece, pieces, placed, slice_of};
+use crate::pieces::{Content, Piece, pieces, placed, slice_of};
 use flashatlas_types::{Canary, Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ impl Hard {
         tag: Tag,
         (lba, sectors): (Lba, u32),
         fua: bool,
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
     ) -> Result<(), SubmitError> {
         let (page_sectors, per_superpage) = (self.areas.page_sectors, self.areas.pages as usize);
@@ -55,7 +55,7 @@ impl Hard {
         &mut self,
         now: Ps,
         mut direct: &[Piece],
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
         waits: &mut SmallVec<[Tag; 4]>,
     ) -> Result<(), SubmitError> {
@@ -69,7 +69,7 @@ impl Hard {
             let (first, count, freed_by) = self.take_free(most as u32);
             let (group, rest) = direct.split_at(count as usize * per_superpage);
             let lpns: Vec<u32> = group.iter().map(|p| p.lpn.0).collect();
-            let stamps: Vec<Stamp> = group.iter().map(|p| p.stamp(Stamp::ZERO, content, page_sectors)).collect();
+            let stamps: Vec<Stamp> = group.iter().map(|p| content.stamp(p, Stamp::ZERO, page_sectors)).collect();
             for &lpn in &lpns {
                 self.buffer.drop_page(lpn);
             }
@@ -97,7 +97,7 @@ impl Hard {
         &mut self,
         now: Ps,
         piece: &Piece,
-        content: u64,
+        content: Content<'_>,
         data: Option<&[u8]>,
         waits: &mut SmallVec<[Tag; 4]>,
     ) -> Result<(), SubmitError> {
@@ -126,7 +126,7 @@ impl Hard {
             let under = old.1.unwrap_or_else(|| vec![0; (page_sectors * SECTOR_BYTES) as usize].into());
             placed(slice_of(d, piece), piece, under)
         });
-        self.buffer.put(piece.lpn.0, piece.stamp(old.0, content, page_sectors), bytes.as_deref());
+        self.buffer.put(piece.lpn.0, content.stamp(piece, old.0, page_sectors), bytes.as_deref());
         self.counters.merged_pages += 1;
         if self.settings.complete_when_written {
             waits.push(self.buffer.tag);

@@ -1,0 +1,64 @@
+//! What a layer costs: nanoseconds of host CPU for a read that it passes through, and bytes of its maps for each page beneath.
+
+use super::now;
+use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_types::{Lba, Ps, Rng, Seed, Tag};
+
+const DRIVE: &[&str] = &["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768", "cache.bytes=4MiB"];
+const READS: u64 = 400_000;
+const DEPTH: usize = 32;
+const ROUNDS: usize = 5;
+
+fn stack(layers: &str) -> (Stack, u64) {
+    let mut settings: Vec<String> = DRIVE.iter().map(|&s| s.to_owned()).collect();
+    settings.push(format!("layers={layers}"));
+    let config = DriveConfig::load("tlc-small", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let mut stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{e}"));
+    stack.fill_while(|lpn| 1 << 62 | u64::from(lpn.0), &mut |_| true).unwrap();
+    stack.power_cycle(&config, Seed(1)).unwrap();
+    (stack, u64::from(config.layout().unwrap().logical_units))
+}
+
+/// Nanoseconds of a random read.
+fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
+    let pages = stack.sectors() / 8;
+    let (mut at, mut in_flight, mut done, mut reply) = (stack.settle_down(), 0, Vec::new(), Reply::default());
+    let begin = now();
+    for n in 0..READS {
+        while in_flight >= DEPTH {
+            at = at.max(stack.next_event().expect("something is in flight"));
+            stack.advance(at, &mut done);
+            in_flight -= done.len();
+            done.clear();
+        }
+        let cmd = Cmd::Read { lba: Lba(rng.below(pages) * 8), sectors: 8 };
+        stack.submit(at, Tag(n), cmd, &mut reply).unwrap();
+        in_flight += 1;
+    }
+    let ns = begin.elapsed().as_secs_f64() * 1e9 / READS as f64;
+    stack.advance(Ps(u64::MAX), &mut done);
+    ns
+}
+
+pub fn print() {
+    let mut bare = stack("").0;
+    for layer in flashatlas_device::LAYERS {
+        let (mut with, pages) = stack(layer.name);
+        let mut rng = Rng::stream(Seed(1), "bench");
+        // the smallest of several rounds, taken in turn: the machine is shared
+        let mut least = [f64::MAX; 2];
+        for _ in 0..ROUNDS {
+            least[0] = least[0].min(read_ns(&mut bare, &mut rng));
+            least[1] = least[1].min(read_ns(&mut with, &mut rng));
+        }
+        let report = with.reports().remove(0);
+        let maps: u64 = report.memory.iter().filter(|(table, _)| table.contains("map")).map(|(_, bytes)| bytes).sum();
+        println!(
+            "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} without   maps {:.2} bytes a page (goal 8.4)",
+            layer.name,
+            least[1] - least[0],
+            least[0],
+            maps as f64 / pages as f64
+        );
+    }
+}

@@ -12,7 +12,8 @@ import pytest
 from flashatlas import InputError, probe
 from flashatlas.cli import main
 from flashatlas.reproduce import hard_page, hard_tables
-from flashatlas.reproduce.hard import HARD, NONE, STAGES, plan
+from flashatlas.reproduce.hard import plan
+from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES
 
 RANDOM = "uniform:requests=4000,size=4KiB"
 

@@ -8,6 +8,7 @@
 use flashatlas_types::Stamp;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Stamps of the pages in a unit, in order.
@@ -29,26 +30,21 @@ pub struct Contents {
     next: u64,
 }
 
-/// Names of composed writes lie apart from those of hosts.
+/// Names of composed units lie apart from those of hosts' writes.
 const COMPOSED: u64 = 1 << 61;
 
 impl Contents {
-    /// A name for a write (see [`Stamp::whole`]) of `units` whole units of `unit_sectors` sectors, whose stamps stand for
-    /// nothing yet.
-    pub fn name(&mut self, units: u32, unit_sectors: u32) -> u64 {
+    /// A stamp that stands for `held` from now on, and stood for nothing before.
+    pub fn compose(&mut self, held: Held) -> Stamp {
         loop {
             self.next += 1;
-            let name = COMPOSED | self.next;
             // of 2^32 stamps few are taken: a second round is rare
-            if (0..units).all(|unit| !self.held.contains_key(&Stamp::whole(name, unit * unit_sectors))) {
-                return name;
+            let stamp = Stamp::whole(COMPOSED | self.next, 0);
+            if let Entry::Vacant(free) = self.held.entry(stamp) {
+                free.insert(held);
+                return stamp;
             }
         }
-    }
-
-    /// From now on `stamp` is the digest of `held`.
-    pub fn insert(&mut self, stamp: Stamp, held: Held) {
-        self.held.insert(stamp, held);
     }
 
     /// What a stamp is the digest of; `None`: nothing that a layer wrote.
@@ -84,13 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_never_collide() {
+    fn no_stamp_stands_for_two_things() {
         let mut contents = Contents::default();
-        for _ in 0..200_000 {
-            let name = contents.name(1, 8);
-            let stamp = Stamp::whole(name, 0);
-            assert!(contents.get(stamp).is_none());
-            contents.insert(stamp, Held::Bytes(Arc::from([])));
+        for n in 0..200_000u32 {
+            let stamp = contents.compose(Held::Bytes(Arc::from(n.to_le_bytes())));
+            assert_eq!(contents.get(stamp), Some(&Held::Bytes(Arc::from(n.to_le_bytes()))));
         }
         // about 200,000^2 / 2^33 = 4.7 of them would have, were they not chosen
         assert_eq!(contents.len(), 200_000);

@@ -300,9 +300,9 @@ impl Device for Ssd {
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
             }
-            Cmd::WriteUnits { lba, stamps, data } => {
+            Cmd::WriteUnits { lba, fua, stamps, data } => {
                 let sectors = stamps.len() as u32 * self.layout.unit_sectors();
-                self.write(now, tag, (lba, sectors), false, Content::Stamps(stamps), data)
+                self.write(now, tag, (lba, sectors), fua, Content::Stamps(stamps), data)
             }
             Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
             Cmd::Flush => self.flush(now, tag),
@@ -377,6 +377,10 @@ impl Device for Ssd {
 
     fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.mount_again(config, seed)
+    }
+
+    fn failure(&self) -> Option<SubmitError> {
+        self.failed.clone().map(SubmitError::from)
     }
 
     fn reset_counters(&mut self) {

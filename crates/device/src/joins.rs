@@ -23,7 +23,6 @@ pub(crate) struct Joins {
 struct Flight {
     tag: Tag,
     left: u32,
-    earliest: Ps,
 }
 
 impl Joins {
@@ -49,12 +48,18 @@ impl Joins {
         self.place(beneath).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
-    /// The command `tag` is complete when all of `beneath` that are in flight are, not before `earliest`.
-    pub fn wait(&mut self, tag: Tag, beneath: &[Tag], earliest: Ps) {
+    /// A command to the device beneath was refused.
+    pub fn refused(&mut self, beneath: Tag) {
+        let flights = self.take(beneath);
+        assert!(flights.is_none_or(|f| f.is_empty()), "a command waits for {beneath}, which was refused");
+    }
+
+    /// The command `tag` is complete when all of `beneath` that are in flight are; if none is, at `alone`.
+    pub fn wait(&mut self, tag: Tag, beneath: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
             None => {
-                self.flights.push(Flight { tag, left: 0, earliest });
+                self.flights.push(Flight { tag, left: 0 });
                 (self.flights.len() - 1) as u32
             }
         };
@@ -66,15 +71,23 @@ impl Joins {
                 left += 1;
             }
         }
-        self.flights[flight as usize] = Flight { tag, left, earliest };
+        self.flights[flight as usize] = Flight { tag, left };
         if left == 0 {
-            self.schedule(flight);
+            self.sequence += 1;
+            self.due.push(Reverse((alone, self.sequence, flight)));
         }
     }
 
-    fn schedule(&mut self, flight: u32) {
-        self.sequence += 1;
-        self.due.push(Reverse((self.flights[flight as usize].earliest, self.sequence, flight)));
+    /// The flights that wait for a command to the device beneath, which is no longer in flight.
+    #[inline]
+    fn take(&mut self, beneath: Tag) -> Option<SmallVec<[u32; 2]>> {
+        let place = self.place(beneath)?;
+        let flights = self.waiting.get_mut(place)?.take();
+        while let Some(None) = self.waiting.front() {
+            self.waiting.pop_front();
+            self.base += 1;
+        }
+        flights
     }
 
     /// Commands to the device beneath that `tag` waits for.
@@ -87,24 +100,15 @@ impl Joins {
     /// A command to the device beneath is complete: so are those that waited for nothing else.
     #[inline]
     pub fn done(&mut self, beneath: Done, out: &mut Vec<Done>) {
-        let place = self.place(beneath.tag);
-        let Some(flights) = place.and_then(|place| self.waiting.get_mut(place)).and_then(Option::take) else { return };
-        while let Some(None) = self.waiting.front() {
-            self.waiting.pop_front();
-            self.base += 1;
-        }
+        let Some(flights) = self.take(beneath.tag) else { return };
         for index in flights {
             let flight = &mut self.flights[index as usize];
             flight.left -= 1;
             if flight.left > 0 {
                 continue;
             }
-            if flight.earliest > beneath.at {
-                self.schedule(index);
-            } else {
-                out.push(Done { tag: flight.tag, at: beneath.at });
-                self.vacant.push(index);
-            }
+            out.push(Done { tag: flight.tag, at: beneath.at });
+            self.vacant.push(index);
         }
     }
 
@@ -142,19 +146,19 @@ mod tests {
         let mut joins = Joins::default();
         let mut out = Vec::new();
         (1..=3).for_each(|tag| joins.sent(Tag(tag)));
-        joins.wait(Tag(70), &[Tag(1), Tag(2)], Ps(0));
+        joins.wait(Tag(70), &[Tag(1), Tag(2)], Ps(50));
         joins.wait(Tag(71), &[Tag(2), Tag(9)], Ps(50));
         joins.wait(Tag(72), &[Tag(9)], Ps(7));
         assert_eq!(joins.behind(Tag(70)).as_slice(), [Tag(1), Tag(2)]);
         joins.done(Done { tag: Tag(2), at: Ps(5) }, &mut out);
-        assert!(out.is_empty() && joins.next_due() == Some(Ps(7)), "9 is not in flight");
+        assert!(out.len() == 1 && joins.next_due() == Some(Ps(7)), "9 is not in flight");
         joins.complete_due(Ps(7), &mut out);
         joins.done(Done { tag: Tag(1), at: Ps(9) }, &mut out);
-        joins.complete_due(Ps(60), &mut out);
+        assert!(!joins.complete_due(Ps(60), &mut out));
         let done = |tag, at| Done { tag: Tag(tag), at: Ps(at) };
-        assert_eq!(out, [done(72, 7), done(70, 9), done(71, 50)]);
+        assert_eq!(out, [done(71, 5), done(72, 7), done(70, 9)]);
         assert!(!joins.is_idle() && joins.is_in_flight(Tag(3)));
-        joins.done(done(3, 80), &mut out);
+        joins.refused(Tag(3));
         assert!(joins.is_idle());
     }
 }

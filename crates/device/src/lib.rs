@@ -53,6 +53,8 @@ pub enum Cmd<'a> {
     WriteUnits {
         /// First sector.
         lba: Lba,
+        /// Durable when complete.
+        fua: bool,
         /// The stamp of each unit.
         stamps: &'a [Stamp],
         /// The bytes, where the drive keeps bytes.
@@ -219,6 +221,9 @@ pub trait Device: Send {
     /// # Panics
     /// When commands are in flight.
     fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
+
+    /// What stopped the device, if anything did: commands in flight may never complete.
+    fn failure(&self) -> Option<SubmitError>;
 
     /// Set every counter to zero; what the device holds stays.
     fn reset_counters(&mut self);

@@ -157,6 +157,9 @@ impl Player {
 
     /// What is said when commands are in flight and nothing will happen any more.
     pub fn stalled(&self) -> RunError {
+        if let Some(error) = self.drive.failure() {
+            return failed(self.submitted, error);
+        }
         RunError::Stalled { submitted: self.submitted, completed: self.completed, waiting: self.drive.ssd().explain() }
     }
 

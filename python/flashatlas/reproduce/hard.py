@@ -7,62 +7,23 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from flashatlas.api import compare
+from flashatlas.reproduce import hard_tables
 from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES, Key, Studies
 from flashatlas.reproduce.table import Table
-from flashatlas.result import Result
 
 PAPER = "4-hard"
-NONE, HARD = "none", "hard"
-STAGES = ("SW", "SR", "RR", "RW", "SR after RW", "RR after RW")
-"""IOzone's order, and both reads of what random writes left."""
-
-
-class Key(NamedTuple):
-    """Which run: its study, what is varied there, and the layers."""
-
-    study: str
-    value: str | int | float | tuple[int, int]
-    stack: str
 
 
 @dataclass(frozen=True)
-class Hard:
+class Hard(Studies):
     """The experiment, carried out."""
-
-    experiment: dict[str, Any] = field(repr=False)
-    application: Application
-    runs: dict[Key, Result] = field(repr=False)
-
-    @property
-    def results(self) -> list[Result]:
-        """Every run."""
-        return list(self.runs.values())
-
-    def of(self, study: str, value: str | int | float | tuple[int, int], stack: str = HARD) -> Result:
-        """One run."""
-        return self.runs[Key(study, value, stack)]
-
-    def random_write(self, size: int, stack: str) -> float:
-        """Fig. 14.4: bytes a second of random writes of one size."""
-        return self.of("figure 14.4", size, stack).record["bandwidth_bytes_per_s"]
-
-    def stage(self, record: int, depth: int, stack: str, stage: str) -> float:
-        """Fig. 14.5: bytes a second of one of :data:`STAGES`."""
-        job = self.of("figure 14.5", (record, depth), stack).jobs["jobs"][STAGES.index(stage)]
-        moved = job["read"]["bytes"] + job["write"]["bytes"]
-        return moved / job["runtime_ns"] * 1e9
-
-    def gain(self, record: int, depth: int, stage: str) -> float:
-        """Speed of a stage with the layer over that without it."""
-        return self.stage(record, depth, HARD, stage) / self.stage(record, depth, NONE, stage)
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the paper."""
-        from flashatlas.reproduce import hard_tables  # noqa: PLC0415
-
         return hard_tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from flashatlas.report.chart import Chart, Columns, Section, axis, number_field,
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs, colour_key
-from flashatlas.reproduce.hard import HARD, NONE, STAGES, Hard
+from flashatlas.reproduce.hard import Hard
+from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES
 from flashatlas.reproduce.table import html
 
 TITLE = "HARD: small random writes become superpage writes"
@@ -43,6 +44,15 @@ def _colour() -> dict[str, Any]:
     }
 
 
+def _over(sizes: list[int]) -> dict[str, Any]:
+    return {
+        "field": "bytes",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "domain": [sizes[0] / 1.2, sizes[-1] * 1.2], "nice": False},
+        "axis": axis("memory", values=sizes),
+    }
+
+
 def sizes(hard: Hard) -> Chart:
     """Figure 14.4."""
     data: Columns = {name: [] for name in ("stack", "bytes", "speed")}
@@ -58,12 +68,7 @@ def sizes(hard: Hard) -> Chart:
         "data": {"name": "sizes"},
         "mark": {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2},
         "encoding": {
-            "x": {
-                "field": "bytes",
-                "type": "quantitative",
-                "scale": {"type": "log", "base": 2, "domain": [known[0] / 1.2, known[-1] * 1.2], "nice": False},
-                "axis": axis("memory", values=known),
-            },
+            "x": _over(known),
             "y": {"field": "speed", "type": "quantitative", "axis": axis("short", tickCount=5)},
             "color": _colour(),
             "tooltip": [
@@ -107,12 +112,7 @@ def stages(hard: Hard) -> Chart:
             "transform": [{"filter": {"field": "stage", "equal": stage}}],
             "mark": {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2},
             "encoding": {
-                "x": {
-                    "field": "bytes",
-                    "type": "quantitative",
-                    "scale": {"type": "log", "base": 2, "domain": [known[0] / 1.2, known[-1] * 1.2], "nice": False},
-                    "axis": axis("memory", values=known),
-                },
+                "x": _over(known),
                 "y": {"field": "gain", "type": "quantitative", "axis": axis("short", tickCount=4)},
                 "color": {
                     "field": "depth",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.reproduce.hard import HARD, NONE, STAGES, Hard
+from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES, Studies
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Table
 from flashatlas.result import Result
 from flashatlas.tables import size
 
 
-def tables(hard: Hard) -> list[Table]:
+def tables(hard: Studies) -> list[Table]:
     """Every table, in the order of the paper, then what lies beyond."""
     return [claims(hard), figure_4(hard), *figure_5(hard), breakdown(hard), full(hard), flushes(hard), trace(hard)]
 
@@ -23,7 +23,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2f}x"
 
 
-def claims(hard: Hard) -> Table:
+def claims(hard: Studies) -> Table:
     """What the paper says, beside ours."""
     published = hard.experiment["published"]
     records = hard.experiment["figure_5"]["records"]
@@ -48,7 +48,7 @@ def claims(hard: Hard) -> Table:
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
 
 
-def figure_4(hard: Hard) -> Table:
+def figure_4(hard: Studies) -> Table:
     """Fig. 14.4: random writes against their size."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"]:
@@ -60,7 +60,7 @@ def figure_4(hard: Hard) -> Table:
     )
 
 
-def figure_5(hard: Hard) -> list[Table]:
+def figure_5(hard: Studies) -> list[Table]:
     """Fig. 14.5: IOzone."""
     made = []
     for depth in hard.experiment["figure_5"]["depths"]["write"]:
@@ -84,7 +84,7 @@ def _layer(result: Result) -> dict[str, Any]:
     return result.record["layers"]["hard"]
 
 
-def breakdown(hard: Hard) -> Table:
+def breakdown(hard: Studies) -> Table:
     """Where the gain of random writes comes from."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"][:4]:
@@ -119,7 +119,7 @@ def _amplified(name: str, result: Result) -> tuple[str, ...]:
     return (name, speed, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
 
 
-def full(hard: Hard) -> Table:
+def full(hard: Studies) -> Table:
     """A full drive: reclamation against what is not exported, and against victims on a hot and a cold part."""
     rows = [_amplified("random, none", hard.of("full", "random", NONE))]
     for reserve in hard.experiment["full"]["reserves"]:
@@ -135,7 +135,7 @@ def full(hard: Hard) -> Table:
     return Table("A full drive", BEYOND, note, head, rows)
 
 
-def flushes(hard: Hard) -> Table:
+def flushes(hard: Studies) -> Table:
     """FLUSH-heavy work: what durability costs."""
     rows = []
     for every in hard.experiment["full"]["flush_every"]:
@@ -162,7 +162,7 @@ def flushes(hard: Hard) -> Table:
     return Table("FLUSHes", BEYOND, note, head, rows)
 
 
-def trace(hard: Hard) -> Table:
+def trace(hard: Studies) -> Table:
     """A recorded workload."""
     name = hard.application.name
     rows = []

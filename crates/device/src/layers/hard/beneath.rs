@@ -82,6 +82,9 @@ impl Below {
         let mut reply = std::mem::take(&mut self.reply);
         let sent = self.device.submit_after(now, tag, cmd, after, &mut reply);
         self.reply = reply;
+        if sent.is_err() && !self.instant {
+            self.joins.refused(tag);
+        }
         sent.map(|()| tag)
     }
 
@@ -150,27 +153,22 @@ impl Below {
         data: &Data<'_>,
         after: &[Tag],
     ) -> Result<Tag, SubmitError> {
-        let sectors = data.stamps.len() as u32 * self.page_sectors;
-        let (lba, units) = (self.first_sector(superpage), sectors / self.unit_sectors);
+        let (lba, pages) = (self.first_sector(superpage), data.stamps.iter());
+        let mut stamps = std::mem::take(&mut self.stamps);
+        stamps.clear();
         if self.unit_sectors <= self.page_sectors {
             // a unit holds a page, or a part of one: it has the page's stamp
             let each = (self.page_sectors / self.unit_sectors) as usize;
-            self.stamps.clear();
-            self.stamps.extend(data.stamps.iter().flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
-            let stamps = std::mem::take(&mut self.stamps);
-            let sent = self.write_sectors(now, tag, Cmd::WriteUnits { lba, stamps: &stamps, data: data.bytes }, after);
-            self.stamps = stamps;
-            return sent;
+            stamps.extend(pages.flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
+        } else {
+            let each = (self.unit_sectors / self.page_sectors) as usize;
+            let units = data.stamps.chunks_exact(each).map(|pages| Held::Pages(Pages::from_slice(pages)));
+            stamps.extend(units.map(|unit| self.contents.compose(unit)));
         }
-        let content = self.contents.name(units, self.unit_sectors);
-        for unit in 0..units {
-            let first = unit * self.unit_sectors;
-            let pages =
-                (first / self.page_sectors) as usize..((first + self.unit_sectors) / self.page_sectors) as usize;
-            let pages = Held::Pages(Pages::from_slice(&data.stamps[pages]));
-            self.contents.insert(Stamp::whole(content, first), pages);
-        }
-        self.write_sectors(now, tag, Cmd::Write { lba, sectors, fua: false, content, data: data.bytes }, after)
+        let cmd = Cmd::WriteUnits { lba, fua: false, stamps: &stamps, data: data.bytes };
+        let sent = self.write_sectors(now, tag, cmd, after);
+        self.stamps = stamps;
+        sent
     }
 
     /// Write a record of the layer's own.
@@ -182,19 +180,15 @@ impl Below {
         fua: bool,
         after: &[Tag],
     ) -> Result<Tag, SubmitError> {
-        let sectors = self.superpage_sectors;
-        let units = sectors / self.unit_sectors;
-        let content = self.contents.name(units, self.unit_sectors);
         let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
-        for (unit, bytes) in (0..).zip(bytes.chunks(unit_bytes)) {
+        let unit = |bytes: &[u8]| {
             let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
-            self.contents
-                .insert(Stamp::whole(content, unit * self.unit_sectors), Held::Bytes(Arc::from(&bytes[..used])));
-        }
-        let lba = self.first_sector(superpage);
-        let data = self.keep_bytes.then_some(bytes);
+            Held::Bytes(Arc::from(&bytes[..used]))
+        };
+        let stamps: Vec<Stamp> = bytes.chunks(unit_bytes).map(|bytes| self.contents.compose(unit(bytes))).collect();
+        let (lba, data) = (self.first_sector(superpage), self.keep_bytes.then_some(bytes));
         let tag = self.reserve_tag();
-        self.write_sectors(now, tag, Cmd::Write { lba, sectors, fua, content, data }, after)
+        self.write_sectors(now, tag, Cmd::WriteUnits { lba, fua, stamps: &stamps, data }, after)
     }
 
     fn write_sectors(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
@@ -257,6 +251,9 @@ impl Below {
         waits.retain(|&tag| joins.is_in_flight(tag));
         waits.extend_from_slice(after);
         let tag = self.reserve_tag();
+        if !self.instant {
+            self.unflushed.push(tag); // what this one waits for, the next does, too
+        }
         self.send(now, tag, Cmd::Flush, &waits)
     }
 

@@ -1,11 +1,8 @@
 //! What stands on the device beneath, byte by byte (`docs/FORMATS.md`): four kinds of record, each in a superpage of its own
 //! with the same header.
 
-use super::settings::Areas;
+use super::settings::{Areas, HEADER_BYTES};
 use flashatlas_types::SECTOR_BYTES;
-
-/// Bytes of the header.
-pub(super) const HEADER_BYTES: u32 = 32;
 
 const MAGIC: [u8; 4] = *b"FAHD";
 const VERSION: u16 = 1;

@@ -2,7 +2,7 @@
 //! are written in turn.
 //!
 //! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a *journal* of the segment that is
-//! open), and when superpages that were vacated are needed. Before it, everything that it maps is made durable; it is durable
+//! open), when superpages that were vacated are needed, and when it can hold no more. Before it, everything that it maps is made durable; it is durable
 //! itself (FUA) before a superpage that it vacates is written again, and before the command that asked for it is complete. So a
 //! mount believes every record that it can read, and nothing of what a torn one would have said is lost: it was not promised.
 //!
@@ -14,6 +14,7 @@ use super::format::{Change, Kind, Record, push};
 use super::settings::Areas;
 use crate::SubmitError;
 use flashatlas_types::{Canary, Ps, Tag, Violation};
+use smallvec::SmallVec;
 
 /// Records whose places are kept free in the ring while a checkpoint is written.
 const SLACK: u32 = 3;
@@ -33,7 +34,9 @@ pub(super) struct Log {
     pub generation: u64,
     /// The last record or checkpoint that was sent.
     last: Option<Tag>,
-    /// How many of the free superpages, at the end of the list, wait for it.
+    /// What told the drive which superpages were vacated by the last records.
+    trims: Vec<Tag>,
+    /// How many of the free superpages, at the end of the list, wait for both.
     fresh: usize,
     checkpoint: Option<Checkpoint>,
 }
@@ -50,9 +53,9 @@ impl Log {
         Log { start, next, generation, ..Log::default() }
     }
 
-    /// Changes that fit into the next record, of superpages with `words` pages each.
-    pub fn room(&self, areas: &Areas, words: u32) -> usize {
-        (areas.chunk_entries as usize - self.pending.len()) / (1 + words as usize)
+    /// Changes that fit into the next record, of superpages with `pages` pages each (a trim is as long as one of 1).
+    pub fn room(&self, areas: &Areas, pages: u32) -> usize {
+        (areas.chunk_entries as usize - self.pending.len()) / (1 + pages as usize)
     }
 
     /// A change of the map.
@@ -62,10 +65,10 @@ impl Log {
     }
 
     /// What a write waits for that goes to free superpages of which `left` are left behind it.
-    pub fn freed_by(&mut self, left: usize) -> Option<Tag> {
+    pub fn freed_by(&mut self, left: usize) -> SmallVec<[Tag; 2]> {
         let waits = left < self.fresh;
         self.fresh = self.fresh.min(left);
-        self.last.filter(|_| waits)
+        self.last.iter().chain(&self.trims).copied().filter(|_| waits).collect()
     }
 
     pub fn check(&self, areas: &Areas) -> Result<(), Violation> {
@@ -77,9 +80,9 @@ impl Log {
 }
 
 impl Hard {
-    /// The next record has room for a change of a superpage with `words` pages.
-    pub(super) fn log_room(&mut self, now: Ps, words: u32) -> Result<(), SubmitError> {
-        if self.log.room(&self.areas, words) == 0 {
+    /// The next record has room for a change, which is not made yet, of a superpage with `pages` pages.
+    pub(super) fn log_room(&mut self, now: Ps, pages: u32) -> Result<(), SubmitError> {
+        if self.log.room(&self.areas, pages) == 0 {
             self.record(now)?;
         }
         Ok(())
@@ -98,7 +101,7 @@ impl Hard {
         if !self.log.pending.is_empty() {
             return self.record(now);
         }
-        let after: Vec<Tag> = self.log.last.into_iter().collect();
+        let after: Vec<Tag> = self.log.last.into_iter().chain(self.sent_after.iter().copied()).collect();
         self.below.flush(now, &after)
     }
 
@@ -120,8 +123,10 @@ impl Hard {
         let record = Record { kind, sequence: self.log.next, words }.encode(self.areas.superpage_bytes());
         let place = self.areas.record(self.log.next);
         let tag = self.below.write_record(now, place, &record, true, &after)?;
-        let was_fresh = self.log.last.is_some_and(|last| self.below.joins.is_in_flight(last));
-        self.log.fresh = if was_fresh { self.log.fresh } else { 0 } + self.map.vacated.len();
+        let joins = &self.below.joins;
+        self.log.trims.retain(|&trim| joins.is_in_flight(trim));
+        let settled = self.log.trims.is_empty() && !self.log.last.is_some_and(|last| joins.is_in_flight(last));
+        self.log.fresh = if settled { 0 } else { self.log.fresh } + self.map.vacated.len();
         (self.log.superpages, self.log.last) = (0, Some(tag));
         self.log.next += 1;
         self.free_vacated(now, tag)?;
@@ -134,7 +139,7 @@ impl Hard {
             self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
         }
         self.below.forget_stale();
-        Ok(self.log.last.unwrap_or(tag))
+        Ok(tag)
     }
 
     /// A FLUSH, so that what was written before is durable before what is written next.
@@ -148,7 +153,8 @@ impl Hard {
         vacated.sort_unstable();
         if self.settings.trim {
             for run in vacated.chunk_by(|a, b| a + 1 == *b) {
-                self.below.trim(now, self.areas.data_first() + run[0], run.len() as u32, &[record])?;
+                let first = self.areas.data_first() + run[0];
+                self.log.trims.push(self.below.trim(now, first, run.len() as u32, &[record])?);
             }
         }
         self.map.free.extend(&vacated);

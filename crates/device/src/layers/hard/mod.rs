@@ -25,7 +25,7 @@ use crate::pieces::Content;
 use crate::{Cmd, Contents, Device, Done, DriveConfig, Reply, Ssd, SubmitError};
 use beneath::Below;
 use buffer::Buffer;
-use flashatlas_types::{Lpn, Params, Ps, Seed, Stamp, Tag, Violation};
+use flashatlas_types::{Dur, Lpn, Params, Ps, Seed, Stamp, Tag, Violation};
 use log::Log;
 use map::Map;
 use settings::{Areas, Settings};
@@ -148,21 +148,24 @@ impl Hard {
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
             }
-            Cmd::WriteUnits { lba, stamps, data } => {
+            Cmd::WriteUnits { lba, fua, stamps, data } => {
                 let sectors = stamps.len() as u32 * self.areas.page_sectors;
-                self.write(now, tag, (lba, sectors), false, Content::Stamps(stamps), data)
+                self.write(now, tag, (lba, sectors), fua, Content::Stamps(stamps), data)
             }
             Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
             Cmd::Flush => self.flush(now, tag),
         }
     }
 
-    /// The command `tag` is complete when `beneath` are and its `lookups` were made.
+    /// The command `tag` is complete when `beneath` are, and what it was sent after, and its `lookups` were made.
     fn complete(&mut self, now: Ps, tag: Tag, beneath: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
         if !self.below.instant {
-            let looked_up = now.after(flashatlas_types::Dur(self.settings.lookup_time.0 * u64::from(lookups)));
-            self.below.joins.wait(tag, beneath, looked_up);
+            let alone = now.after(Dur(self.settings.lookup_time.0 * u64::from(lookups)));
+            match self.sent_after.is_empty() {
+                true => self.below.joins.wait(tag, beneath, alone),
+                false => self.below.joins.wait(tag, &[beneath, &self.sent_after].concat(), alone),
+            }
         }
     }
 }
@@ -268,15 +271,24 @@ impl Device for Hard {
         if self.failed.is_some() {
             self.below.forget_flights(); // they never complete
         }
+        if on && self.below.joins.is_in_flight(self.buffer.tag) {
+            self.below.joins.refused(self.buffer.tag); // what is gathered goes out later
+        }
         assert!(self.below.joins.is_idle(), "commands are in flight");
         self.below.instant = on;
         self.below.device.set_instant(on);
+        if !on && !self.buffer.is_empty() {
+            self.buffer.tag = self.below.reserve_tag(); // it was opened while nothing was in flight
+        }
     }
 
     fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.below.forget_flights();
         self.sent.clear();
-        self.below.device.switch_on(config, seed)?;
+        if let Err(error) = self.below.device.switch_on(config, seed) {
+            self.failed = Some(error.clone());
+            return Err(error);
+        }
         self.below.device.set_instant(true);
         self.below.instant = true;
         let mounted = self.load();
@@ -284,6 +296,10 @@ impl Device for Hard {
         self.below.device.set_instant(false);
         self.failed = mounted.as_ref().err().cloned();
         mounted
+    }
+
+    fn failure(&self) -> Option<SubmitError> {
+        self.failed.clone().or_else(|| self.below.device.failure())
     }
 
     fn reset_counters(&mut self) {
@@ -325,9 +341,15 @@ impl Device for Hard {
             memory: vec![
                 ("map and reverse map", self.map.table_bytes()),
                 ("list of superpages", self.map.list_bytes()),
-                ("merge buffer", u64::from(self.areas.superpage_bytes())),
+                (
+                    "superpages under way, at most",
+                    self.settings.buffers as u64 * u64::from(self.areas.superpage_bytes()),
+                ),
             ],
-            approximations: Vec::new(),
+            approximations: vec![
+                "hard: the host's lookups take time only where a command asks nothing of the drive (hard.lookup_time)"
+                    .into(),
+            ],
         };
         std::iter::once(report).chain(self.below.device.reports()).collect()
     }

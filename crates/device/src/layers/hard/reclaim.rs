@@ -72,7 +72,6 @@ impl Hard {
         let bytes = self.settings.keep_bytes.then_some(&bytes[..]);
         let tag = self.below.reserve_tag();
         self.send_superpage(now, tag, &lpns, &Data { stamps: &stamps, bytes }, &mut reads)?;
-        self.sent.push_back(tag);
         Ok(true)
     }
 

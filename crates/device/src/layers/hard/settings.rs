@@ -3,8 +3,6 @@
 use crate::layers::{Beneath, Shape};
 use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, SECTOR_BYTES};
 
-use super::format::HEADER_BYTES;
-
 pub(super) const PARAMS: &[ParamDef] = &[
     ParamDef {
         key: "hard.superpage",
@@ -61,7 +59,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.low_water",
         kind: ParamKind::Int(0, 1 << 30),
         default: Some("0"),
-        doc: "free superpages below which others are reclaimed; 0: 1 %, at least 8",
+        doc: "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 %, at least 8",
     },
     ParamDef {
         key: "hard.segment",
@@ -85,11 +83,15 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.lookup_time",
         kind: ParamKind::Time,
         default: Some("100ns"),
-        doc: "the host's time to look up or change the entry of a page (a miss in its caches; assumed)",
+        doc: "the host's time to look up or change the entry of a page, where a command asks nothing of the drive (a miss in its \
+              caches; assumed)",
     },
 ];
 
-/// Superpages that reclamation may need at once: one to write to, and one that a failure on the way costs.
+/// Bytes of the header of each record.
+pub(super) const HEADER_BYTES: u32 = 32;
+
+/// Free superpages with which those that were vacated are freed: reclamation writes to one before it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
 /// Where everything stands, in superpages of the device beneath: the superblock, two checkpoints of the map, the ring of log

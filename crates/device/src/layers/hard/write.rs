@@ -63,7 +63,7 @@ impl Hard {
         while !direct.is_empty() {
             self.make_room(now)?;
             self.log_room(now, self.areas.pages)?;
-            let spare = self.map.free.len() - RECLAIM as usize;
+            let spare = self.map.free.len().saturating_sub(RECLAIM as usize).max(1);
             let most =
                 (direct.len() / per_superpage).min(RUN).min(self.log.room(&self.areas, self.areas.pages)).min(spare);
             let (first, count, freed_by) = self.take_free(most as u32);
@@ -140,14 +140,19 @@ impl Hard {
 
     /// A new superpage is gathered. Only so many may be under way.
     fn open_buffer(&mut self, now: Ps) {
-        let joins = &self.below.joins;
-        while self.sent.front().is_some_and(|&tag| !joins.is_in_flight(tag)) {
-            self.sent.pop_front();
-        }
+        self.forget_written();
         let surplus = (self.sent.len() + 1).checked_sub(self.settings.buffers);
         self.buffer.admitted_by = surplus.filter(|&n| n > 0).map(|n| self.sent[n - 1]);
         self.buffer.since = now;
         self.buffer.tag = self.below.reserve_tag();
+    }
+
+    /// Superpage writes that are complete make room for others.
+    fn forget_written(&mut self) {
+        let joins = &self.below.joins;
+        while self.sent.front().is_some_and(|&tag| !joins.is_in_flight(tag)) {
+            self.sent.pop_front();
+        }
     }
 
     /// The superpage that is being gathered goes to the drive; places that are left are filled with pages reclaimed, or padded.
@@ -157,10 +162,10 @@ impl Hard {
             self.fill(now)?;
         }
         let (tag, mut after) = (self.buffer.tag, std::mem::take(&mut self.buffer.after));
+        after.extend(self.buffer.admitted_by.take());
         let (lpns, stamps, bytes) = self.buffer.take();
         self.counters.padded_pages += lpns.iter().filter(|&&lpn| lpn == NONE).count() as u64;
         self.send_superpage(now, tag, &lpns, &Data { stamps: &stamps, bytes: bytes.as_deref() }, &mut after)?;
-        self.sent.push_back(tag);
         self.close_segment(now)
     }
 
@@ -178,6 +183,8 @@ impl Hard {
         after.extend(freed_by);
         self.below.write(now, tag, self.areas.data_first() + superpage, data, after)?;
         self.enter(superpage, lpns);
+        self.forget_written();
+        self.sent.push_back(tag);
         Ok(())
     }
 
@@ -192,7 +199,7 @@ impl Hard {
     }
 
     /// Up to `most` free superpages that follow each other, and what writing to them waits for.
-    fn take_free(&mut self, most: u32) -> (u32, u32, Option<Tag>) {
+    fn take_free(&mut self, most: u32) -> (u32, u32, SmallVec<[Tag; 2]>) {
         let first = self.map.free.pop_front().expect("reclamation left one");
         let mut count = 1;
         while count < most && self.map.free.front() == Some(&(first + count)) {
@@ -205,6 +212,8 @@ impl Hard {
     pub(super) fn trim(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32) -> Result<(), SubmitError> {
         let page_sectors = self.areas.page_sectors;
         let whole = || pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0);
+        // a record that is written for want of room must not free what this trim vacates
+        self.log_room(now, 1)?;
         let (mut first, mut count) = (NONE, 0);
         for lpn in whole() {
             self.buffer.drop_page(lpn);
@@ -214,11 +223,8 @@ impl Hard {
                 count = lpn - first + 1;
             }
         }
-        if count > 0 {
-            self.log_room(now, 1)?;
-            if !Canary::DropTrimRecord.sings() {
-                self.log.note(Change::Trimmed(first, count));
-            }
+        if count > 0 && !Canary::DropTrimRecord.sings() {
+            self.log.note(Change::Trimmed(first, count));
         }
         self.complete(now, tag, &[], whole().count() as u32);
         Ok(())

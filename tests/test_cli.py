@@ -375,7 +375,7 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
         ),
         (["--schemes", "fast", "--vary", "ftl.scheme=page,block"], "the schemes are those of --schemes"),
         (["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"], "page of --schemes does not know ftl.log_blocks"),
-        (["--schemes", "fast", "--case", "a:"], "--case cannot be mixed with --vary and --schemes"),
+        (["--schemes", "fast", "--case", "a:"], "--case cannot be mixed with --vary, --schemes and --stacks"),
     ],
 )
 def test_schemes_that_cannot_be_compared_are_named(cli, arguments, message):

@@ -15,6 +15,7 @@ pub mod presets;
 mod read;
 pub mod stack;
 mod state;
+pub mod wire;
 mod write;
 
 pub use config::{DriveConfig, PARAMS};

@@ -1,0 +1,168 @@
+//! How a host hands map entries back to a drive (HPB), byte by byte: three formats, each named by where it is from. Numbers are
+//! big-endian. Nothing is allocated; what is decoded is encoded to the same bytes again.
+//!
+//! | | CDB of a read | how entries come to the host |
+//! |---|---|---|
+//! | [`paper`] | READ(16) with an entry of 4 bytes | in response UPIUs, or by fetching a group |
+//! | [`samsung`] | READ(16) with an entry of 8 bytes | READ BUFFER F9h |
+//! | [`jedec`] | HPB READ F8h with an entry of 8 bytes | READ BUFFER F9h, on notices in sense data |
+
+pub mod jedec;
+pub mod paper;
+pub mod samsung;
+
+/// Bytes of a command descriptor block in a command UPIU.
+pub const CDB_BYTES: usize = 16;
+
+/// A command descriptor block.
+pub type Cdb = [u8; CDB_BYTES];
+
+/// Why bytes are no command or response of a format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WireError {
+    /// Not as many bytes as it takes.
+    Length {
+        /// What it takes.
+        expected: usize,
+        /// What there are.
+        found: usize,
+    },
+    /// A byte that holds another value than it must.
+    Value {
+        /// Which byte.
+        byte: usize,
+        /// What it says.
+        field: &'static str,
+        /// What it holds.
+        found: u8,
+    },
+    /// Reserved bits that are set.
+    Reserved {
+        /// In which byte.
+        byte: usize,
+        /// Which of them.
+        bits: u8,
+    },
+}
+
+impl std::fmt::Display for WireError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WireError::Length { expected, found } => write!(f, "{found} bytes, {expected} expected"),
+            WireError::Value { byte, field, found } => write!(f, "byte {byte}: {field} is {found:#04x}"),
+            WireError::Reserved { byte, bits } => write!(f, "byte {byte}: reserved bits {bits:#04x} are set"),
+        }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+/// The bytes of a CDB, if there are as many as it has.
+fn cdb(bytes: &[u8]) -> Result<&Cdb, WireError> {
+    bytes.try_into().map_err(|_| WireError::Length { expected: CDB_BYTES, found: bytes.len() })
+}
+
+/// `Ok` unless one of `bits` of a byte is set.
+fn reserved(bytes: &[u8], byte: usize, bits: u8) -> Result<(), WireError> {
+    match bytes[byte] & bits {
+        0 => Ok(()),
+        set => Err(WireError::Reserved { byte, bits: set }),
+    }
+}
+
+/// `Ok` if a byte holds `expected`.
+fn must_be(bytes: &[u8], byte: usize, field: &'static str, expected: u8) -> Result<(), WireError> {
+    match bytes[byte] {
+        found if found == expected => Ok(()),
+        found => Err(WireError::Value { byte, field, found }),
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u24_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([0, bytes[at], bytes[at + 1], bytes[at + 2]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
+}
+
+/// What byte 1 of a READ says beside its format (SBC-3, READ(10) and READ(16)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReadFlags {
+    /// RDPROTECT, 0 to 7.
+    pub protect: u8,
+    /// Disable page out: the data need not be cached.
+    pub dpo: bool,
+    /// Force unit access: from the medium.
+    pub fua: bool,
+    /// FUA_NV: a non-volatile cache is enough.
+    pub fua_nv: bool,
+}
+
+impl ReadFlags {
+    /// Bits of byte 1 that are theirs; bit 2 is reserved, bit 0 another matter.
+    const BITS: u8 = 0b1111_1010;
+
+    fn decode(byte: u8) -> ReadFlags {
+        ReadFlags { protect: byte >> 5, dpo: byte & 0x10 != 0, fua: byte & 0x08 != 0, fua_nv: byte & 0x02 != 0 }
+    }
+
+    fn encode(self) -> u8 {
+        assert!(self.protect < 8, "RDPROTECT is 0 to 7");
+        self.protect << 5 | u8::from(self.dpo) << 4 | u8::from(self.fua) << 3 | u8::from(self.fua_nv) << 1
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::{Cdb, WireError};
+
+    /// Every length but the right one is refused, and every bit of `reserved` (byte and mask), alone.
+    pub fn refuses<T: std::fmt::Debug>(
+        good: &[u8],
+        reserved: &[(usize, u8)],
+        decode: impl Fn(&[u8]) -> Result<T, WireError>,
+    ) {
+        decode(good).unwrap_or_else(|e| panic!("{good:02x?}: {e}"));
+        let mut long = good.to_vec();
+        long.push(0);
+        for length in (0..=long.len()).filter(|&n| n != good.len()) {
+            let error = decode(&long[..length]).unwrap_err();
+            assert!(matches!(error, WireError::Length { found, .. } if found == length), "{length} bytes: {error}");
+        }
+        for &(byte, bits) in reserved {
+            for bit in (0..8).map(|n| 1 << n).filter(|bit| bits & bit != 0) {
+                let mut bad = good.to_vec();
+                bad[byte] ^= bit;
+                assert!(decode(&bad).is_err(), "byte {byte}, bit {bit:#04x}");
+            }
+        }
+    }
+
+    /// Any CDB, after `fix` has put in its place what a format wants, is refused or is what it is decoded to.
+    pub fn canonical<T>(
+        decode: impl Fn(&[u8]) -> Result<T, WireError>,
+        encode: impl Fn(&T) -> Cdb,
+        fix: impl Fn(&mut Cdb),
+    ) {
+        let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "wire");
+        let mut read = 0;
+        for _ in 0..100_000 {
+            let mut bytes: Cdb = std::array::from_fn(|_| if rng.below(2) == 0 { rng.below(256) as u8 } else { 0 });
+            fix(&mut bytes);
+            if let Ok(decoded) = decode(&bytes) {
+                assert_eq!(encode(&decoded), bytes);
+                read += 1;
+            }
+        }
+        assert!(read > 1000, "{read} of them mean something");
+    }
+}

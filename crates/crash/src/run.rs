@@ -133,7 +133,8 @@ impl Job {
     }
 
     fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
-        let shape = Shape { units: config.shape().units(), unit_sectors: config.shape().unit_sectors, steps };
+        let exported = config.shape();
+        let shape = Shape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
         match self.workload {
             Some(workload) => workload.steps(&shape, seed),
             None => exhaustive(&shape, seed),

@@ -91,7 +91,8 @@ impl<'c> Verifier<'c> {
     /// For drives of `config`.
     pub fn new(config: &'c DriveConfig) -> Verifier<'c> {
         let layout = config.layout().expect("the configuration is checked");
-        let (units, sectors) = (config.shape().units(), config.shape().unit_sectors);
+        let exported = config.shape();
+        let (units, sectors) = (exported.units(), exported.unit_sectors);
         let mut rng = Rng::stream(Seed(9), "crash.write_on");
         let mut write = |most: u64| {
             let unit = rng.below(units.into()) as u32;

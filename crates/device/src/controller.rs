@@ -277,11 +277,8 @@ impl Device for Ssd {
         after: &[Tag],
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
-        reply.stamps.clear();
-        reply.bytes.clear();
-        if let Some((lba, sectors)) = cmd.range(self.layout.unit_sectors()) {
-            self.shape().contains(lba, sectors)?;
-        }
+        reply.clear();
+        self.shape().accepts(&cmd)?;
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }

@@ -103,6 +103,13 @@ pub struct Reply {
     pub bytes: Vec<u8>,
 }
 
+impl Reply {
+    pub(crate) fn clear(&mut self) {
+        self.stamps.clear();
+        self.bytes.clear();
+    }
+}
+
 /// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it half-way: then every later
 /// command gets the same error, until the drive is switched off and on again. A read of data that cannot be read changes nothing,
 /// and others may follow.

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 /// A drive with the layers that its configuration names.
 pub struct Stack {
     top: Box<dyn Device>,
+    bare: bool,
 }
 
 /// The tag of commands that bring a device into a state.
@@ -29,12 +30,12 @@ impl Stack {
             top = (layer.build)(&config.params, top).map_err(|e| ConfigError::new("layers", e.to_string()))?;
         }
         top.set_instant(false);
-        Ok(Stack { top })
+        Ok(Stack { top, bare: layers.is_empty() })
     }
 
     /// Whether there is no layer.
     pub fn is_bare(&self) -> bool {
-        self.top.reports().is_empty()
+        self.bare
     }
 
     /// Power off and on again: whatever is in memory, of the drive and of the host, is lost, and what stands on the medium is

@@ -3,8 +3,8 @@
 
 mod hard;
 
-use crate::{Device, SubmitError};
-use flashatlas_types::{ConfigError, Layout, Lba, ParamDef, Params};
+use crate::{Cmd, Device, SubmitError};
+use flashatlas_types::{ConfigError, Layout, ParamDef, Params};
 
 /// What a device exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,11 +26,12 @@ impl Shape {
         (self.sectors / u64::from(self.unit_sectors)) as u32
     }
 
-    /// `Ok` when a command's range is not empty and lies inside.
+    /// `Ok` when a command has no range, or one that is not empty and lies inside.
     ///
     /// # Errors
     /// [`SubmitError::OutOfRange`].
-    pub fn contains(&self, lba: Lba, sectors: u32) -> Result<(), SubmitError> {
+    pub fn accepts(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
+        let Some((lba, sectors)) = cmd.range(self.unit_sectors) else { return Ok(()) };
         let end = lba.0.checked_add(u64::from(sectors));
         match sectors == 0 || end.is_none_or(|end| end > self.sectors) {
             true => Err(SubmitError::OutOfRange { sectors: self.sectors }),

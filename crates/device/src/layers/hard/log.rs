@@ -109,15 +109,13 @@ impl Hard {
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
             // so many mounts cut a checkpoint short that no place is left: what is durable now needs no record
-            let after: Vec<Tag> = self.log.last.into_iter().collect();
-            self.below.flush(now, &after)?;
+            self.below.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
         let full = self.log.superpages >= self.settings.segment;
         let kind = if full { Kind::Summary } else { Kind::Journal };
         *(if full { &mut self.counters.summaries } else { &mut self.counters.journals }) += 1;
-        let after: Vec<Tag> = self.log.last.into_iter().collect();
-        let mut after = vec![self.flush_before(now, &after, Canary::RecordBeforeData)?];
+        let mut after = vec![self.flush_before(now, Canary::RecordBeforeData)?];
         after.extend(self.log.last);
         let words = std::mem::take(&mut self.log.pending);
         let record = Record { kind, sequence: self.log.next, words }.encode(self.areas.superpage_bytes());
@@ -143,8 +141,11 @@ impl Hard {
     }
 
     /// A FLUSH, so that what was written before is durable before what is written next.
-    fn flush_before(&mut self, now: Ps, after: &[Tag], canary: Canary) -> Result<Tag, SubmitError> {
-        if canary.sings() { Ok(after.first().copied().unwrap_or(Tag(0))) } else { self.below.flush(now, after) }
+    fn flush_before(&mut self, now: Ps, canary: Canary) -> Result<Tag, SubmitError> {
+        match canary.sings() {
+            true => Ok(self.log.last.unwrap_or(Tag(0))),
+            false => self.below.flush(now, self.log.last.as_slice()),
+        }
     }
 
     /// Superpages that the log says are empty are free, and the device beneath may forget them.
@@ -174,16 +175,14 @@ impl Hard {
             let entries = self.map.entries(chunk * self.areas.chunk_entries, self.areas.chunk_entries);
             let record = Record { kind: Kind::Chunk, sequence: generation, words: entries.to_vec() };
             let bytes = record.encode(self.areas.superpage_bytes());
-            let after: Vec<Tag> = self.log.last.into_iter().collect();
-            self.below.write_record(now, header + 1 + chunk, &bytes, false, &after)?;
+            self.below.write_record(now, header + 1 + chunk, &bytes, false, self.log.last.as_slice())?;
             self.counters.checkpoint_chunks += 1;
         }
         if end < self.areas.chunks {
             self.log.checkpoint = Some(Checkpoint { start, next_chunk: end });
             return Ok(());
         }
-        let after: Vec<Tag> = self.log.last.into_iter().collect();
-        let flushed = self.flush_before(now, &after, Canary::CheckpointBeforeChunks)?;
+        let flushed = self.flush_before(now, Canary::CheckpointBeforeChunks)?;
         let words = vec![start as u32, (start >> 32) as u32, self.areas.chunks];
         let record = Record { kind: Kind::Checkpoint, sequence: generation, words };
         let bytes = record.encode(self.areas.superpage_bytes());

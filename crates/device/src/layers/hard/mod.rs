@@ -179,11 +179,8 @@ impl Device for Hard {
         after: &[Tag],
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
-        reply.stamps.clear();
-        reply.bytes.clear();
-        if let Some((lba, sectors)) = cmd.range(self.areas.page_sectors) {
-            self.shape().contains(lba, sectors)?;
-        }
+        reply.clear();
+        self.shape().accepts(&cmd)?;
         self.latest = self.latest.max(now);
         self.fire_timer(now);
         if let Some(error) = &self.failed {

@@ -2,6 +2,7 @@
 //! plans to the timing engine.
 
 use crate::cache::WriteCache;
+use crate::hpb::{Manager, Notice};
 use crate::pieces::{Content, pieces};
 use crate::{Cmd, Contents, Device, Done, DriveConfig, LayerReport, Reply, Shape, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
@@ -70,6 +71,12 @@ pub struct Ssd {
     pub(crate) awaited_limit: usize,
     /// What the current command waits for.
     pub(crate) sent_after: SmallVec<[OpId; 4]>,
+    /// What hands the map out, where a host caches it.
+    pub(crate) hpb: Option<Box<Manager>>,
+    /// Pages whose map entry the FTL changed; empty between calls.
+    pub(crate) remapped: Vec<Lpn>,
+    /// What the response to the current command says.
+    pub(crate) notice: Notice,
     /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
     pub(crate) failed: Option<FtlError>,
     pub(crate) times: Times,
@@ -185,8 +192,13 @@ impl Ssd {
             oldest_unfinished,
             ahead: self.ahead,
             programmed: &mut self.programmed,
+            remapped: self.hpb.is_some().then_some(&mut self.remapped),
         };
-        work(self.ftl.as_mut(), &mut cx)
+        let done = work(self.ftl.as_mut(), &mut cx);
+        if let Some(hpb) = &mut self.hpb {
+            self.remapped.drain(..).for_each(|lpn| hpb.remapped(lpn));
+        }
+        done
     }
 
     /// An error that leaves tables and cache half changed: the drive cannot go on.
@@ -205,7 +217,10 @@ impl Ssd {
     }
 
     pub(crate) fn complete(&mut self, tag: Tag, class: Class, after: &[OpId]) {
-        let op = self.plan.push(OpKind::Complete(tag), class, after);
+        let op = match self.say_what_changed(tag, class, after) {
+            OpId::NONE => self.plan.push(OpKind::Complete(tag), class, after),
+            said => self.plan.push(OpKind::Complete(tag), class, &[said]),
+        };
         if let Some(awaited) = &mut self.awaited
             && op != OpId::NONE
         {
@@ -224,7 +239,11 @@ impl Ssd {
     }
 
     /// The plan of a command is decided: let it happen.
-    fn issue(&mut self, now: Ps) {
+    fn issue(&mut self, now: Ps, reply: &mut Reply) {
+        if !self.notice.is_empty() {
+            std::mem::swap(&mut reply.notice, &mut self.notice);
+            self.notice.clear();
+        }
         if self.instant {
             self.unflushed.clear();
         } else {
@@ -279,6 +298,7 @@ impl Device for Ssd {
     ) -> Result<(), SubmitError> {
         reply.clear();
         self.shape().accepts(&cmd)?;
+        self.hands_out(&cmd)?;
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
@@ -290,9 +310,19 @@ impl Device for Ssd {
         }
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
-                self.read(now, tag, lba, sectors, reply)?;
-                self.issue(now);
+                self.read(now, tag, (lba, sectors), &[], reply)?;
+                self.issue(now, reply);
                 return Ok(());
+            }
+            Cmd::HpbRead { lba, sectors, entries } => {
+                self.read(now, tag, (lba, sectors), entries, reply)?;
+                self.issue(now, reply);
+                return Ok(());
+            }
+            Cmd::ReadBuffer { subregion } => self.read_buffer(now, tag, subregion, reply),
+            Cmd::WriteBuffer { region } => {
+                self.write_buffer(tag, region);
+                Ok(())
             }
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
@@ -305,7 +335,7 @@ impl Device for Ssd {
             Cmd::Flush => self.flush(now, tag),
         };
         changed.map_err(|error| self.fail(error))?;
-        self.issue(now);
+        self.issue(now, reply);
         Ok(())
     }
 
@@ -316,6 +346,9 @@ impl Device for Ssd {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.engine.advance(until, &mut self.finished);
         self.outstanding -= self.finished.len();
+        if let Some(hpb) = &mut self.hpb {
+            self.finished.iter().for_each(|f| hpb.reached(f.tag));
+        }
         out.extend(self.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
     }
 
@@ -384,6 +417,9 @@ impl Device for Ssd {
         self.medium.counters = Default::default();
         self.medium.nvm.counters = Default::default();
         self.counters = DeviceCounters::default();
+        if let Some(hpb) = &mut self.hpb {
+            hpb.counters = Default::default();
+        }
         self.ftl.reset_counters();
         self.engine.reset_statistics();
     }

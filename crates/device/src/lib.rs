@@ -8,6 +8,7 @@ pub mod cache;
 pub mod config;
 pub mod contents;
 mod controller;
+pub mod hpb;
 mod joins;
 pub mod layers;
 mod pieces;
@@ -21,6 +22,7 @@ mod write;
 pub use config::{DriveConfig, PARAMS};
 pub use contents::Contents;
 pub use controller::{DeviceCounters, Ssd};
+pub use hpb::HpbCounters;
 pub use layers::{LAYERS, LayerDef, LayerError, LayerLimit, LayerReport, Shape};
 pub use presets::{PRESETS, Preset};
 pub use stack::Stack;
@@ -36,6 +38,26 @@ pub enum Cmd<'a> {
         lba: Lba,
         /// How many.
         sectors: u32,
+    },
+    /// Read sectors, with what the host knows of the map (HPB READ; see [`hpb`]). A drive that does not believe an entry, or
+    /// hands out no map, reads as for [`Cmd::Read`]: entries change times and counters, never data.
+    HpbRead {
+        /// First sector.
+        lba: Lba,
+        /// How many.
+        sectors: u32,
+        /// The entry of each mapping unit that the range touches, in order; of those that lack one, none is known.
+        entries: &'a [u64],
+    },
+    /// Fetch a subregion of the map (HPB READ BUFFER). Its entries are in the reply.
+    ReadBuffer {
+        /// Which, numbered over all regions.
+        subregion: u32,
+    },
+    /// Give a region of the map back, or all of them (HPB WRITE BUFFER).
+    WriteBuffer {
+        /// Which.
+        region: Option<u32>,
     },
     /// Write sectors.
     Write {
@@ -76,11 +98,12 @@ impl Cmd<'_> {
     /// The sectors that a command is about, on a device whose mapping units have `unit_sectors`.
     pub fn range(&self, unit_sectors: u32) -> Option<(Lba, u32)> {
         match *self {
-            Cmd::Read { lba, sectors } | Cmd::Write { lba, sectors, .. } | Cmd::Trim { lba, sectors } => {
-                Some((lba, sectors))
-            }
+            Cmd::Read { lba, sectors }
+            | Cmd::HpbRead { lba, sectors, .. }
+            | Cmd::Write { lba, sectors, .. }
+            | Cmd::Trim { lba, sectors } => Some((lba, sectors)),
             Cmd::WriteUnits { lba, stamps, .. } => Some((lba, stamps.len() as u32 * unit_sectors)),
-            Cmd::Flush => None,
+            Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } | Cmd::Flush => None,
         }
     }
 }
@@ -101,12 +124,20 @@ pub struct Reply {
     pub stamps: Vec<Stamp>,
     /// The bytes of the range, where the drive keeps bytes.
     pub bytes: Vec<u8>,
+    /// The entries of a subregion of the map, in the order of its pages.
+    pub entries: Vec<u64>,
+    /// What the response to any command says of the map; it reaches the host when the command is complete.
+    pub notice: hpb::Notice,
 }
 
 impl Reply {
     pub(crate) fn clear(&mut self) {
         self.stamps.clear();
         self.bytes.clear();
+        self.entries.clear();
+        if !self.notice.is_empty() {
+            self.notice.clear();
+        }
     }
 }
 
@@ -124,6 +155,15 @@ pub enum SubmitError {
     Ftl(FtlError),
     /// What a layer keeps on the device beneath is not what it must be.
     Layer(LayerError),
+    /// There is no such subregion, or region, of the map to hand out.
+    NoMap {
+        /// What was asked for.
+        what: &'static str,
+        /// Its number.
+        number: u32,
+        /// How many there are: none, where nothing is handed out.
+        count: u32,
+    },
 }
 
 impl From<LayerError> for SubmitError {
@@ -146,6 +186,10 @@ impl std::fmt::Display for SubmitError {
             }
             SubmitError::Ftl(error) => error.fmt(f),
             SubmitError::Layer(error) => error.fmt(f),
+            SubmitError::NoMap { what, number, count: 0 } => {
+                write!(f, "{what} {number} of the map: this device hands out no map")
+            }
+            SubmitError::NoMap { what, number, count } => write!(f, "{what} {number} of the map: there are {count}"),
         }
     }
 }

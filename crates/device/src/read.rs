@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 type Waits = SmallVec<[OpId; 6]>;
 
 /// Slots of one frame that the command reads together.
-struct Group {
+pub(crate) struct Group {
     frame: FrameId,
     slots: u64,
     part: Part,
@@ -22,7 +22,7 @@ struct Group {
     after: Waits,
 }
 
-type Groups = SmallVec<[Group; 2]>;
+pub(crate) type Groups = SmallVec<[Group; 2]>;
 
 /// How far back a frame is looked for among those that the command already reads.
 const GROUPS_BACK: usize = 8;
@@ -32,16 +32,19 @@ impl Ssd {
         &mut self,
         now: Ps,
         tag: Tag,
-        lba: Lba,
-        sectors: u32,
+        (lba, sectors): (Lba, u32),
+        entries: &[u64],
         reply: &mut Reply,
     ) -> Result<(), FtlError> {
         let command = self.begin();
+        let mut entries = entries.iter();
+        let short = self.hpb.as_ref().is_some_and(|hpb| sectors <= hpb.terms.max_sectors);
         let mut groups = Groups::new();
         let mut waits = Waits::from_slice(&[command]);
         let mut sectors_at_hand = 0;
         let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
         while let Some(piece) = rest.next() {
+            let entry = entries.next().copied();
             self.ahead = rest.size_hint().0 as u32;
             let unit = match self.read_cached(&piece, reply) {
                 true => {
@@ -52,7 +55,10 @@ impl Ssd {
                 false => {
                     // the cache may hold a part of it that is still on its way
                     waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));
-                    self.read_flash(now, &piece, command, &mut groups)?
+                    match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
+                        Some(unit) => Found::Flash(unit),
+                        None => self.read_flash(now, &piece, command, &mut groups)?,
+                    }
                 }
             };
             match unit {
@@ -126,7 +132,7 @@ impl Ssd {
 
     /// The sectors that the cache holds of a page over what was found beneath; without any, what was found. The cached
     /// unit itself stays as it is: only the pages of this read were sensed.
-    fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
+    pub(crate) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
         let mut entry = entry.clone();
@@ -134,7 +140,7 @@ impl Ssd {
         Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) })
     }
 
-    fn join_group(&self, groups: &mut Groups, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
+    pub(crate) fn join_group(&self, groups: &mut Groups, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
         let frame = self.layout.frame_of(ppn);
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
         if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {

@@ -21,7 +21,8 @@ pub(crate) fn mount(
     let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
     let flash = Flash { medium, plan };
     let oldest_unfinished = OpId(u64::MAX);
-    let mut cx = Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, ahead: 0, programmed };
+    let mut cx =
+        Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, ahead: 0, programmed, remapped: None };
     scheme.mount(&config.params, &mut cx, seed)
 }
 
@@ -116,6 +117,9 @@ impl Ssd {
             awaited: None,
             awaited_limit: 1024,
             sent_after: SmallVec::new(),
+            hpb: None,
+            remapped: Vec::new(),
+            notice: Default::default(),
             layout,
         })
     }
@@ -157,6 +161,9 @@ impl Ssd {
         self.programmed.clear();
         self.cache = write_cache(config, &self.layout);
         self.unflushed.clear();
+        if let Some(hpb) = &mut self.hpb {
+            hpb.restart();
+        }
         let mounted = mount(config, seed, &mut self.medium, &mut self.plan, &mut self.programmed);
         self.set_instant(false);
         self.failed = mounted.as_ref().err().cloned();
@@ -247,6 +254,7 @@ impl Ssd {
             oldest_unfinished: OpId(u64::MAX),
             ahead: 0,
             programmed: &mut self.programmed,
+            remapped: None,
         };
         let made = make(&config.params, &mut cx, seed, stamp, go_on);
         self.set_instant(false);

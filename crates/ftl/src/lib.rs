@@ -7,7 +7,7 @@
 pub mod blocks;
 pub mod classifiers;
 mod free;
-mod list;
+pub mod list;
 mod logblock;
 mod map_pages;
 pub mod map_store;
@@ -66,6 +66,18 @@ pub struct Cx<'a> {
     pub ahead: u32,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
+    /// Pages whose map entry changed, in order, where the drive hands entries out (see [`Ftl::hand_out`]).
+    pub remapped: Option<&'a mut Vec<Lpn>>,
+}
+
+impl Cx<'_> {
+    /// The map entry of a page is another from now on.
+    #[inline]
+    pub(crate) fn remap(&mut self, lpn: Lpn) {
+        if let Some(pages) = &mut self.remapped {
+            pages.push(lpn);
+        }
+    }
 }
 
 /// A program that took host data to flash.
@@ -118,6 +130,19 @@ pub trait Ftl: Send {
 
     /// Where the newest version of a page is, at no cost: how the simulator looks behind the drive's back.
     fn peek(&self, lpn: Lpn) -> Place;
+
+    /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to hand them to the host.
+    /// Returns the operation after which they are there. From then on every change of an entry is told in [`Cx::remapped`].
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    ///
+    /// # Panics
+    /// Where the map store hands nothing out ([`map_store::MapStoreDef::hands_out`]).
+    fn hand_out(&mut self, cx: &mut Cx<'_>, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+        let _ = (cx, pages);
+        unreachable!("this scheme hands no map out")
+    }
 
     /// Write consecutive logical pages of one request. Units may stay in the page buffer until a frame is full;
     /// programs that take them out are appended to [`Cx::programmed`]. Programs wait for `after`.

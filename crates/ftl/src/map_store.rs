@@ -35,6 +35,19 @@ pub trait MapStore: Send {
     /// When the map cannot be read.
     fn get(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
+    /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the host; nothing of what is in
+    /// memory leaves for it. Returns the operation after which they are there.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    ///
+    /// # Panics
+    /// Where the store hands nothing out ([`MapStoreDef::hands_out`]).
+    fn hand_out(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+        let _ = (cx, pool, pages);
+        unreachable!("this store hands no map out")
+    }
+
     /// The entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
@@ -166,6 +179,9 @@ pub struct MapStoreDef {
     pub params: &'static [ParamDef],
     /// Whether the layout can work, and how many blocks are kept for map pages.
     pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
+    /// Whether it hands entries to a host that caches them ([`MapStore::hand_out`]): stores of which a lookup may have to read
+    /// flash, and which say what changes ([`Cx::remapped`]).
+    pub hands_out: bool,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
     /// Settings with which the store takes each of its paths on a drive of a few hundred pages; every one of them is tried at

@@ -162,6 +162,8 @@ pub struct PageCounters {
     pub loads: u64,
     /// Map pages read because a change to a part of them had to be merged in before they were written.
     pub merges: u64,
+    /// Map pages read because the host asked for their entries.
+    pub handed_out: u64,
     /// Map pages written, by [`Reason`].
     pub writes: [u64; Reason::ALL.len()],
     /// Map pages copied by the collection of map blocks.

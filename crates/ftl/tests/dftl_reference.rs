@@ -408,6 +408,7 @@ impl Pair {
             oldest_unfinished: OpId::NONE,
             ahead: 0,
             programmed: &mut programmed,
+            remapped: None,
         };
         let update = |lpn, ppn| Update { lpn: Lpn(lpn), ppn, op: OpId::NONE };
         let (cx, pool, store) = (&mut cx, &mut self.pool, &mut self.store);

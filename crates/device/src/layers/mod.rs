@@ -2,6 +2,7 @@
 //! in [`LAYERS`].
 
 mod hard;
+mod hpb_host;
 
 use crate::{Cmd, Device, SubmitError};
 use flashatlas_types::{ConfigError, Layout, ParamDef, Params};
@@ -86,7 +87,7 @@ pub struct LayerDef {
 }
 
 /// All layers.
-pub const LAYERS: &[LayerDef] = &[hard::DEF];
+pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF];
 
 /// The layer called `name`.
 ///
@@ -150,6 +151,13 @@ pub enum LayerError {
         /// What the configuration says.
         expected: u64,
     },
+    /// The layer cannot work over this device. Nothing was changed.
+    Unfit {
+        /// Which layer.
+        layer: &'static str,
+        /// Why, in words.
+        what: String,
+    },
     /// What the layer wrote cannot be read any more.
     Damaged {
         /// Which layer.
@@ -169,6 +177,7 @@ impl std::fmt::Display for LayerError {
                 f,
                 "{layer}: the device beneath was written with {key} = {found}, here it is {expected}; nothing was overwritten"
             ),
+            LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),
             LayerError::Damaged { layer, what } => write!(f, "{layer}: damage: {what}"),
         }
     }

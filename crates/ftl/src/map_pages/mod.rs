@@ -167,11 +167,25 @@ impl MapOnFlash {
     /// # Errors
     /// When it cannot be read.
     pub fn merge(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
-        if !self.on_flash(page) {
-            return Ok(self.area_wait(cx, after));
+        self.pages.merges += u64::from(self.on_flash(page));
+        self.read_whole(cx, page, after)
+    }
+
+    /// Read a map page, if it was ever written, for the host.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn hand_out(&mut self, cx: &mut Cx<'_>, page: u32) -> Result<OpId, FtlError> {
+        self.pages.handed_out += u64::from(self.on_flash(page));
+        let command = cx.command;
+        self.read_whole(cx, page, &[command])
+    }
+
+    fn read_whole(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+        match self.on_flash(page) {
+            true => self.area.read(cx, page, after),
+            false => Ok(self.area_wait(cx, after)),
         }
-        self.pages.merges += 1;
-        self.area.read(cx, page, after)
     }
 
     /// Write map pages as they are now; each waits for the programs that it points to, and all for `after`.

@@ -257,6 +257,22 @@ impl<C: Cache> MapStore for Paged<C> {
         Ok((self.map.table.get(lpn), ready))
     }
 
+    fn hand_out(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+        let (first, last) = (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
+        let mut read = Vec::with_capacity((last - first + 1) as usize);
+        for page in first..=last {
+            // entries that changed in memory lie over what flash has; moves that neither has in place are written first
+            let there = if self.cache.holds_page(page) {
+                cx.command
+            } else {
+                self.write_moves_of(cx, pool, Lpn(page * self.map.table.per_page))?;
+                self.map.hand_out(cx, page)?
+            };
+            read.push(self.access(cx, there));
+        }
+        Ok(cx.flash.plan.join(Class::Map, &read))
+    }
+
     fn peek(&self, lpn: Lpn) -> Ppn {
         self.map.table.get(lpn)
     }
@@ -277,6 +293,7 @@ impl<C: Cache> MapStore for Paged<C> {
             self.with(cx, pool, |cache, io| cache.fetch(io, lpn))?
         };
         let old = self.map.change(pool, lpn, update.ppn, update.op);
+        cx.remap(lpn);
         self.cache.changed(&self.map, lpn, old);
         let shrunk = self.with(cx, pool, |cache, io| cache.shrink(io))?;
         let done = self.access(cx, there);
@@ -286,6 +303,7 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn moved(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
         let old = self.map.change(pool, update.lpn, update.ppn, update.op);
+        cx.remap(update.lpn);
         if self.cache.holds(&self.map, update.lpn) {
             self.cache.changed(&self.map, update.lpn, old);
             self.with(cx, pool, |cache, io| cache.shrink(io))?;

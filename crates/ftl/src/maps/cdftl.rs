@@ -39,6 +39,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     fits: |params, layout| {
         fits(params, layout, |shape| shape.page_bytes() + 2 * ENTRY_BYTES, "a map page and two entries")
     },
+    hands_out: true,
     build: |params, layout| {
         let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
         Box::new(Paged::new(params, layout, false, |map, budget| Cdftl::new(map, budget, share, search)))

@@ -45,6 +45,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         None => fits_dram(params, layout).map(|()| MapQuota::default()),
         Some((key, bytes)) => fits(params, layout, key, bytes),
     },
+    hands_out: false,
     build: |params, layout| match flushed(params) {
         None => Box::new(Volatile::new(params, layout)),
         Some((key, bytes)) => Box::new(Flushed {

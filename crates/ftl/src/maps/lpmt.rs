@@ -31,6 +31,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         (hash.build)(params, shape.la_bits, shape.set_bits)?;
         Ok(MapQuota::default())
     },
+    hands_out: false,
     build: |params, layout| Box::new(LpmtStore::new(params, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],

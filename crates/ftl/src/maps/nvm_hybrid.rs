@@ -71,6 +71,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         }
         Ok(quota)
     },
+    hands_out: false,
     build: |params, layout| Box::new(NvmHybrid::new(params, layout)),
     small: &[
         // room for every segment, for some, for one (the spare slot), and none at all

@@ -46,6 +46,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         LANES,
     ],
     fits: |params, layout| fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes"),
+    hands_out: true,
     build: |params, layout| {
         let (request, threshold) = (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {

@@ -310,6 +310,10 @@ impl Ftl for PageMapped {
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
+    fn hand_out(&mut self, cx: &mut Cx<'_>, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+        self.map.hand_out(cx, &mut self.pool, pages)
+    }
+
     fn peek(&self, lpn: Lpn) -> Place {
         match self.in_buffer(lpn) {
             Some(pending) => Place::Buffer(pending.unit.clone()),

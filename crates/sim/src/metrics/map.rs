@@ -15,7 +15,7 @@ pub const DEF: MetricDef = MetricDef {
 struct MapWork;
 
 impl Metric for MapWork {
-    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `copies` and `writes` are map pages.
+    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `handed_out`, `copies` and `writes` are map pages.
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let m = end.ftl.map;
         let counters = &end.medium.counters;
@@ -38,7 +38,12 @@ impl Metric for MapWork {
             map.insert("hit_ratio".into(), (hits as f64 / all as f64).into());
         }
         let pages = end.ftl.map_pages;
-        for (key, n) in [("loads", pages.loads), ("merges", pages.merges), ("copies", pages.copies)] {
+        for (key, n) in [
+            ("loads", pages.loads),
+            ("merges", pages.merges),
+            ("handed_out", pages.handed_out),
+            ("copies", pages.copies),
+        ] {
             map.insert(key.into(), n.into());
         }
         let writes = Reason::ALL.iter().map(|&r| (r.name().to_owned(), pages.writes[r as usize].into()));

@@ -144,7 +144,12 @@ impl Hard {
 
     fn carry_out(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
         match cmd {
-            Cmd::Read { lba, sectors } => self.read(now, tag, lba, sectors, reply),
+            // a host above knows no map of this layer
+            Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => self.read(now, tag, lba, sectors, reply),
+            Cmd::ReadBuffer { subregion } => Err(SubmitError::NoMap { what: "subregion", number: subregion, count: 0 }),
+            Cmd::WriteBuffer { region } => {
+                Err(SubmitError::NoMap { what: "region", number: region.unwrap_or(0), count: 0 })
+            }
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
             }
@@ -190,7 +195,7 @@ impl Device for Hard {
         for &tag in after {
             self.sent_after.extend(self.below.joins.behind(tag));
         }
-        let changes = !matches!(cmd, Cmd::Read { .. });
+        let changes = matches!(cmd, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush);
         let done = self.carry_out(now, tag, cmd, reply);
         if let (true, Err(error)) = (changes, &done) {
             self.failed = Some(error.clone());

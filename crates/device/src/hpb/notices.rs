@@ -1,0 +1,147 @@
+//! What waits to be told to the host, until a response takes it along.
+
+use super::Terms;
+use flashatlas_ftl::list::IndexList;
+use flashatlas_types::Lpn;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Subregions, and regions, that one response names at most (JEDEC's sense data has room for two of each).
+const NAMED_MAX: usize = 2;
+
+/// What a response tells a host that caches the map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    /// Everything that the host has is worth nothing (operation 2 in JEDEC's sense data).
+    pub reset: bool,
+    /// Subregions that the host should fetch, numbered over all regions.
+    pub active: SmallVec<[u32; 2]>,
+    /// Regions that it should drop.
+    pub inactive: SmallVec<[u32; 2]>,
+    /// Entries that have changed.
+    pub pairs: Vec<(Lpn, u64)>,
+}
+
+impl Notice {
+    /// Whether there is nothing to say.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.pairs.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.reset = false;
+        self.active.clear();
+        self.inactive.clear();
+        self.pairs.clear();
+    }
+}
+
+/// The queues.
+pub(super) struct Notices {
+    reset: bool,
+    active: VecDeque<u32>,
+    inactive: VecDeque<u32>,
+    /// Changed pages in the order of their first change.
+    changes: VecDeque<Lpn>,
+    queued: FxHashSet<Lpn>,
+    changes_max: usize,
+    pairs: usize,
+    subregions: u32,
+    /// Regions that the host was told to cache, in the order of their last read.
+    regions: IndexList,
+    regions_max: u32,
+}
+
+impl Notices {
+    pub fn new(terms: &Terms) -> Notices {
+        Notices {
+            reset: false,
+            active: VecDeque::new(),
+            inactive: VecDeque::new(),
+            changes: VecDeque::new(),
+            queued: FxHashSet::default(),
+            changes_max: terms.changes,
+            pairs: terms.pairs,
+            subregions: terms.subregions,
+            regions: IndexList::new(terms.region_count()),
+            // a host in control asks for what it wants
+            regions_max: if terms.host_controls { u32::MAX } else { terms.active_regions },
+        }
+    }
+
+    /// Nothing else is worth telling.
+    pub fn reset(&mut self) {
+        self.active.clear();
+        self.inactive.clear();
+        self.changes.clear();
+        self.queued.clear();
+        while self.regions.pop().is_some() {}
+        self.reset = true;
+    }
+
+    /// The host should fetch a subregion; where it has as many regions as it may, it drops the one that was not read longest.
+    pub fn activate(&mut self, subregion: u32) {
+        let region = subregion / self.subregions;
+        if !self.regions.contains(region) && self.regions.len() == self.regions_max {
+            self.inactive.extend(self.regions.pop());
+        }
+        self.regions.touch(region);
+        self.active.push_back(subregion);
+    }
+
+    /// A region was read.
+    #[inline]
+    pub fn touch(&mut self, region: u32) {
+        if self.regions.contains(region) {
+            self.regions.touch(region);
+        }
+    }
+
+    /// The host gave a region back.
+    pub fn drop_region(&mut self, region: u32) {
+        self.regions.remove(region);
+        let (subregions, of) = (self.subregions, region);
+        self.active.retain(|s| s / subregions != of);
+        self.inactive.retain(|&r| r != of);
+    }
+
+    /// A page's entry changed: whether it was not waiting already; `None` when no more can wait.
+    pub fn change(&mut self, lpn: Lpn) -> Option<bool> {
+        if self.queued.contains(&lpn) {
+            return Some(false);
+        }
+        if self.changes.len() == self.changes_max {
+            return None;
+        }
+        self.queued.insert(lpn);
+        self.changes.push_back(lpn);
+        Some(true)
+    }
+
+    /// Pages go to the host in another way.
+    pub fn forget(&mut self, pages: Range<u32>) {
+        if !self.changes.is_empty() {
+            self.changes.retain(|lpn| !pages.contains(&lpn.0));
+            self.queued.retain(|lpn| !pages.contains(&lpn.0));
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.changes.is_empty()
+    }
+
+    /// What one response takes along; entries are yet to be made.
+    pub fn take(&mut self, notice: &mut Notice) {
+        notice.reset = std::mem::take(&mut self.reset);
+        notice.active.extend(self.active.drain(..self.active.len().min(NAMED_MAX)));
+        notice.inactive.extend(self.inactive.drain(..self.inactive.len().min(NAMED_MAX)));
+        for lpn in self.changes.drain(..self.changes.len().min(self.pairs)) {
+            self.queued.remove(&lpn);
+            notice.pairs.push((lpn, 0));
+        }
+    }
+}

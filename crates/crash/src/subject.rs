@@ -124,6 +124,13 @@ fn layer_stacks() -> Vec<Vec<&'static LayerDef>> {
     one.chain(two).collect()
 }
 
+/// Whether layers may stand in this order over a page-mapped drive with this store, were it large enough for anything.
+fn make_sense(layers: &[&'static LayerDef], store: &str) -> bool {
+    let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
+    let settings = [format!("map.store={store}"), format!("layers={}", names.join(","))];
+    !DriveConfig::load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
+}
+
 /// Every scheme with every store, and layers over some of them. The variants of a scheme are tried with the first variant of each store, and those of a store
 /// with the first of the scheme.
 pub fn stacks() -> Vec<Stack> {
@@ -160,10 +167,13 @@ pub fn stacks() -> Vec<Stack> {
         |s: &&Stack| s.scheme_variant == 0 && s.store_variant == 0 && UNDER_LAYERS.contains(&(s.scheme.name, s.store));
     let drives: Vec<Stack> = all.iter().filter(under).cloned().collect();
     for layers in layer_stacks() {
-        let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1);
-        for (drive, layer_variant) in drives.iter().flat_map(|d| (0..variants).map(move |v| (d, v))) {
+        // of stacks of two the first variants: what a layer does by itself is tried without the other
+        let most = if layers.len() == 1 { usize::MAX } else { 2 };
+        let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
+        let drives = drives.iter().filter(|drive| make_sense(&layers, drive.store));
+        for (drive, layer_variant) in drives.flat_map(|d| (0..variants).map(move |v| (d, v))) {
             let stack = Stack { layers: layers.clone(), layer_variant, ..drive.clone() };
-            // a stack that makes no sense anywhere is none
+            // a variant that fits no drive is none
             if GEOMETRIES.iter().any(|geometry| self::drive(&stack, geometry, None).is_ok()) {
                 all.push(stack);
             }

@@ -60,8 +60,6 @@ pub enum Canary {
     RecordBeforeData,
     /// A host layer's checkpoint is complete before its parts are durable.
     CheckpointBeforeChunks,
-    /// A drive believes a map entry that the host hands back whatever has changed since.
-    TrustEntries,
 }
 
 #[cfg(feature = "canaries")]

@@ -15,7 +15,7 @@ pub use entry::{NO_ENTRY, Protect, Refusal};
 pub use notices::Notice;
 
 use entry::Sealer;
-use flashatlas_types::{Canary, Dur, Lpn, Params, Ppn, SECTOR_BYTES, Seed, Tag};
+use flashatlas_types::{Dur, Lpn, Params, Ppn, SECTOR_BYTES, Seed, Tag};
 use notices::Notices;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -232,7 +232,6 @@ impl Manager {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
         let changed = self.terms.by_page && self.changed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 != 0;
         let opened = match group.state {
-            _ if Canary::TrustEntries.sings() => self.sealer.open(lpn, entry, entry.wrapping_shr(28) as u8),
             State::Unknown => Err(Refusal::Inactive),
             State::Dirty => Err(Refusal::Dirty),
             State::Clean if changed => Err(Refusal::Dirty),

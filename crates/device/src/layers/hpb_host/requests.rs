@@ -51,11 +51,14 @@ impl HpbHost {
 
     /// A command was accepted; what its response says is known when it arrives.
     #[inline]
-    pub(super) fn sent(&mut self, tag: Tag, reply: &mut Reply) {
+    pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
         if !reply.notice.is_empty() {
-            let notice = std::mem::take(&mut reply.notice);
-            self.requests.notices.insert(tag, (self.requests.sent, notice));
+            let (made, notice) = (self.requests.sent, std::mem::take(&mut reply.notice));
+            match self.instant {
+                true => self.heed(now, made, &notice),
+                false => drop(self.requests.notices.insert(tag, (made, notice))),
+            }
         }
     }
 
@@ -103,8 +106,12 @@ impl HpbHost {
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
             let entries = std::mem::take(&mut reply.entries);
-            self.requests.fetches.push(Fetch { tag, subregion: index, made: self.requests.sent, entries });
+            let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries };
             self.own_reply = reply;
+            match self.instant {
+                true => self.fetched(now, fetch),
+                false => self.requests.fetches.push(fetch),
+            }
         }
     }
 
@@ -113,7 +120,9 @@ impl HpbHost {
         let tag = self.own_tag();
         if let Ok(reply) = self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }) {
             self.own_reply = reply;
-            self.requests.returning.push(tag);
+            if !self.instant {
+                self.requests.returning.push(tag);
+            }
         }
     }
 
@@ -122,7 +131,7 @@ impl HpbHost {
         let mut reply = std::mem::take(&mut self.own_reply);
         let sent = self.device.submit(now, tag, cmd, &mut reply);
         self.note_failure(sent).map_err(drop)?;
-        self.sent(tag, &mut reply);
+        self.sent(now, tag, &mut reply);
         Ok(reply)
     }
 

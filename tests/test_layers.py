@@ -13,7 +13,8 @@ from flashatlas import InputError, probe
 from flashatlas.cli import main
 from flashatlas.reproduce import hard_page, hard_tables
 from flashatlas.reproduce.hard import plan
-from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES
+from flashatlas.reproduce.hard_studies import HARD, STAGES
+from flashatlas.reproduce.studies import NONE
 
 RANDOM = "uniform:requests=4000,size=4KiB"
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas._core import InputError
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.reproduce.experiment import Application, applications, load, precondition, traces_folder
 from flashatlas.result import Result
 
 PAPER = "2-demand-map"
@@ -164,17 +163,7 @@ def plan(
     made = applications(experiment["application"], folder)
     for application, entry in zip(made, experiment["application"], strict=True):
         application.options.update({key: entry[key] for key in ("drive", "set") if key in entry})
-        kind, _, name = entry["precondition"].partition(":")
-        if application.recorded and name:
-            assert folder is not None
-            path = folder / name
-            if not path.is_file():
-                raise InputError(
-                    f"{path}: no such trace; {application.name} needs it to bring the drive into its state"
-                )
-            application.options["precondition"] = f"{kind}:{path}"
-        else:
-            application.options["precondition"] = "fill"
+        application.options["precondition"] = precondition(application, entry["precondition"], folder)
     return Plan(experiment, made, cache_bytes or experiment["cache_bytes"])
 
 

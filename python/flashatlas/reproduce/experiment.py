@@ -70,6 +70,28 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
     return made
 
 
+def precondition(application: Application, wanted: str, folder: Path | None) -> str:
+    """How the drive is brought into the state that a recorded trace wants; a generated workload finds it filled.
+
+    Args:
+        application: The workload.
+        wanted: `fill`, or `trace:NAME` of a trace in the folder.
+        folder: The folder of recorded traces.
+
+    Raises:
+        InputError: The trace that brings the drive into its state is not there.
+
+    """
+    kind, _, name = wanted.partition(":")
+    if not (application.recorded and name):
+        return "fill"
+    assert folder is not None
+    path = folder / name
+    if not path.is_file():
+        raise InputError(f"{path}: no such trace; {application.name} needs it to bring the drive into its state")
+    return f"{kind}:{path}"
+
+
 def flash_seconds(result: Result) -> float:
     """How long writing keeps the flash at work, one operation after the other, by the array's times alone.
 

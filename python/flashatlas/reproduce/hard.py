@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashatlas.api import compare
 from flashatlas.reproduce import hard_tables
 from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
-from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES, Key, Studies
+from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
+from flashatlas.reproduce.studies import NONE, Cases, add, carry_out
 from flashatlas.reproduce.table import Table
 
 PAPER = "4-hard"
 
 
 @dataclass(frozen=True)
-class Hard(Studies):
+class Hard(HardStudies):
     """The experiment, carried out."""
 
     def tables(self) -> list[Table]:
@@ -32,19 +32,7 @@ class Hard(Studies):
             "schema": "flashatlas.reproduce.hard/1",
             "trace": {"source": self.application.source, "recorded": self.application.recorded},
             "tables": [table.to_json() for table in self.tables()],
-            "runs": [
-                {
-                    "study": key.study,
-                    "value": key.value,
-                    "stack": key.stack,
-                    "bandwidth_bytes_per_s": result.record["bandwidth_bytes_per_s"],
-                    "waf": result.waf,
-                    "layers": result.record.get("layers"),
-                    "violations": result.violations,
-                    "config_hash": result.record["config_hash"],
-                }
-                for key, result in self.runs.items()
-            ],
+            "runs": self.runs_json(),
         }
 
 
@@ -56,48 +44,41 @@ class Plan:
     application: Application
     requests: int | None
 
-    def cases(self, jobs_folder: Path) -> dict[Key, dict[str, Any]]:
+    def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
         e = self.experiment
-        cases: dict[Key, dict[str, Any]] = {}
-
-        def add(study: str, value: str | int | float | tuple[int, int], stacks: list[str], **options: Any) -> None:
-            settings = options.pop("set", [])
-            for stack in stacks:
-                layers = [] if stack == NONE else [f"layers={stack}"]
-                cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
-
+        cases: Cases = {}
         short = 1024 * self.requests if self.requests else None
         four, five, full, both = e["figure_4"], e["figure_5"], e["full"], e["stacks"]
         for size in four["sizes"]:
             count = max((short or four["bytes"]) // size, 64)
             workload = f"uniform:requests={count},size={size}"
-            add("figure 14.4", size, both, workload=workload, depth=four["depth"])
+            add(cases, "figure 14.4", size, both, workload=workload, depth=four["depth"])
         for record in five["records"]:
             for depth in five["depths"]["write"]:
                 job = jobs_folder / f"iozone-{record}-{depth}.fio"
                 job.write_text(iozone(record, five["merged"], short or five["file"], five["depths"]["read"], depth))
-                add("figure 14.5", (record, depth), both, job=job)
+                add(cases, "figure 14.5", (record, depth), both, job=job)
         count = min(self.requests or full["requests"], full["requests"])
         random = {"workload": f"uniform:requests={count},size=4KiB", "depth": four["depth"]}
-        add("full", "random", [NONE], set=full["set"], **random)
+        add(cases, "full", "random", [NONE], set=full["set"], **random)
         for reserve in full["reserves"]:
-            add("reserve", reserve, [HARD], set=[*full["set"], f"hard.reserve={reserve}"], **random)
+            add(cases, "reserve", reserve, [HARD], set=[*full["set"], f"hard.reserve={reserve}"], **random)
         hot = {"workload": f"hotcold:requests={count},size=4KiB,{full['hot_cold']}", "depth": four["depth"]}
-        add("hot-cold", "greedy", [NONE], set=full["set"], **hot)
+        add(cases, "hot-cold", "greedy", [NONE], set=full["set"], **hot)
         for victim in full["victims"]:
-            add("hot-cold", victim, [HARD], set=[*full["set"], f"hard.victim={victim}"], **hot)
+            add(cases, "hot-cold", victim, [HARD], set=[*full["set"], f"hard.victim={victim}"], **hot)
         for every in full["flush_every"]:
             flushed = f"uniform:requests={min(count, full['flushes'])},size=4KiB,flush_every={every}"
-            add("flush", every, both, set=full["set"], workload=flushed, depth=1)
-        add("trace", self.application.name, both, depth=four["depth"], **self.application.options)
+            add(cases, "flush", every, both, set=full["set"], workload=flushed, depth=1)
+        add(cases, "trace", self.application.name, both, depth=four["depth"], **self.application.options)
         return cases
 
     @property
     def labels(self) -> list[str]:
         """A name for each run."""
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            return [f"{key.study} {key.value}, {key.stack}" for key in self.cases(Path(folder))]
+            return [key.label for key in self.cases(Path(folder))]
 
     def carry_out(
         self,
@@ -107,15 +88,8 @@ class Plan:
     ) -> Hard:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            cases = self.cases(Path(folder))
-            results = compare(
-                [{"label": label, **options} for label, options in zip(self.labels, cases.values(), strict=True)],
-                drive=self.experiment["drive"],
-                precondition=self.experiment["precondition"],
-                jobs=jobs,
-                progress=progress,
-            )
-        return Hard(self.experiment, self.application, dict(zip(cases, results, strict=True)))
+            runs = carry_out(self.cases(Path(folder)), self.experiment, jobs=jobs, progress=progress)
+        return Hard(self.experiment, runs, self.application)
 
 
 def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.reproduce.hard_studies import HARD, NONE, STAGES, Studies
+from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
+from flashatlas.reproduce.studies import NONE
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Table
 from flashatlas.result import Result
 from flashatlas.tables import size
 
 
-def tables(hard: Studies) -> list[Table]:
+def tables(hard: HardStudies) -> list[Table]:
     """Every table, in the order of the paper, then what lies beyond."""
     return [claims(hard), figure_4(hard), *figure_5(hard), breakdown(hard), full(hard), flushes(hard), trace(hard)]
 
@@ -23,7 +24,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2f}x"
 
 
-def claims(hard: Studies) -> Table:
+def claims(hard: HardStudies) -> Table:
     """What the paper says, beside ours."""
     published = hard.experiment["published"]
     records = hard.experiment["figure_5"]["records"]
@@ -48,7 +49,7 @@ def claims(hard: Studies) -> Table:
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
 
 
-def figure_4(hard: Studies) -> Table:
+def figure_4(hard: HardStudies) -> Table:
     """Fig. 14.4: random writes against their size."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"]:
@@ -60,14 +61,14 @@ def figure_4(hard: Studies) -> Table:
     )
 
 
-def figure_5(hard: Studies) -> list[Table]:
+def figure_5(hard: HardStudies) -> list[Table]:
     """Fig. 14.5: IOzone."""
     made = []
     for depth in hard.experiment["figure_5"]["depths"]["write"]:
         rows = []
         for record in hard.experiment["figure_5"]["records"]:
             for stage in STAGES:
-                without, with_layer = (hard.stage(record, depth, stack, stage) for stack in (NONE, HARD))
+                without, with_layer = (hard.iozone(record, depth, stack, stage) for stack in (NONE, HARD))
                 rows.append((size(record), stage, _speed(without), _speed(with_layer), _times(with_layer / without)))
         how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
         note = (
@@ -84,12 +85,12 @@ def _layer(result: Result) -> dict[str, Any]:
     return result.record["layers"]["hard"]
 
 
-def breakdown(hard: Studies) -> Table:
+def breakdown(hard: HardStudies) -> Table:
     """Where the gain of random writes comes from."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"][:4]:
         without, with_layer = (hard.of("figure 14.4", n, stack).record for stack in (NONE, HARD))
-        layer = _layer(hard.of("figure 14.4", n))
+        layer = _layer(hard.of("figure 14.4", n, HARD))
         requests = with_layer["host"]["writes"]
         rows.append(
             (
@@ -119,14 +120,14 @@ def _amplified(name: str, result: Result) -> tuple[str, ...]:
     return (name, speed, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
 
 
-def full(hard: Studies) -> Table:
+def full(hard: HardStudies) -> Table:
     """A full drive: reclamation against what is not exported, and against victims on a hot and a cold part."""
     rows = [_amplified("random, none", hard.of("full", "random", NONE))]
     for reserve in hard.experiment["full"]["reserves"]:
-        rows.append(_amplified(f"random, {reserve:.0%} not exported", hard.of("reserve", reserve)))
+        rows.append(_amplified(f"random, {reserve:.0%} not exported", hard.of("reserve", reserve, HARD)))
     rows.append(_amplified("hot and cold, none", hard.of("hot-cold", "greedy", NONE)))
     for victim in hard.experiment["full"]["victims"]:
-        rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim)))
+        rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim, HARD)))
     note = (
         "Write amplification of layer and drive multiply. A full layer moves pages as the drive does, so its gain "
         "depends on what is not exported; hot and cold: nine of ten writes go to a tenth."
@@ -135,12 +136,12 @@ def full(hard: Studies) -> Table:
     return Table("A full drive", BEYOND, note, head, rows)
 
 
-def flushes(hard: Studies) -> Table:
+def flushes(hard: HardStudies) -> Table:
     """FLUSH-heavy work: what durability costs."""
     rows = []
     for every in hard.experiment["full"]["flush_every"]:
         without, with_layer = (hard.of("flush", every, stack).record for stack in (NONE, HARD))
-        layer = _layer(hard.of("flush", every))
+        layer = _layer(hard.of("flush", every, HARD))
         writes = with_layer["host"]["writes"]
         rows.append(
             (
@@ -162,7 +163,7 @@ def flushes(hard: Studies) -> Table:
     return Table("FLUSHes", BEYOND, note, head, rows)
 
 
-def trace(hard: Studies) -> Table:
+def trace(hard: HardStudies) -> Table:
     """A recorded workload."""
     name = hard.application.name
     rows = []

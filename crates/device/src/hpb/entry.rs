@@ -155,7 +155,7 @@ impl Sealer {
             Protect::Tagged => {
                 let head = entry >> TAG_BITS;
                 // one comparison of whole numbers: it takes as long however much of the tag is right
-                if self.tag(lpn, head) ^ (entry & (1 << TAG_BITS) - 1) != 0 {
+                if self.tag(lpn, head) ^ (entry & ((1 << TAG_BITS) - 1)) != 0 {
                     return Err(Refusal::Tampered);
                 }
                 if head as u8 != generation {

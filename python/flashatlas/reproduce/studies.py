@@ -1,0 +1,94 @@
+"""Experiments with layers: many runs, each of a study, at a value of what is varied there, under a stack of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from flashatlas.api import compare
+from flashatlas.result import Result
+
+NONE = "none"
+"""No layers."""
+
+
+class Key(NamedTuple):
+    """Which run: its study, what is varied there, and the layers."""
+
+    study: str
+    value: str | int | float | tuple[int, ...] | tuple[str, int]
+    stack: str
+
+    @property
+    def label(self) -> str:
+        """A name for the run."""
+        return f"{self.study} {self.value}, {self.stack}"
+
+
+Cases = dict[Key, dict[str, Any]]
+"""The options of each run."""
+
+
+def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any) -> None:
+    """Add a run for each stack; ``set`` among the options are settings beside the layers."""
+    settings = options.pop("set", [])
+    for stack in stacks:
+        layers = [] if stack == NONE else [f"layers={stack.replace('+', ',')}"]
+        cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
+
+
+def carry_out(
+    cases: Cases,
+    experiment: Mapping[str, Any],
+    *,
+    jobs: int | None,
+    progress: Callable[[int, str, int, float | None], None] | None,
+) -> dict[Key, Result]:
+    """Run all of them, on the drive of the experiment and in its state where they say nothing else."""
+    precondition = experiment["precondition"]
+    results = compare(
+        [{"label": key.label, "precondition": precondition, **options} for key, options in cases.items()],
+        drive=experiment["drive"],
+        jobs=jobs,
+        progress=progress,
+    )
+    return dict(zip(cases, results, strict=True))
+
+
+@dataclass(frozen=True)
+class Studies:
+    """Every run, by what it is of."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    runs: dict[Key, Result] = field(repr=False)
+
+    @property
+    def results(self) -> list[Result]:
+        """Every run."""
+        return list(self.runs.values())
+
+    def of(self, study: str, value: Any, stack: str) -> Result:
+        """One run."""
+        return self.runs[Key(study, value, stack)]
+
+    def stage(self, study: str, value: Any, stack: str, index: int) -> float:
+        """Bytes a second of one job of a job file."""
+        job = self.of(study, value, stack).jobs["jobs"][index]
+        return (job["read"]["bytes"] + job["write"]["bytes"]) / job["runtime_ns"] * 1e9
+
+    def runs_json(self) -> list[dict[str, Any]]:
+        """What each run came to."""
+        return [
+            {
+                "study": key.study,
+                "value": key.value,
+                "stack": key.stack,
+                "bandwidth_bytes_per_s": result.record["bandwidth_bytes_per_s"],
+                "waf": result.record.get("waf"),
+                "layers": result.record.get("layers"),
+                "violations": result.violations,
+                "config_hash": result.record["config_hash"],
+            }
+            for key, result in self.runs.items()
+        ]

@@ -97,6 +97,7 @@ papers: $(STAMP) ## repeat the experiments of papers, every open reading include
 	$(VENV)/bin/flashatlas reproduce mast --sensitivity --out out/mast
 	$(VENV)/bin/flashatlas reproduce nvm-map --out out/nvm-map
 	$(VENV)/bin/flashatlas reproduce demand-map --out out/demand-map
+	$(VENV)/bin/flashatlas reproduce hpb --out out/hpb
 	$(VENV)/bin/flashatlas reproduce lpmt --out out/lpmt
 	$(VENV)/bin/flashatlas reproduce hard --out out/hard
 

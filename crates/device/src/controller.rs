@@ -319,7 +319,11 @@ impl Device for Ssd {
                 self.issue(now, reply);
                 return Ok(());
             }
-            Cmd::ReadBuffer { subregion } => self.read_buffer(now, tag, subregion, reply),
+            Cmd::ReadBuffer { subregion } => {
+                self.read_buffer(now, tag, subregion, reply)?;
+                self.issue(now, reply);
+                return Ok(());
+            }
             Cmd::WriteBuffer { region } => {
                 self.write_buffer(tag, region);
                 Ok(())

@@ -221,7 +221,7 @@ fn layers_change_no_data() {
             let data = format!("nand.data={data}");
             for config in stacks(&[PAGE, drive, &[&data]].concat()) {
                 tested.extend(config.layers().iter().map(|l| l.name));
-                for seed in 0..4 {
+                for seed in 0..2 {
                     exercise(&config, seed, 3000);
                 }
             }

@@ -147,7 +147,9 @@ impl World {
                 }
             }
             Cmd::WriteUnits { .. } => unreachable!("hosts name what they write"),
-            Cmd::HpbRead { .. } | Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => unreachable!("no map is handed out"),
+            Cmd::HpbRead { .. } | Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => {
+                unreachable!("no map is handed out")
+            }
             Cmd::Flush => must.extend((0..).zip(self.confirmed.iter().copied())),
             Cmd::Read { .. } => {}
         }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flashatlas.reproduce.demand_map import DemandMap
     from flashatlas.reproduce.experiment import Application
     from flashatlas.reproduce.hard import Hard
+    from flashatlas.reproduce.hpb import Hpb
     from flashatlas.reproduce.lpmt import Lpmt
     from flashatlas.reproduce.mast import Mast
     from flashatlas.reproduce.nvm_map import NvmMap
@@ -113,7 +114,7 @@ def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
         )
 
 
-Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt", "Hard")
+Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt", "Hard", "Hpb")
 
 
 def _hand_over(
@@ -295,7 +296,36 @@ def reproduce_hard(
     _hand_over("hard", made, hard_page.page, _show_tables, out_, json_)
 
 
-def _show_tables(made: Lpmt | Hard) -> None:
+@app.command("hpb")
+def reproduce_hpb(
+    traces: Traces = None,
+    stand_ins: StandIns = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=256, help="Make runs short: random requests of a stage, or of a trace.")
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    out_: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Tiobench and mixed work of the HPB slides: the map cached in host memory, with the layer and without.
+
+    Beyond the slides: what time at the host their range implies, phones' traces over host memory, what verification and
+    updates cost, and both host layers together.
+
+    For example: `flashatlas reproduce hpb --out out/hpb`
+    """
+    from flashatlas.reproduce import hpb_page  # noqa: PLC0415
+    from flashatlas.reproduce.hpb import plan  # noqa: PLC0415
+
+    planned = plan(traces, stand_ins=stand_ins, requests=limit)
+    _say_missing(planned.phones, stand_ins)
+    with Bars(planned.labels, enabled=not quiet) as bars:
+        made = planned.carry_out(jobs=jobs, progress=bars.update)
+    _hand_over("hpb", made, hpb_page.page, _show_tables, out_, json_)
+
+
+def _show_tables(made: Lpmt | Hard | Hpb) -> None:
     for table in made.tables():
         say(f"\n[bold]{escape(table.title)}[/]  ({table.kind})")
         out.print(tables.listing(list(table.head), table.rows))

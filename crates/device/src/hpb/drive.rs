@@ -9,7 +9,7 @@ use crate::{Cmd, HpbCounters, LayerError, Reply, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Ftl, Place};
 use flashatlas_nand::{OobRole, Part, Unit};
-use flashatlas_types::{Cause, Class, Dur, FtlError, Lpn, OpId, OpKind, Ppn, Ps, Seed, Tag};
+use flashatlas_types::{Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag};
 
 /// Where an entry says that a page stands: its place on flash, if it has one. What waits in a page buffer has none yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
@@ -56,7 +56,11 @@ impl Ssd {
         let pages = hpb.terms.pages(subregion);
         let (count, entry_bytes) = (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
         let hashing = hpb.hashing(count);
-        let mut ready = self.with_ftl(now, |ftl, cx| ftl.hand_out(cx, pages))?;
+        let mut ready = self.with_ftl(now, |ftl, cx| ftl.hand_out(cx, pages)).map_err(|error| match error {
+            // the drive can do without what it cannot read, as long as nobody needs it
+            FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
+            other => self.fail(other),
+        })?;
         let hpb = self.hpb.as_mut().expect("checked before");
         hpb.hand_out(subregion, place(self.ftl.as_ref()), &mut reply.entries);
         if hashing > Dur::ZERO {
@@ -99,14 +103,15 @@ impl Ssd {
             return Ok(None);
         };
         let opened = hpb.open(piece.lpn, entry, self.layout.slots());
-        let hashing = hpb.hashing(1);
+        let looked_at = !matches!(opened, Err(Refusal::Inactive | Refusal::Dirty));
+        let hashing = if looked_at { hpb.hashing(1) } else { Dur::ZERO };
         if hashing > Dur::ZERO {
             // whether it is believed or not: nothing is read before that is known
             self.command = self.plan.push(OpKind::Delay(hashing), Class::HostRead, &[self.command]);
         }
         if let Ok(ppn) = opened {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
-                self.join_group(groups, ppn, piece, [self.command, OpId::NONE]);
+                self.join_group(groups, ppn, piece, [self.command, self.command]);
                 self.hpb.as_mut().expect("just asked").counters.believed += 1;
                 return Ok(Some(self.under_cached(piece.lpn, Some(unit)).expect("a unit was given")));
             }
@@ -120,10 +125,13 @@ impl Ssd {
         Ok(None)
     }
 
-    /// What stands in a slot, if its spare area names this page, in a block of data.
+    /// What stands in a slot, if its spare area names this page, in a block of data. A page of which the write cache has a part
+    /// must be the version that this part was written over.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
-        unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)
+        let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
+        let cached = self.cache.as_ref().and_then(|c| c.get(lpn));
+        cached.is_none_or(|entry| entry.base == unit.stamp).then_some(unit)
     }
 
     /// A page was read only to find that it is another one; what is looked up then waits for that.

@@ -58,7 +58,7 @@ impl Terms {
         let subregion = pages("hpb.subregion");
         Terms {
             units,
-            subregion,
+            subregion: subregion.min(units),
             subregions: pages("hpb.region") / subregion,
             protect: Protect::parse(params.text("hpb.protect")),
             by_page: params.text("hpb.dirty") == "page",
@@ -181,7 +181,7 @@ impl Manager {
 
     /// How long it takes to make, or to check, `entries` entries, one after the other.
     pub fn hashing(&self, entries: u64) -> Dur {
-        Dur(self.terms.hash_time.0 * self.terms.protect.hashes() * entries)
+        Dur(self.terms.hash_time.0.saturating_mul(self.terms.protect.hashes() * entries))
     }
 
     /// The map entry of a page is another from now on.
@@ -210,6 +210,11 @@ impl Manager {
         }
     }
 
+    /// Whether a page has changed since its subregion was handed out, where pages are known by themselves.
+    fn has_changed(&self, lpn: Lpn) -> bool {
+        self.terms.by_page && self.changed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 != 0
+    }
+
     /// What was handed out of a subregion is stale from now on.
     fn next_generation(&mut self, subregion: u32) {
         let generations = self.terms.protect.generations();
@@ -230,11 +235,10 @@ impl Manager {
     /// Why it is not; counted.
     pub fn open(&mut self, lpn: Lpn, entry: u64, slots: u32) -> Result<Ppn, Refusal> {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
-        let changed = self.terms.by_page && self.changed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 != 0;
         let opened = match group.state {
             State::Unknown => Err(Refusal::Inactive),
             State::Dirty => Err(Refusal::Dirty),
-            State::Clean if changed => Err(Refusal::Dirty),
+            State::Clean if self.has_changed(lpn) => Err(Refusal::Dirty),
             State::Clean => self.sealer.open(lpn, entry, group.generation),
         };
         let opened = opened.and_then(|ppn| if ppn.0 < slots { Ok(ppn) } else { Err(Refusal::OutOfRange) });
@@ -247,16 +251,13 @@ impl Manager {
     /// A page was read without an entry that was believed, and its map entry was looked up: the host may want its subregion.
     pub fn missed(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
+        let changed = self.has_changed(lpn);
         let group = &mut self.subregions[index as usize];
-        let enough = match group.state {
-            State::Dirty => self.terms.refresh_reads,
-            // the host has it, and does not use it: it may have dropped it
-            State::Unknown | State::Clean => self.terms.activation_reads,
-        };
-        // a host in control counts reads itself; entries that wait for a response need no fetch
-        let ours = match group.state {
-            State::Dirty => !self.terms.piggyback || group.lost,
-            State::Unknown | State::Clean => !self.terms.host_controls,
+        // of what has changed the drive alone knows; but entries that wait for a response need no fetch
+        let (enough, ours) = match changed || group.state == State::Dirty {
+            true => (self.terms.refresh_reads, !self.terms.piggyback || group.lost),
+            // a host in control counts by itself; one that has it and does not use it may have dropped it
+            false => (self.terms.activation_reads, !self.terms.host_controls),
         };
         if !ours {
             return;
@@ -284,6 +285,7 @@ impl Manager {
             self.next_generation(subregion);
         }
         self.notices.forget(pages.clone());
+        self.notices.fetched(subregion);
         let group = &mut self.subregions[subregion as usize];
         *group = Subregion { state: State::Clean, generation: group.generation, times: group.times + 1, ..NEW };
         let generation = group.generation;

@@ -89,7 +89,15 @@ impl Notices {
             self.inactive.extend(self.regions.pop());
         }
         self.regions.touch(region);
-        self.active.push_back(subregion);
+        self.inactive.retain(|&r| r != region);
+        if !self.active.contains(&subregion) {
+            self.active.push_back(subregion);
+        }
+    }
+
+    /// The host fetched a subregion.
+    pub fn fetched(&mut self, subregion: u32) {
+        self.active.retain(|&s| s != subregion);
     }
 
     /// A region was read.

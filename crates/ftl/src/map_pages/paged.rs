@@ -268,7 +268,9 @@ impl<C: Cache> MapStore for Paged<C> {
                 self.write_moves_of(cx, pool, Lpn(page * self.map.table.per_page))?;
                 self.map.hand_out(cx, page)?
             };
-            read.push(self.access(cx, there));
+            let bytes = self.map.table.page_bytes();
+            let kind = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes, write: false };
+            read.push(cx.flash.plan.push(kind, Class::Map, &[there]));
         }
         Ok(cx.flash.plan.join(Class::Map, &read))
     }

@@ -58,7 +58,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "a batch, and a map page in which nothing can be learned,",
         )
     },
-    hands_out: true,
+    hands_out: false,
     build: |params, layout| {
         let gamma = params.u32("map.gamma");
         let (batch, compaction) = (params.int("map.learn_batch"), params.int("map.compaction"));

@@ -59,9 +59,10 @@ impl HpbHost {
         let enough = self.settings.terms.host_controls && subregion.reads == self.settings.terms.activation_reads;
         if std::mem::take(&mut self.regions.region(region).update) {
             let held = self.regions.of_region(region);
-            let held: Vec<u32> = held.filter(|&s| self.regions.subregion(s).state != State::Unused).collect();
+            let held: Vec<u32> = held.filter(|&s| self.regions.subregion(s).state == State::Valid).collect();
             held.into_iter().for_each(|s| self.want(now, s));
-        } else if enough {
+        }
+        if enough && self.regions.subregion(index).state != State::Invalid {
             self.want(now, index);
         }
         if self.regions.region(region).reads > self.settings.terms.subregion {

@@ -104,8 +104,9 @@ struct Counters {
     inactivated: u64,
     pressure_evictions: u64,
     expired: u64,
-    /// Subregions that were worth fetching, and for which there was no memory.
+    /// Subregions that were worth fetching, and for which there was no memory; that the drive could not read.
     no_room: u64,
+    failed_requests: u64,
 }
 
 /// The layer.
@@ -164,17 +165,17 @@ impl HpbHost {
             true => self.regions.entries(Lpn(pages.start), pages.end - pages.start),
             false => Err(Miss::Long),
         };
-        self.counters.reads += 1;
         match known {
             Ok(entries) => {
-                self.counters.hits += 1;
                 self.device.submit_after(now, tag, Cmd::HpbRead { lba, sectors, entries }, after, reply)?;
+                self.counters.hits += 1;
             }
             Err(miss) => {
-                self.counters.misses[miss as usize] += 1;
                 self.device.submit_after(now, tag, Cmd::Read { lba, sectors }, after, reply)?;
+                self.counters.misses[miss as usize] += 1;
             }
         }
+        self.counters.reads += 1;
         self.count_read(now, Lpn(pages.start));
         Ok(())
     }
@@ -282,7 +283,7 @@ impl Device for HpbHost {
     fn switch_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.regions = Regions::new(&self.settings);
         self.requests = Requests::default();
-        (self.look_at, self.started) = (Ps::ZERO, false);
+        (self.look_at, self.started, self.instant) = (Ps::ZERO, false, false);
         let mounted = self.device.switch_on(config, seed);
         self.failed = mounted.as_ref().err().cloned();
         mounted
@@ -314,6 +315,7 @@ impl Device for HpbHost {
             ("pressure_evictions", c.pressure_evictions),
             ("expired", c.expired),
             ("no_room", c.no_room),
+            ("failed_requests", c.failed_requests),
         ]);
         if let Some((drive, _)) = self.device.ssd().hpb() {
             counters.push(("believed", drive.believed));

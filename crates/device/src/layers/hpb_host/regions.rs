@@ -188,12 +188,24 @@ impl Regions {
     /// A page's entry came by itself.
     pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.terms.subregion_of(lpn);
-        let at = lpn.0 - index * self.terms.subregion;
         let subregion = &mut self.subregions[index as usize];
         if subregion.state == State::Valid && subregion.made < made {
-            subregion.entries[at as usize] = entry;
-            subregion.dirty[at as usize / 64] &= !(1 << (at % 64));
+            subregion.entries[(lpn.0 - index * self.terms.subregion) as usize] = entry;
+            self.clean(lpn);
         }
+    }
+
+    /// What is known of a page is newer than what was written to it.
+    pub fn clean(&mut self, lpn: Lpn) {
+        let index = self.terms.subregion_of(lpn);
+        let at = lpn.0 - index * self.terms.subregion;
+        self.subregions[index as usize].dirty[at as usize / 64] &= !(1 << (at % 64));
+    }
+
+    /// Whether entries of a region were made before command `made`.
+    pub fn has_entries_before(&self, region: u32, made: u64) -> bool {
+        let before = |s: &Subregion| s.state == State::Valid && s.made < made;
+        self.of_region(region).any(|s| before(&self.subregions[s as usize]))
     }
 
     /// Whether the pages of a subregion have memory, or may have.
@@ -233,18 +245,23 @@ impl Regions {
     /// Drop a region. What is being fetched of it stays until it is there.
     pub fn drop_region(&mut self, region: u32) {
         for index in self.of_region(region) {
-            let subregion = &mut self.subregions[index as usize];
-            match subregion.state {
-                State::Unused | State::Issued => {}
-                State::Invalid | State::Valid => {
-                    subregion.state = State::Unused;
-                    (subregion.entries, subregion.dirty) = (Vec::new(), Vec::new());
-                    self.used -= 1;
-                    self.regions[region as usize].held -= 1;
-                }
+            if matches!(self.subregions[index as usize].state, State::Invalid | State::Valid) {
+                self.release(index);
             }
         }
-        if !self.is_active(region) {
+    }
+
+    /// Take the memory of a subregion.
+    pub fn release(&mut self, index: u32) {
+        let subregion = &mut self.subregions[index as usize];
+        subregion.state = State::Unused;
+        (subregion.entries, subregion.dirty) = (Vec::new(), Vec::new());
+        self.used -= 1;
+        let region = self.region_of(index);
+        let of = &mut self.regions[region as usize];
+        of.held -= 1;
+        if of.held == 0 {
+            of.update = false;
             self.lru.remove(region);
         }
     }

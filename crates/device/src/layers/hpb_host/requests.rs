@@ -89,7 +89,7 @@ impl HpbHost {
 
     /// Send map requests, as many as may be in flight.
     pub(super) fn pump(&mut self, now: Ps) {
-        while self.requests.fetches.len() < self.settings.requests && self.failed.is_none() {
+        while self.requests.fetches.len() < self.settings.requests {
             let Some(index) = self.requests.queue.pop_front() else { return };
             let subregion = self.regions.subregion(index);
             subregion.queued = false;
@@ -102,7 +102,11 @@ impl HpbHost {
             self.regions.region(region).written = false;
             self.counters.map_requests += 1;
             let tag = self.own_tag();
-            let Ok(mut reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else { return };
+            let Ok(mut reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
+                self.counters.failed_requests += 1;
+                self.regions.release(index);
+                continue;
+            };
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
             let entries = std::mem::take(&mut reply.entries);
@@ -126,20 +130,12 @@ impl HpbHost {
         }
     }
 
-    /// A command of the layer itself. What stops it stops the layer.
-    fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, ()> {
+    /// A command of the layer itself. What is refused is done without: the host's part of the map is there to save time.
+    fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
         let mut reply = std::mem::take(&mut self.own_reply);
-        let sent = self.device.submit(now, tag, cmd, &mut reply);
-        self.note_failure(sent).map_err(drop)?;
+        self.device.submit(now, tag, cmd, &mut reply)?;
         self.sent(now, tag, &mut reply);
         Ok(reply)
-    }
-
-    fn note_failure(&mut self, sent: Result<(), SubmitError>) -> Result<(), SubmitError> {
-        if let Err(error) = &sent {
-            self.failed = Some(error.clone());
-        }
-        sent
     }
 
     /// Commands are complete at `now`: those from above go up, and what their responses say is done.
@@ -193,15 +189,39 @@ impl HpbHost {
             self.counters.notices_active += 1;
             let region = self.regions.region_of(subregion);
             let active = self.regions.is_active(region);
+            if self.asked_since(subregion, made) {
+                continue;
+            }
             if !host_controls || (active && !self.regions.region(region).written) {
                 self.want(now, subregion);
             }
         }
         for &(lpn, entry) in &notice.pairs {
             self.counters.pairs += 1;
-            self.regions.replace(lpn, entry, made);
+            self.replace(lpn, entry, made);
             // responses to earlier commands may arrive later: what they say of the page is older
             self.overtake(made, |pair| pair != lpn);
+        }
+    }
+
+    /// Whether a subregion's entries were made, or are being made, after command `made`.
+    fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
+        match self.regions.subregion(subregion).state {
+            State::Issued => self.requests.fetches.iter().any(|f| f.subregion == subregion && f.made > made),
+            State::Valid => self.regions.subregion(subregion).made > made,
+            State::Unused | State::Invalid => false,
+        }
+    }
+
+    /// A page's entry came by itself, with the response to command `made`.
+    fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
+        let index = self.settings.terms.subregion_of(lpn);
+        // what is being fetched was made before the page changed: the entry waits for it
+        if let Some(fetch) = self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made) {
+            fetch.entries[(lpn.0 - self.settings.terms.pages(index).start) as usize] = entry;
+            self.regions.clean(lpn);
+        } else {
+            self.regions.replace(lpn, entry, made);
         }
     }
 
@@ -216,13 +236,11 @@ impl HpbHost {
 
     /// The drive has forgotten its key: every entry is worth nothing.
     fn forget_entries(&mut self, made: u64) {
-        for fetch in &self.requests.fetches {
-            if fetch.made <= made {
-                self.regions.subregion(fetch.subregion).again = true;
-            }
+        for fetch in self.requests.fetches.iter().filter(|fetch| fetch.made < made) {
+            self.regions.subregion(fetch.subregion).again = true;
         }
         for region in 0..self.settings.terms.region_count() {
-            if !self.regions.is_active(region) {
+            if !self.regions.has_entries_before(region, made) {
                 continue;
             }
             if self.settings.terms.host_controls || self.regions.region(region).pinned {

@@ -173,8 +173,8 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
     if !map_by_name(store)?.hands_out {
         let stores: Vec<&str> = MAPS.iter().filter(|m| m.hands_out).map(|m| m.name).collect();
         return no(format!(
-            "hpb-host saves reads of map pages, and with map.store = {store} the whole map is in the drive's memory: it needs \
-             one of {}",
+            "hpb-host saves reads of map pages, which map.store = {store} does not hand out (its map is in the drive's memory, \
+             or is learned): it needs one of {}",
             stores.join(", ")
         ));
     }

@@ -1,0 +1,179 @@
+"""HPB against a drive that loads its map on demand: tiobench, mixed work, phones (``papers/2-hpb``)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flashatlas.reproduce import hpb_tables
+from flashatlas.reproduce.experiment import Application, applications, load, precondition, traces_folder
+from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies
+from flashatlas.reproduce.studies import NONE, Cases, add, carry_out
+from flashatlas.reproduce.table import Table
+
+PAPER = "2-hpb"
+
+
+@dataclass(frozen=True)
+class Hpb(HpbStudies):
+    """The experiment, carried out."""
+
+    def tables(self) -> list[Table]:
+        """Every table, in the order of the slides."""
+        return hpb_tables.tables(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "schema": "flashatlas.reproduce.hpb/1",
+            "traces": [{"name": p.name, "source": p.source, "recorded": p.recorded} for p in self.phones],
+            "tables": [table.to_json() for table in self.tables()],
+            "runs": self.runs_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    phones: list[Application]
+    requests: int | None
+
+    def cases(self, jobs_folder: Path) -> Cases:
+        """The options of each run; job files are written to a folder."""
+        e = self.experiment
+        cases: Cases = {}
+        short = min(1.0, self.requests / e["tiobench"]["random"]) if self.requests else 1.0
+        # short runs of generated work need no large drive
+        small = e["small"] if short < 1 and not any(phone.recorded for phone in self.phones) else {}
+        file, drive = small.get("file", e["file"]), small.get("set", [])
+        memory = [f"hpb.host_bytes={e['host_bytes']}", *drive]
+
+        def job(name: str, text: str) -> Path:
+            path = jobs_folder / f"{name}.fio"
+            path.write_text(text)
+            return path
+
+        def both(study: str, value: Any, path: Path) -> None:
+            add(cases, study, value, [NONE], job=path, set=drive)
+            add(cases, study, value, [HPB], job=path, set=memory)
+
+        for threads in e["tiobench"]["threads"]:
+            both("tiobench", threads, job(f"tiobench-{threads}", tiobench(e["tiobench"], file, threads, short)))
+        issue = int(e["mixed"]["issue"] * short)
+        for reads in e["mixed"]["reads"]:
+            for chunk in e["mixed"]["chunks"]:
+                text = mixed(file, issue, e["mixed"]["threads"], reads, chunk)
+                both("mixed", (reads, chunk), job(f"mixed-{reads}-{chunk}", text))
+        s = e["settings"]
+        of_settings = {
+            "settings, reads": job("settings-reads", tiobench(e["tiobench"], file, 1, short)),
+            "settings, mixed": job(
+                "settings-mixed", mixed(file, int(s["issue"] * short), e["mixed"]["threads"], s["reads"], s["chunk"])
+            ),
+        }
+        for study, path in of_settings.items():
+            add(cases, study, NONE, [NONE], job=path, set=drive)
+            for name, settings in s["cases"]:
+                add(cases, study, name, [HPB], job=path, set=[*memory, *settings])
+        for phone in self.phones:
+            options = {**phone.options, "limit": self.requests or e["phone"]["requests"], "depth": 1}
+            add(cases, "phone", phone.name, [NONE], set=drive, **options)
+            for size in e["phone"]["host_bytes"]:
+                add(cases, "phone", (phone.name, size), [HPB], set=[f"hpb.host_bytes={size}", *drive], **options)
+            longer = [f"hpb.host_bytes={e['phone']['host_bytes'][-1]}", f"hpb.max_read={e['phone']['long_reads']}"]
+            add(cases, "phone, long reads", phone.name, [HPB], set=[*longer, *drive], **options)
+        # both layers on one trace, as fast as the drive takes it
+        first = {**self.phones[0].options, "limit": self.requests or e["phone"]["requests"]}
+        for stack in e["together"]["stacks"]:
+            add(cases, "together", self.phones[0].name, [stack], set=drive, depth=e["together"]["depth"], **first)
+        return cases
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            return [key.label for key in self.cases(Path(folder))]
+
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Callable[[int, str, int, float | None], None] | None = None,
+    ) -> Hpb:
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            runs = carry_out(self.cases(Path(folder)), self.experiment, jobs=jobs, progress=progress)
+        return Hpb(self.experiment, runs, self.phones)
+
+
+def _job(options: list[str], **sections: list[str]) -> str:
+    lines = ["[global]", "direct=1", *options, ""]
+    for name, body in sections.items():
+        lines += [f"[{name}]", "stonewall", *body, ""]
+    return "\n".join(lines)
+
+
+def tiobench(sizes: dict[str, int], file: int, threads: int, short: float) -> str:
+    """A job file: random reads that warm the host's cache, then each kind of work, then random reads again.
+
+    Args:
+        sizes: Bytes of a random and of a sequential request, and how many of each.
+        file: Bytes of the file.
+        threads: Requests in flight.
+        short: Share of the requests that are carried out.
+
+    """
+    kinds = {"warm": "randread", "RR": "randread", "SR": "read", "SW": "write", "RW": "randwrite"}
+    counts = {"warm": "warm", "SR": "sequential", "SW": "sequential"}
+    sections = {}
+    for stage in STAGES:
+        kind = kinds[stage.split()[0]]
+        block = sizes["record"] if kind.startswith("rand") else sizes["merged"]
+        count = max(int(sizes[counts.get(stage, "random")] * short), 256)
+        sections[stage.replace(" ", "-")] = [f"rw={kind}", f"bs={block}", f"number_ios={count}"]
+    head = ["ioengine=libaio", f"iodepth={threads}", f"size={file}", "filename=tiobench"]
+    return _job(head, **sections)
+
+
+def mixed(file: int, issue: int, threads: int, reads: int, chunk: int) -> str:
+    """A job file: records of 4 KB, in chunks that lie anywhere and are gone through in order.
+
+    Args:
+        file: Bytes of the file.
+        issue: Bytes that all threads read and write together.
+        threads: Threads, each with one request at a time.
+        reads: Percent of the chunks that are read.
+        chunk: Bytes of a chunk.
+
+    """
+    records = chunk // 4096
+    kind = {100: "randread", 0: "randwrite"}.get(reads, "randrw") + (f":{records}" if records > 1 else "")
+    head = ["ioengine=sync", f"size={file}", "filename=mixed", "bs=4k", "norandommap=1", f"numjobs={threads}"]
+    each = max(issue // threads, 1 << 16)
+    return _job(head, mixed=[f"rw={kind}", f"rwmixread={reads}", f"io_size={each}", "group_reporting"])
+
+
+def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, requests: int | None = None) -> Plan:
+    """What is run.
+
+    Args:
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
+            replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        requests: Make every run short: random requests of a stage, or of a trace.
+
+    """
+    experiment = load(PAPER)
+    folder = None if stand_ins else traces_folder(traces)
+    entries = experiment["phone"]["traces"]
+    bare = [{key: value for key, value in entry.items() if key != "precondition"} for entry in entries]
+    phones = applications(bare, folder)
+    for phone, entry in zip(phones, entries, strict=True):
+        phone.options["precondition"] = precondition(phone, entry["precondition"], folder)
+    return Plan(experiment, phones, requests)

@@ -1,0 +1,63 @@
+"""The runs of the HPB experiment, and what they measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas.reproduce.experiment import Application
+from flashatlas.reproduce.studies import NONE, Studies
+from flashatlas.result import Result
+
+HPB = "hpb-host"
+STAGES = ("warm", "RR", "SR", "SW", "RW", "RR after RW")
+"""The first warms the host's cache; the last reads what random writes left."""
+
+
+@dataclass(frozen=True)
+class HpbStudies(Studies):
+    """Every run, and the phones' traces."""
+
+    phones: list[Application]
+
+    def tiobench(self, threads: int, stack: str, stage: str) -> float:
+        """Bytes a second of one of :data:`STAGES`."""
+        return self.stage("tiobench", threads, stack, STAGES.index(stage))
+
+    def gain(self, threads: int, stage: str) -> float:
+        """Speed of a stage with the layer over that without it."""
+        return self.tiobench(threads, HPB, stage) / self.tiobench(threads, NONE, stage)
+
+    def mixed(self, reads: int, chunk: int, stack: str) -> float:
+        """Bytes a second of ``reads`` percent reads of 4 KB in chunks."""
+        return float(self.of("mixed", (reads, chunk), stack).record["bandwidth_bytes_per_s"])
+
+    def mixed_gain(self, reads: int, chunk: int) -> float:
+        """The same with the layer over without it."""
+        return self.mixed(reads, chunk, HPB) / self.mixed(reads, chunk, NONE)
+
+    def service_ns(self, stack: str) -> float:
+        """Nanoseconds of a random read of 4 KB, one at a time."""
+        return float(self.experiment["tiobench"]["record"]) / self.tiobench(1, stack, "RR") * 1e9
+
+    def implied_overhead_ns(self, gain: float) -> float:
+        """Time at the host for each read with which the drive's own times give a gain, such as 0.59."""
+        miss, hit = self.service_ns(NONE), self.service_ns(HPB)
+        return (miss - (1 + gain) * hit) / gain
+
+    def phone(self, name: str, host_bytes: int | None) -> Result:
+        """A phone's trace, with so much host memory; ``None``: without the layer."""
+        if host_bytes is None:
+            return self.of("phone", name, NONE)
+        return self.of("phone", (name, host_bytes), HPB)
+
+
+def layer(result: Result) -> dict[str, Any]:
+    """What host and drive counted of the map."""
+    found: dict[str, Any] = result.record["layers"][HPB]
+    return found
+
+
+def read_mean_ns(result: Result) -> float:
+    """Mean latency of reads."""
+    return float(result.latency["read"]["mean"])

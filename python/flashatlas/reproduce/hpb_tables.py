@@ -70,7 +70,7 @@ def implied(hpb: HpbStudies) -> Table:
         "fitted. A map page costs more than its tR: 16 KB cross a channel of 400 MB/s in 41 µs. What the slides' "
         "tiobench spent in file system and driver for each read would bring ours to theirs."
     )
-    return Table("What the published range implies", DERIVED, note, ("", "", ""), rows)
+    return Table("What the published range implies", DERIVED, note, ("", "time", "how"), rows)
 
 
 def tiobench(hpb: HpbStudies) -> list[Table]:
@@ -83,8 +83,8 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
             for without, with_layer in [[hpb.tiobench(threads, stack, stage) for stack in (NONE, HPB)]]
         ]
         note = (
-            "Stages follow each other on one drive and one file of 8 GiB. The first finds the host's cache empty; the "
-            "last finds every subregion changed by the random writes."
+            "Stages follow each other on one drive and one file, of whose map the drive's own memory holds an eighth. "
+            "The first finds the host's cache empty; the last finds every subregion changed by the random writes."
         )
         title = f"tiobench, {threads} in flight" if threads > 1 else "tiobench, one at a time"
         made.append(Table(title, REPRODUCED, note, ("stage", NONE, HPB, "gain"), rows))
@@ -114,10 +114,10 @@ def _of_reads(result: Result) -> tuple[str, str, str, str]:
     found, record = layer(result), result.record
     short = found["reads"] - found["miss_long"]
     return (
-        _share(found["believed"], found["reads"]),
-        _share(found["believed"], short),
+        _share(found["hits"], found["reads"]),
+        _share(found["hits"], short),
         str(found["map_requests"]),
-        f"{found['map_bytes'] / (record['host']['bytes_read'] or 1):.3f}",
+        f"{found['map_bytes'] / (record['host']['read_bytes'] or 1):.3f}",
     )
 
 
@@ -141,7 +141,7 @@ def phones(hpb: HpbStudies) -> Table:
         "each lets longer reads bring one for each page, as the slides' further work has it. The drive's own 64 map "
         "pages serve most of what a phone reads: there is less to gain than from random reads."
     )
-    head = ("trace, host memory", "read mean", "faster", "by an entry", "of short reads", "map requests", "map/read")
+    head = ("trace, host memory", "read mean", "faster", "with entries", "of short reads", "map requests", "map/read")
     return Table("Phones", BEYOND, note, head, rows)
 
 

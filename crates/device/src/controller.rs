@@ -76,7 +76,7 @@ pub struct Ssd {
     /// Pages whose map entry the FTL changed; empty between calls.
     pub(crate) remapped: Vec<Lpn>,
     /// What the response to the current command says.
-    pub(crate) notice: Notice,
+    pub(crate) notice: Option<Box<Notice>>,
     /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
     pub(crate) failed: Option<FtlError>,
     pub(crate) times: Times,
@@ -240,10 +240,7 @@ impl Ssd {
 
     /// The plan of a command is decided: let it happen.
     fn issue(&mut self, now: Ps, reply: &mut Reply) {
-        if !self.notice.is_empty() {
-            std::mem::swap(&mut reply.notice, &mut self.notice);
-            self.notice.clear();
-        }
+        reply.notice = self.notice.take();
         if self.instant {
             self.unflushed.clear();
         } else {

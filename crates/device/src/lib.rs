@@ -127,7 +127,7 @@ pub struct Reply {
     /// The entries of a subregion of the map, in the order of its pages.
     pub entries: Vec<u64>,
     /// What the response to any command says of the map; it reaches the host when the command is complete.
-    pub notice: hpb::Notice,
+    pub notice: Option<Box<hpb::Notice>>,
 }
 
 impl Reply {
@@ -135,9 +135,7 @@ impl Reply {
         self.stamps.clear();
         self.bytes.clear();
         self.entries.clear();
-        if !self.notice.is_empty() {
-            self.notice.clear();
-        }
+        self.notice = None;
     }
 }
 

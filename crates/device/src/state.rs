@@ -119,7 +119,7 @@ impl Ssd {
             sent_after: SmallVec::new(),
             hpb: None,
             remapped: Vec::new(),
-            notice: Default::default(),
+            notice: None,
             layout,
         })
     }

@@ -89,7 +89,7 @@ class Plan:
             longer = [f"hpb.host_bytes={e['phone']['host_bytes'][-1]}", f"hpb.max_read={e['phone']['long_reads']}"]
             add(cases, "phone, long reads", phone.name, [HPB], set=[*longer, *drive], **options)
         # both layers on one trace, as fast as the drive takes it
-        first = {**self.phones[0].options, "limit": self.requests or e["phone"]["requests"]}
+        first = {**self.phones[0].options, "limit": self.requests or e["phone"]["requests"], "fit": e["together"]["fit"]}
         for stack in e["together"]["stacks"]:
             add(cases, "together", self.phones[0].name, [stack], set=drive, depth=e["together"]["depth"], **first)
         return cases

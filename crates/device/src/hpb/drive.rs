@@ -149,11 +149,11 @@ impl Ssd {
     /// What the response tells the host; entries that come along go over the link before the command is complete.
     pub(crate) fn say_what_changed(&mut self, tag: Tag, class: Class, after: &[OpId]) -> OpId {
         let Some(hpb) = &mut self.hpb else { return OpId::NONE };
-        hpb.notice(tag, place(self.ftl.as_ref()), &mut self.notice);
+        self.notice = hpb.notice(tag, place(self.ftl.as_ref()));
         if self.instant {
             hpb.reached(tag);
         }
-        match self.notice.pairs.len() as u64 {
+        match self.notice.as_ref().map_or(0, |notice| notice.pairs.len() as u64) {
             0 => OpId::NONE,
             // an address and an entry of 4 bytes each
             pairs => self.plan.push(OpKind::Link { inbound: false, bytes: 8 * pairs }, class, after),

@@ -316,14 +316,15 @@ impl Manager {
         }
     }
 
-    /// What the response to `tag` says; `place` is where pages stand.
-    pub fn notice(&mut self, tag: Tag, place: impl Fn(Lpn) -> Option<Ppn>, notice: &mut Notice) {
+    /// What the response to `tag` says, if anything; `place` is where pages stand.
+    #[inline]
+    pub fn notice(&mut self, tag: Tag, place: impl Fn(Lpn) -> Option<Ppn>) -> Option<Box<Notice>> {
         if self.notices.is_empty() {
-            return;
+            return None;
         }
-        self.notices.take(notice);
+        let mut notice = Box::new(self.notices.take());
         if notice.pairs.is_empty() {
-            return;
+            return Some(notice);
         }
         let mut of = Vec::with_capacity(notice.pairs.len());
         for (lpn, entry) in &mut notice.pairs {
@@ -333,6 +334,7 @@ impl Manager {
             of.push((index, group.times));
         }
         self.on_the_way.insert(tag, of);
+        Some(notice)
     }
 
     /// The response to `tag` has reached the host. Only now are subregions clean whose last changed entries it took along: until

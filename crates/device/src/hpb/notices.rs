@@ -24,21 +24,6 @@ pub struct Notice {
     pub pairs: Vec<(Lpn, u64)>,
 }
 
-impl Notice {
-    /// Whether there is nothing to say.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.pairs.is_empty()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.reset = false;
-        self.active.clear();
-        self.inactive.clear();
-        self.pairs.clear();
-    }
-}
-
 /// The queues.
 pub(super) struct Notices {
     reset: bool,
@@ -143,13 +128,16 @@ impl Notices {
     }
 
     /// What one response takes along; entries are yet to be made.
-    pub fn take(&mut self, notice: &mut Notice) {
-        notice.reset = std::mem::take(&mut self.reset);
-        notice.active.extend(self.active.drain(..self.active.len().min(NAMED_MAX)));
-        notice.inactive.extend(self.inactive.drain(..self.inactive.len().min(NAMED_MAX)));
-        for lpn in self.changes.drain(..self.changes.len().min(self.pairs)) {
-            self.queued.remove(&lpn);
-            notice.pairs.push((lpn, 0));
+    pub fn take(&mut self) -> Notice {
+        let pairs = self.changes.drain(..self.changes.len().min(self.pairs)).map(|lpn| (lpn, 0)).collect::<Vec<_>>();
+        for (lpn, _) in &pairs {
+            self.queued.remove(lpn);
+        }
+        Notice {
+            reset: std::mem::take(&mut self.reset),
+            active: self.active.drain(..self.active.len().min(NAMED_MAX)).collect(),
+            inactive: self.inactive.drain(..self.inactive.len().min(NAMED_MAX)).collect(),
+            pairs,
         }
     }
 }

@@ -1,8 +1,10 @@
-//! What is refused, and in which words.
+//! What is refused, and in which words; and that what is not refused fits the bytes of the formats.
 
 use super::{config, lba, stack, write};
+use flashatlas_device::wire::ReadFlags;
+use flashatlas_device::wire::jedec::{HpbRead, ReadBuffer};
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Stack, SubmitError};
-use flashatlas_types::{Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
 
 const OVER_HARD: &[&str] =
     &["layers=hpb-host,hard", "hard.superpage=4KiB", "hard.page=2KiB", "hard.low_water=3", "hard.reserve=0.4"];
@@ -40,6 +42,10 @@ fn stacks_that_cannot_work_say_why() {
     };
     let said = load(&["layers=hpb-host"]);
     assert!(said.contains("which map.store = dram does not hand out"), "{said}");
+    let settings = ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
+    let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+    let said = DriveConfig::load("ufs-128gb", None, &settings).unwrap_err().to_string();
+    assert!(said.contains("take 16777216 bytes, READ BUFFER has 24 bits"), "{said}");
     let said = load(&["layers=hpb-host", "ftl.scheme=fast"]);
     assert!(said.contains("fast has no map of pages to hand out"), "{said}");
     assert!(load(&["hpb.key=3"]).contains("belongs to the layer hpb-host, which is not in use"));
@@ -64,4 +70,29 @@ fn there_is_no_map_where_none_is_handed_out() {
     let mut reply = Reply::default();
     without.submit(Ps::ZERO, Tag(2), Cmd::HpbRead { lba: lba(0), sectors: 4, entries: &[5] }, &mut reply).unwrap();
     assert_eq!(reply.stamps, [Stamp::whole(7, 0)]);
+}
+
+/// Commands and responses of the largest drive that is described keep their meaning as the bytes of JEDEC's format.
+#[test]
+fn what_passes_between_the_sides_fits_the_wire() {
+    let config = DriveConfig::load("ufs-128gb", None, &["layers=hpb-host".into(), "hpb.region=32MiB".into()]).unwrap();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.set_instant(true);
+    let drive = stack.ssd_mut();
+    let last = drive.sectors() / 8 - 1;
+    let mut reply = Reply::default();
+    let mut submit = |cmd: Cmd<'_>| drive.submit(Ps::ZERO, Tag(1), cmd, &mut reply).map(|()| reply.clone()).unwrap();
+    submit(Cmd::Write { lba: Lba(last * 8), sectors: 8, fua: true, content: 9, data: None });
+    // two subregions in a region: 8,191 is the second of region 4,095
+    let fetch = ReadBuffer { region: 4095, subregion: 1, bytes: 4096 * 8 };
+    let fetch = ReadBuffer::decode(&fetch.encode()).unwrap();
+    let subregion = u32::from(fetch.region) * 2 + u32::from(fetch.subregion);
+    let entries = submit(Cmd::ReadBuffer { subregion }).entries;
+    assert_eq!(entries.len() as u32 * 8, fetch.bytes);
+    let flags = ReadFlags::default();
+    let read = HpbRead { flags, lba: last as u32, entry: entries[4095], blocks: 1, read_id: 0 };
+    let read = HpbRead::decode(&read.encode()).unwrap();
+    let (lba, sectors) = (Lba(u64::from(read.lba) * 8), u32::from(read.blocks) * 8);
+    assert_eq!(submit(Cmd::HpbRead { lba, sectors, entries: &[read.entry] }).stamps, [Stamp::whole(9, 0)]);
+    assert_eq!(stack.ssd().hpb().unwrap().0.believed, 1);
 }

@@ -35,7 +35,7 @@ impl Forger {
 
     fn submit(&mut self, cmd: Cmd<'_>) {
         self.stack.ssd_mut().submit(Ps::ZERO, Tag(0), cmd, &mut self.reply).unwrap();
-        self.resets += u64::from(self.reply.notice.reset);
+        self.resets += u64::from(self.reply.notice.as_ref().is_some_and(|notice| notice.reset));
     }
 
     fn write(&mut self, page: u32) {

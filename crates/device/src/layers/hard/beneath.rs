@@ -79,9 +79,7 @@ impl Below {
     }
 
     fn send(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
-        let mut reply = std::mem::take(&mut self.reply);
-        let sent = self.device.submit_after(now, tag, cmd, after, &mut reply);
-        self.reply = reply;
+        let sent = self.device.submit_after(now, tag, cmd, after, &mut self.reply);
         if sent.is_err() && !self.instant {
             self.joins.refused(tag);
         }

@@ -23,7 +23,7 @@ pub(super) struct Requests {
     queue: VecDeque<u32>,
     fetches: Vec<Fetch>,
     /// What the responses to commands in flight say, with the number of each.
-    notices: FxHashMap<Tag, (u64, Notice)>,
+    notices: FxHashMap<Tag, (u64, Box<Notice>)>,
     /// Regions that are being given back.
     returning: Vec<Tag>,
     /// Commands so far.
@@ -53,8 +53,8 @@ impl HpbHost {
     #[inline]
     pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
-        if !reply.notice.is_empty() {
-            let (made, notice) = (self.requests.sent, std::mem::take(&mut reply.notice));
+        if let Some(notice) = reply.notice.take() {
+            let made = self.requests.sent;
             match self.instant {
                 true => self.heed(now, made, &notice),
                 false => drop(self.requests.notices.insert(tag, (made, notice))),

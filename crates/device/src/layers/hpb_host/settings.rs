@@ -203,6 +203,12 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             format!("{regions} regions of {} subregions: commands have 16 bits for either", region / subregion),
         ));
     }
+    let terms = Terms::new(params, beneath.shape.units(), beneath.shape.unit_sectors);
+    let fetched = u64::from(terms.subregion) * u64::from(terms.protect.entry_bytes());
+    if fetched >= 1 << 24 {
+        let why = format!("the entries of a subregion take {fetched} bytes, READ BUFFER has 24 bits for their number");
+        return Err(ConfigError::new("hpb.subregion", why));
+    }
     if params.text("hpb.update") == "piggyback" {
         if params.text("hpb.protect") != "plain" {
             return Err(ConfigError::new(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashatlas.reproduce import hard_tables
+from flashatlas.reproduce import hard_tables, studies
 from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
 from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
-from flashatlas.reproduce.studies import NONE, Cases, add, carry_out
+from flashatlas.reproduce.studies import NONE, Cases, Progress, add
 from flashatlas.reproduce.table import Table
 
 PAPER = "4-hard"
@@ -37,12 +35,10 @@ class Hard(HardStudies):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(studies.Plan):
     """What is to be run."""
 
-    experiment: dict[str, Any] = field(repr=False)
     application: Application
-    requests: int | None
 
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
@@ -74,22 +70,9 @@ class Plan:
         add(cases, "trace", self.application.name, both, depth=four["depth"], **self.application.options)
         return cases
 
-    @property
-    def labels(self) -> list[str]:
-        """A name for each run."""
-        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            return [key.label for key in self.cases(Path(folder))]
-
-    def carry_out(
-        self,
-        *,
-        jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
-    ) -> Hard:
+    def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hard:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
-        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            runs = carry_out(self.cases(Path(folder)), self.experiment, jobs=jobs, progress=progress)
-        return Hard(self.experiment, runs, self.application)
+        return Hard(self.experiment, self.results(jobs, progress), self.application)
 
 
 def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:
@@ -127,4 +110,4 @@ def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = Fals
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     (application,) = applications([experiment["trace"]], folder)
-    return Plan(experiment, application, requests)
+    return Plan(experiment, requests, application)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashatlas.reproduce import hpb_tables
+from flashatlas.reproduce import hpb_tables, studies
 from flashatlas.reproduce.experiment import Application, applications, load, precondition, traces_folder
 from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies
-from flashatlas.reproduce.studies import NONE, Cases, add, carry_out
+from flashatlas.reproduce.studies import NONE, Cases, Progress, add
 from flashatlas.reproduce.table import Table
 
 PAPER = "2-hpb"
@@ -37,12 +35,10 @@ class Hpb(HpbStudies):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(studies.Plan):
     """What is to be run."""
 
-    experiment: dict[str, Any] = field(repr=False)
     phones: list[Application]
-    requests: int | None
 
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
@@ -89,27 +85,18 @@ class Plan:
             longer = [f"hpb.host_bytes={e['phone']['host_bytes'][-1]}", f"hpb.max_read={e['phone']['long_reads']}"]
             add(cases, "phone, long reads", phone.name, [HPB], set=[*longer, *drive], **options)
         # both layers on one trace, as fast as the drive takes it
-        first = {**self.phones[0].options, "limit": self.requests or e["phone"]["requests"], "fit": e["together"]["fit"]}
+        first = {
+            **self.phones[0].options,
+            "limit": self.requests or e["phone"]["requests"],
+            "fit": e["together"]["fit"],
+        }
         for stack in e["together"]["stacks"]:
             add(cases, "together", self.phones[0].name, [stack], set=drive, depth=e["together"]["depth"], **first)
         return cases
 
-    @property
-    def labels(self) -> list[str]:
-        """A name for each run."""
-        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            return [key.label for key in self.cases(Path(folder))]
-
-    def carry_out(
-        self,
-        *,
-        jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
-    ) -> Hpb:
+    def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hpb:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
-        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            runs = carry_out(self.cases(Path(folder)), self.experiment, jobs=jobs, progress=progress)
-        return Hpb(self.experiment, runs, self.phones)
+        return Hpb(self.experiment, self.results(jobs, progress), self.phones)
 
 
 def _job(options: list[str], **sections: list[str]) -> str:
@@ -176,4 +163,4 @@ def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = Fals
     phones = applications(bare, folder)
     for phone, entry in zip(phones, entries, strict=True):
         phone.options["precondition"] = precondition(phone, entry["precondition"], folder)
-    return Plan(experiment, phones, requests)
+    return Plan(experiment, requests, phones)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from flashatlas.api import compare
@@ -38,22 +40,40 @@ def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any)
         cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
 
 
-def carry_out(
-    cases: Cases,
-    experiment: Mapping[str, Any],
-    *,
-    jobs: int | None,
-    progress: Callable[[int, str, int, float | None], None] | None,
-) -> dict[Key, Result]:
-    """Run all of them, on the drive of the experiment and in its state where they say nothing else."""
-    precondition = experiment["precondition"]
-    results = compare(
-        [{"label": key.label, "precondition": precondition, **options} for key, options in cases.items()],
-        drive=experiment["drive"],
-        jobs=jobs,
-        progress=progress,
-    )
-    return dict(zip(cases, results, strict=True))
+Progress = Callable[[int, str, int, float | None], None]
+"""As for :func:`flashatlas.compare`."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    experiment: dict[str, Any] = field(repr=False)
+    requests: int | None
+    """Makes every run short."""
+
+    def cases(self, jobs_folder: Path) -> Cases:
+        """The options of each run; job files are written to a folder."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run."""
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            return [key.label for key in self.cases(Path(folder))]
+
+    def results(self, jobs: int | None, progress: Progress | None) -> dict[Key, Result]:
+        """Run all of it, on the drive of the experiment and in its state where a run says nothing else."""
+        precondition = self.experiment["precondition"]
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            cases = self.cases(Path(folder))
+            results = compare(
+                [{"label": key.label, "precondition": precondition, **options} for key, options in cases.items()],
+                drive=self.experiment["drive"],
+                jobs=jobs,
+                progress=progress,
+            )
+        return dict(zip(cases, results, strict=True))
 
 
 @dataclass(frozen=True)

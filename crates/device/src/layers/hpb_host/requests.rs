@@ -100,7 +100,6 @@ impl HpbHost {
             subregion.dirty.fill(0);
             let region = self.regions.region_of(index);
             self.regions.region(region).written = false;
-            self.counters.map_requests += 1;
             let tag = self.own_tag();
             let Ok(mut reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
                 self.counters.failed_requests += 1;
@@ -108,6 +107,7 @@ impl HpbHost {
                 continue;
             };
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
+            self.counters.map_requests += 1;
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
             let entries = std::mem::take(&mut reply.entries);
             let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries };

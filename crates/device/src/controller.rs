@@ -308,18 +308,15 @@ impl Device for Ssd {
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
                 self.read(now, tag, (lba, sectors), &[], reply)?;
-                self.issue(now, reply);
-                return Ok(());
+                Ok(())
             }
             Cmd::HpbRead { lba, sectors, entries } => {
                 self.read(now, tag, (lba, sectors), entries, reply)?;
-                self.issue(now, reply);
-                return Ok(());
+                Ok(())
             }
             Cmd::ReadBuffer { subregion } => {
                 self.read_buffer(now, tag, subregion, reply)?;
-                self.issue(now, reply);
-                return Ok(());
+                Ok(())
             }
             Cmd::WriteBuffer { region } => {
                 self.write_buffer(tag, region);

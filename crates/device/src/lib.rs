@@ -106,6 +106,20 @@ impl Cmd<'_> {
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } | Cmd::Flush => None,
         }
     }
+
+    /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands out so many of each; none,
+    /// where it hands nothing out.
+    ///
+    /// # Errors
+    /// [`SubmitError::NoMap`].
+    pub(crate) fn asks_within(&self, subregions: u32, regions: u32) -> Result<(), SubmitError> {
+        let (what, number, count) = match *self {
+            Cmd::ReadBuffer { subregion } => ("subregion", subregion, subregions),
+            Cmd::WriteBuffer { region } => ("region", region.unwrap_or(0), regions),
+            _ => return Ok(()),
+        };
+        if number < count { Ok(()) } else { Err(SubmitError::NoMap { what, number, count }) }
+    }
 }
 
 /// A command that is complete.

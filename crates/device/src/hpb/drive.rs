@@ -40,13 +40,10 @@ impl Ssd {
 
     /// `Ok` unless a command asks for a part of the map that there is not.
     pub(crate) fn hands_out(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
-        let terms = self.hpb.as_ref().map(|hpb| &hpb.terms);
-        let (what, number, count) = match *cmd {
-            Cmd::ReadBuffer { subregion } => ("subregion", subregion, terms.map_or(0, Terms::subregion_count)),
-            Cmd::WriteBuffer { region } => ("region", region.unwrap_or(0), terms.map_or(0, Terms::region_count)),
-            _ => return Ok(()),
-        };
-        if number < count { Ok(()) } else { Err(SubmitError::NoMap { what, number, count }) }
+        match &self.hpb {
+            None => cmd.asks_within(0, 0),
+            Some(hpb) => cmd.asks_within(hpb.terms.subregion_count(), hpb.terms.region_count()),
+        }
     }
 
     /// READ BUFFER: the map pages are read, entries are made of them, and all go over the link.

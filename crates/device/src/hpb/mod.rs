@@ -87,6 +87,12 @@ impl Terms {
         self.subregion_count().div_ceil(self.subregions)
     }
 
+    /// Bytes of a subregion in the host's memory: of its entries, and of a bit for each page that was written since.
+    pub fn host_bytes(&self) -> (u64, u64) {
+        let pages = u64::from(self.subregion);
+        (pages * u64::from(self.protect.entry_bytes()), pages.div_ceil(64) * 8)
+    }
+
     /// The subregion of a page.
     pub fn subregion_of(&self, lpn: Lpn) -> u32 {
         lpn.0 / self.subregion

@@ -146,10 +146,7 @@ impl Hard {
         match cmd {
             // a host above knows no map of this layer
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => self.read(now, tag, lba, sectors, reply),
-            Cmd::ReadBuffer { subregion } => Err(SubmitError::NoMap { what: "subregion", number: subregion, count: 0 }),
-            Cmd::WriteBuffer { region } => {
-                Err(SubmitError::NoMap { what: "region", number: region.unwrap_or(0), count: 0 })
-            }
+            Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => cmd.asks_within(0, 0),
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
             }

@@ -122,7 +122,6 @@ struct HpbHost {
     look_at: Ps,
     started: bool,
     failed: Option<SubmitError>,
-    own_reply: Reply,
     done: Vec<Done>,
 }
 
@@ -140,7 +139,6 @@ impl HpbHost {
             look_at: Ps::ZERO,
             started: false,
             failed: None,
-            own_reply: Reply::default(),
             done: Vec::new(),
         })
     }
@@ -203,12 +201,7 @@ impl Device for HpbHost {
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
                 self.read(now, tag, (lba, sectors), after, reply)?;
             }
-            Cmd::ReadBuffer { subregion } => {
-                return Err(SubmitError::NoMap { what: "subregion", number: subregion, count: 0 });
-            }
-            Cmd::WriteBuffer { region } => {
-                return Err(SubmitError::NoMap { what: "region", number: region.unwrap_or(0), count: 0 });
-            }
+            Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => return cmd.asks_within(0, 0),
             Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } => {
                 let range = cmd.range(self.device.unit_sectors()).expect("it has one");
                 let pages = self.pages(range);

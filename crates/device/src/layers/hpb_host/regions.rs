@@ -268,8 +268,7 @@ impl Regions {
 
     /// Bytes of entries, and of the bits beside them, that were in use at once, at most.
     pub fn most_bytes(&self) -> (u64, u64) {
-        let pages = u64::from(self.most) * u64::from(self.terms.subregion);
-        let bits = u64::from(self.most) * u64::from(self.terms.subregion.div_ceil(64)) * 8;
-        (pages * u64::from(self.terms.protect.entry_bytes()), bits)
+        let (entries, bits) = self.terms.host_bytes();
+        (u64::from(self.most) * entries, u64::from(self.most) * bits)
     }
 }

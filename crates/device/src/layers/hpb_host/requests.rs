@@ -101,7 +101,7 @@ impl HpbHost {
             let region = self.regions.region_of(index);
             self.regions.region(region).written = false;
             let tag = self.own_tag();
-            let Ok(mut reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
+            let Ok(reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
                 self.counters.failed_requests += 1;
                 self.regions.release(index);
                 continue;
@@ -109,9 +109,7 @@ impl HpbHost {
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
             self.counters.map_requests += 1;
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
-            let entries = std::mem::take(&mut reply.entries);
-            let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries };
-            self.own_reply = reply;
+            let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries: reply.entries };
             match self.instant {
                 true => self.fetched(now, fetch),
                 false => self.requests.fetches.push(fetch),
@@ -122,17 +120,14 @@ impl HpbHost {
     /// Give a region back that the drive does not know to be dropped.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
-        if let Ok(reply) = self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }) {
-            self.own_reply = reply;
-            if !self.instant {
-                self.requests.returning.push(tag);
-            }
+        if self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }).is_ok() && !self.instant {
+            self.requests.returning.push(tag);
         }
     }
 
     /// A command of the layer itself. What is refused is done without: the host's part of the map is there to save time.
     fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
-        let mut reply = std::mem::take(&mut self.own_reply);
+        let mut reply = Reply::default();
         self.device.submit(now, tag, cmd, &mut reply)?;
         self.sent(now, tag, &mut reply);
         Ok(reply)

@@ -203,8 +203,9 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             format!("{regions} regions of {} subregions: commands have 16 bits for either", region / subregion),
         ));
     }
-    let terms = Terms::new(params, beneath.shape.units(), beneath.shape.unit_sectors);
-    let fetched = u64::from(terms.subregion) * u64::from(terms.protect.entry_bytes());
+    let shape = beneath.shape;
+    let settings = Settings::new(params, shape)?;
+    let (fetched, _) = settings.terms.host_bytes();
     if fetched >= 1 << 24 {
         let why = format!("the entries of a subregion take {fetched} bytes, READ BUFFER has 24 bits for their number");
         return Err(ConfigError::new("hpb.subregion", why));
@@ -224,8 +225,6 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             ));
         }
     }
-    let shape = beneath.shape;
-    let settings = Settings::new(params, shape)?;
     let least = settings.subregion_bytes();
     if settings.memory[0].1 < least {
         return Err(ConfigError::new(
@@ -286,8 +285,8 @@ impl Settings {
 
     /// Host memory that the entries of a subregion take, with a bit for each that was written over.
     pub fn subregion_bytes(&self) -> u64 {
-        let pages = u64::from(self.terms.subregion);
-        pages * u64::from(self.terms.protect.entry_bytes()) + pages.div_ceil(64) * 8
+        let (entries, bits) = self.terms.host_bytes();
+        entries + bits
     }
 
     /// Subregions of the pinned regions.

@@ -54,6 +54,11 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def speed(bytes_per_s: float) -> str:
+    """Bytes a second in decimal units."""
+    return f"{bytes_per_s / 1e6:,.1f} MB/s"
+
+
 def number(count: float) -> str:
     """A count with separators."""
     return f"{count:,.0f}"
@@ -149,7 +154,7 @@ GROUPS = (
         "Throughput",
         (
             Row("requests a second", _path("iops"), number, "high"),
-            Row("bandwidth", _path("bandwidth_bytes_per_s"), lambda x: f"{x / 1e6:,.1f} MB/s", "high"),
+            Row("bandwidth", _path("bandwidth_bytes_per_s"), speed, "high"),
             Row("dies at work, when any", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}"),
             Row("die utilisation", _path("utilisation", "dies", "mean"), fine_percent),
         ),
@@ -220,11 +225,11 @@ def jobs(statistics: dict[str, Any]) -> Table:
                 continue
             latency = done["latency_ns"]
             rate = done["ios"] / seconds if seconds else 0.0
-            speed = done["bytes"] / seconds / 1e6 if seconds else 0.0
+            bandwidth = speed(done["bytes"] / seconds if seconds else 0.0)
             p99 = duration(percentile(latency["bins"], sum(n for _, n in latency["bins"]), 99))
             name = job["name"] if job["jobs"] == 1 else f"{job['name']} ({job['jobs']})"
             mean, most = duration(latency["mean"]), duration(latency["max"])
-            rows.append((name, op, number(done["ios"]), number(rate), f"{speed:,.1f} MB/s", mean, p99, most))
+            rows.append((name, op, number(done["ios"]), number(rate), bandwidth, mean, p99, most))
     return listing(["job", "", "requests", "a second", "bandwidth", "mean", "p99", "max"], rows)
 
 

@@ -90,9 +90,9 @@ def _show(probe: Probe) -> None:
     rows = [
         (
             tables.size(p.size),
-            f"{p.aligned / 1e6:,.1f} MB/s",
+            tables.speed(p.aligned),
             f"{p.aligned / fastest:.0%}",
-            f"{p.shifted / 1e6:,.1f} MB/s",
+            tables.speed(p.shifted),
             f"{p.shifted / p.aligned:.0%}",
         )
         for p in probe.points

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashatlas.report.html import facts, table, text
 from flashatlas.report.palette import Runs
-from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size
+from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size, speed
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
 
@@ -113,7 +113,7 @@ def _own(runs: Runs) -> list[tuple[str, str, str]]:
     if "iops" in record:
         made.append(("Requests a second", number(record["iops"]), f"in {duration(record.get('simulated_ns', 0))}"))
     if "bandwidth_bytes_per_s" in record:
-        made.append(("Bandwidth", f"{record['bandwidth_bytes_per_s'] / 1e6:,.1f} MB/s", "reads and writes"))
+        made.append(("Bandwidth", speed(record["bandwidth_bytes_per_s"]), "reads and writes"))
     for op in ("read", "write"):
         latency = record.get("latency_ns", {}).get(op)
         if latency and "p99" in latency:

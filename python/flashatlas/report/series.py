@@ -26,7 +26,7 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import text
 from flashatlas.report.latency import OPS, decades
 from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
-from flashatlas.tables import duration, log_areas
+from flashatlas.tables import duration, log_areas, speed
 
 STRETCHES = 128
 """Stretches of time that the strip of collection has, at most."""
@@ -357,7 +357,7 @@ def spoken(value: float, kind: str) -> str:
     if kind == "share":
         return f"{100 * value:.1f} %"
     if kind == "rate":
-        return f"{value / 1e6:,.1f} MB/s"
+        return speed(value)
     return f"{value:.3f}" if kind == "ratio" else f"{value:,.0f}"
 
 

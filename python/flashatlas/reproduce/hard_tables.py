@@ -8,16 +8,12 @@ from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
 from flashatlas.reproduce.studies import NONE
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Table
 from flashatlas.result import Result
-from flashatlas.tables import size
+from flashatlas.tables import size, speed
 
 
 def tables(hard: HardStudies) -> list[Table]:
     """Every table, in the order of the paper, then what lies beyond."""
     return [claims(hard), figure_4(hard), *figure_5(hard), breakdown(hard), full(hard), flushes(hard), trace(hard)]
-
-
-def _speed(bytes_per_s: float) -> str:
-    return f"{bytes_per_s / 1e6:,.1f} MB/s"
 
 
 def _times(ratio: float) -> str:
@@ -54,7 +50,7 @@ def figure_4(hard: HardStudies) -> Table:
     rows = []
     for n in hard.experiment["figure_4"]["sizes"]:
         without, with_layer = hard.random_write(n, NONE), hard.random_write(n, HARD)
-        rows.append((size(n), _speed(without), _speed(with_layer), _times(with_layer / without)))
+        rows.append((size(n), speed(without), speed(with_layer), _times(with_layer / without)))
     note = "The paper shows the drive alone; the layer is beside it. 32 writes in flight, aligned."
     return Table(
         "Figure 14.4: random writes against their size", REPRODUCED, note, ("writes of", NONE, HARD, "gain"), rows
@@ -69,7 +65,7 @@ def figure_5(hard: HardStudies) -> list[Table]:
         for record in hard.experiment["figure_5"]["records"]:
             for stage in STAGES:
                 without, with_layer = (hard.iozone(record, depth, stack, stage) for stack in (NONE, HARD))
-                rows.append((size(record), stage, _speed(without), _speed(with_layer), _times(with_layer / without)))
+                rows.append((size(record), stage, speed(without), speed(with_layer), _times(with_layer / without)))
         how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
         note = (
             "Stages follow each other on one drive, each once over the file; reads are one at a time. Sequential "
@@ -116,8 +112,8 @@ def _amplified(name: str, result: Result) -> tuple[str, ...]:
     record = result.record
     waf = record.get("layers", {}).get("write_amplification", {"layers": 1.0, "drive": record["waf"]})
     reclaimed = f"{_layer(result)['reclaimed_pages'] / record['host']['writes']:.2f}" if "layers" in record else "–"
-    speed = _speed(record["bandwidth_bytes_per_s"])
-    return (name, speed, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
+    bandwidth = speed(record["bandwidth_bytes_per_s"])
+    return (name, bandwidth, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
 
 
 def full(hard: HardStudies) -> Table:
@@ -146,8 +142,8 @@ def flushes(hard: HardStudies) -> Table:
         rows.append(
             (
                 str(every),
-                _speed(without["bandwidth_bytes_per_s"]),
-                _speed(with_layer["bandwidth_bytes_per_s"]),
+                speed(without["bandwidth_bytes_per_s"]),
+                speed(with_layer["bandwidth_bytes_per_s"]),
                 _times(with_layer["bandwidth_bytes_per_s"] / without["bandwidth_bytes_per_s"]),
                 f"{layer['padded_pages'] / writes:.2f}",
                 f"{layer['filled_pages'] / writes:.2f}",
@@ -171,6 +167,6 @@ def trace(hard: HardStudies) -> Table:
         result = hard.of("trace", name, stack)
         latency = result.latency
         means = [f"{latency[op]['mean'] / 1e3:,.0f} µs" if op in latency else "–" for op in ("read", "write")]
-        rows.append((stack, _speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}"))
+        rows.append((stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}"))
     head = ("", "speed", "read mean", "write mean", "WAF")
     return Table(f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows)

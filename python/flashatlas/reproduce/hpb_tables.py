@@ -6,16 +6,12 @@ from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies, layer, rea
 from flashatlas.reproduce.studies import NONE
 from flashatlas.reproduce.table import BEYOND, DERIVED, REPRODUCED, Table
 from flashatlas.result import Result
-from flashatlas.tables import size
+from flashatlas.tables import size, speed
 
 
 def tables(hpb: HpbStudies) -> list[Table]:
     """Every table, in the order of the slides, then what lies beyond."""
     return [claims(hpb), implied(hpb), *tiobench(hpb), mixed(hpb), phones(hpb), settings(hpb), together(hpb)]
-
-
-def _speed(bytes_per_s: float) -> str:
-    return f"{bytes_per_s / 1e6:,.1f} MB/s"
 
 
 def _percent(gain: float) -> str:
@@ -78,7 +74,7 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
     made = []
     for threads in hpb.experiment["tiobench"]["threads"]:
         rows = [
-            (stage, _speed(without), _speed(with_layer), _percent(with_layer / without))
+            (stage, speed(without), speed(with_layer), _percent(with_layer / without))
             for stage in STAGES
             for without, with_layer in [[hpb.tiobench(threads, stack, stage) for stack in (NONE, HPB)]]
         ]
@@ -153,16 +149,16 @@ def settings(hpb: HpbStudies) -> Table:
         reads, work = (hpb.of(study, name, stack) for study in ("settings, reads", "settings, mixed"))
         index = STAGES.index("RR")
         rate = hpb.stage("settings, reads", name, stack, index)
-        speed = work.record["bandwidth_bytes_per_s"]
+        bandwidth = work.record["bandwidth_bytes_per_s"]
         if stack == NONE:
-            return (name, _micro(4096 / rate * 1e9), _speed(speed), "", "", "", "")
+            return (name, _micro(4096 / rate * 1e9), speed(bandwidth), "", "", "", "")
         found = layer(work)
         memory = sum(layer(reads)["memory_bytes"].values())
         refused = sum(n for key, n in found.items() if key.startswith("refused_"))
         return (
             name,
             _micro(4096 / rate * 1e9),
-            _speed(speed),
+            speed(bandwidth),
             _share(found["believed"], found["reads"]),
             _share(refused, found["reads"]),
             f"{found['map_bytes'] / 1e6:,.1f} MB",
@@ -188,7 +184,7 @@ def together(hpb: HpbStudies) -> Table:
         means = [_micro(result.latency[op]["mean"]) if op in result.latency else "–" for op in ("read", "write")]
         map_reads = result.record["map"]["flash_reads"]
         waf = f"{result.waf:.2f}" if result.waf is not None else "–"
-        rows.append((stack, _speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf))
+        rows.append((stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf))
     note = "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers writes over a cached map."
     head = ("layers", "speed", "read mean", "write mean", "map pages read", "WAF")
     return Table(f"Together: {name}, {hpb.phones[0].source}", BEYOND, note, head, rows)

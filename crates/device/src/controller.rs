@@ -66,9 +66,8 @@ pub struct Ssd {
     pub(crate) instant: bool,
     /// Commands in flight.
     pub(crate) outstanding: usize,
-    /// What completes each of the last commands, where layers may wait for it.
+    /// What completes each command in flight, where a layer sends commands after others.
     pub(crate) awaited: Option<FxHashMap<Tag, OpId>>,
-    pub(crate) awaited_limit: usize,
     /// What the current command waits for.
     pub(crate) sent_after: SmallVec<[OpId; 4]>,
     /// What hands the map out, where a host caches it.
@@ -135,14 +134,15 @@ impl Ssd {
 
     /// Let everything that is under way come to its end; no command may be in flight. Returns when that was.
     pub fn settle_down(&mut self) -> Ps {
-        assert!(self.outstanding == 0, "{} commands are in flight", self.outstanding);
+        let awaited = self.awaited.as_ref().map_or(0, FxHashMap::len);
+        assert!(self.outstanding + awaited == 0, "{} commands are in flight, {awaited} awaited", self.outstanding);
         while let Some(at) = self.engine.next_event() {
             self.engine.advance(at, &mut self.finished);
         }
         self.engine.now()
     }
 
-    /// Remember what completes each command, for commands that are sent after others.
+    /// Remember what completes each command in flight: a layer above sends commands after others.
     pub(crate) fn keep_awaited(&mut self) {
         self.awaited = Some(FxHashMap::default());
     }
@@ -224,10 +224,6 @@ impl Ssd {
         if let Some(awaited) = &mut self.awaited
             && op != OpId::NONE
         {
-            if awaited.len() >= self.awaited_limit {
-                awaited.retain(|_, &mut op| !self.engine.is_complete(op));
-                self.awaited_limit = (2 * awaited.len()).max(1024);
-            }
             awaited.insert(tag, op);
         }
     }
@@ -302,7 +298,8 @@ impl Device for Ssd {
         self.prune_unflushed();
         self.plan.clear();
         self.sent_after.clear();
-        if let Some(awaited) = &self.awaited {
+        if !after.is_empty() {
+            let awaited = self.awaited.as_ref().expect("a layer that sends commands after others has asked for it");
             self.sent_after.extend(after.iter().filter_map(|tag| awaited.get(tag).copied()));
         }
         let changed = match cmd {
@@ -343,9 +340,17 @@ impl Device for Ssd {
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.engine.advance(until, &mut self.finished);
+        if self.finished.is_empty() {
+            return; // as after most events
+        }
         self.outstanding -= self.finished.len();
         if let Some(hpb) = &mut self.hpb {
             self.finished.iter().for_each(|f| hpb.reached(f.tag));
+        }
+        if let Some(awaited) = &mut self.awaited {
+            for f in &self.finished {
+                awaited.remove(&f.tag);
+            }
         }
         out.extend(self.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
     }

@@ -101,7 +101,7 @@ impl Joins {
     #[inline]
     pub fn done(&mut self, beneath: Done, out: &mut Vec<Done>) {
         let Some(flights) = self.take(beneath.tag) else { return };
-        for index in flights {
+        for &index in &flights {
             let flight = &mut self.flights[index as usize];
             flight.left -= 1;
             if flight.left > 0 {
@@ -119,6 +119,7 @@ impl Joins {
     }
 
     /// Complete those that wait for a time up to `until`. Whether there were any.
+    #[inline]
     pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
         let before = out.len();
         while let Some(&Reverse((at, _, flight))) = self.due.peek()

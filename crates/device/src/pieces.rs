@@ -3,6 +3,7 @@
 use crate::cache::Entry;
 use flashatlas_nand::Part;
 use flashatlas_types::{Lba, Lpn, SECTOR_BYTES, Stamp};
+use std::ops::Range;
 
 /// The part of a write that falls into one mapping unit.
 #[derive(Clone, Copy)]
@@ -57,13 +58,24 @@ impl Piece {
         }
     }
 }
+
+/// The units that a range of sectors touches.
+#[inline]
+pub(crate) fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
+    let unit = u64::from(unit_sectors);
+    let end = lba.0 + u64::from(sectors) + unit - 1;
+    // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a request
+    match unit.is_power_of_two() {
+        true => lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros(),
+        false => lba.0 / unit..end / unit,
+    }
+}
+
 /// The pieces of a range of sectors.
+#[inline]
 pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
     let (unit, start, end) = (u64::from(unit_sectors), lba.0, lba.0 + u64::from(sectors));
-    // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a request
-    let shift = unit.is_power_of_two().then(|| unit.trailing_zeros());
-    let whole = |n: u64| shift.map_or_else(|| n / unit, |s| n >> s);
-    (whole(start)..whole(end + unit - 1)).map(move |lpn| {
+    units(lba, sectors, unit_sectors).map(move |lpn| {
         let (from, to) = (start.max(lpn * unit), end.min((lpn + 1) * unit));
         Piece {
             lpn: Lpn(lpn as u32),
@@ -73,6 +85,7 @@ pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator
         }
     })
 }
+
 /// Bytes of some pieces.
 pub(crate) fn bytes_of(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
@@ -109,6 +122,30 @@ pub(crate) fn merge_under(entry: &mut Entry, under: Option<&[u8]>) {
         for (sector, (to, from)) in bytes.chunks_mut(512).zip(under.chunks(512)).enumerate() {
             if entry.present >> sector & 1 == 0 {
                 to.copy_from_slice(from);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sector by sector, each belongs to one piece: that of its unit.
+    #[test]
+    fn pieces_cover_a_range_unit_by_unit() {
+        for unit in [1, 3, 8, 12] {
+            for (lba, sectors) in (0..40).flat_map(|lba| (1..30).map(move |sectors| (lba, sectors))) {
+                let all = pieces(Lba(lba), sectors, unit);
+                let covered = all.flat_map(|p| (0..p.sectors).map(move |s| (p.offset + s, p.lpn.0, p.first + s)));
+                let sector = |offset: u32| {
+                    let at = lba as u32 + offset;
+                    (offset, at / unit, at % unit)
+                };
+                assert!(covered.eq((0..sectors).map(sector)), "{sectors} sectors from {lba} on, in units of {unit}");
+                let touched = units(Lba(lba), sectors, unit);
+                let ends = [touched.start, touched.end - 1].map(|u| u as u32);
+                assert_eq!(ends, [sector(0).1, sector(sectors - 1).1]);
             }
         }
     }

@@ -19,11 +19,8 @@ impl Stack {
     ///
     /// # Errors
     /// What a layer found beneath.
-    pub fn over(mut ssd: Ssd, config: &DriveConfig) -> Result<Stack, ConfigError> {
+    pub fn over(ssd: Ssd, config: &DriveConfig) -> Result<Stack, ConfigError> {
         let layers = config.layers();
-        if !layers.is_empty() {
-            ssd.keep_awaited();
-        }
         let mut top: Box<dyn Device> = Box::new(ssd);
         top.set_instant(true);
         for layer in layers.iter().rev() {

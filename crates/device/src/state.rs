@@ -115,7 +115,6 @@ impl Ssd {
             instant: false,
             outstanding: 0,
             awaited: None,
-            awaited_limit: 1024,
             sent_after: SmallVec::new(),
             hpb: None,
             remapped: Vec::new(),

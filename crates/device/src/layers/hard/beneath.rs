@@ -3,6 +3,7 @@
 use super::settings::Areas;
 use crate::contents::{Held, Pages};
 use crate::joins::Joins;
+use crate::pieces::{pieces, units};
 use crate::{Cmd, Contents, Device, Done, LayerError, Reply, SubmitError};
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(super) struct Below {
     reply: Reply,
     /// Stamps of the units of a write.
     stamps: Vec<Stamp>,
+    /// Commands that the device completed; empty between calls.
+    done: Vec<Done>,
     /// Writes since the last FLUSH was sent.
     unflushed: Vec<Tag>,
     pub counters: Traffic,
@@ -57,6 +60,7 @@ impl Below {
             device,
             reply: Reply::default(),
             stamps: Vec::new(),
+            done: Vec::new(),
             unflushed: Vec::new(),
             counters: Traffic::default(),
         }
@@ -90,7 +94,7 @@ impl Below {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Read sectors. What they hold is in [`Below::page_read`] and [`Below::bytes_read`] until the next command.
+    /// Read sectors. What they hold is in [`Below::pages_read`] and [`Below::bytes_read`] until the next command.
     pub fn read(&mut self, now: Ps, lba: u64, sectors: u32, after: &[Tag]) -> Result<Tag, SubmitError> {
         self.counters.reads += 1;
         self.counters.read_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
@@ -98,16 +102,16 @@ impl Below {
         self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
     }
 
-    /// The stamp of the layer's page of which `sectors` sectors from `lba` on were read, in a read that began at `from`.
-    ///
-    /// # Errors
-    /// When nothing that this layer wrote stands there.
-    pub fn page_read(&self, from: u64, lba: u64, sectors: u32) -> Result<Stamp, SubmitError> {
-        let first = from / u64::from(self.unit_sectors);
-        let units =
-            lba / u64::from(self.unit_sectors)..(lba + u64::from(sectors)).div_ceil(u64::from(self.unit_sectors));
-        let stamps = &self.reply.stamps[(units.start - first) as usize..(units.end - first) as usize];
-        self.page_of(lba, stamps.iter().copied())
+    /// The stamps of the layer's pages that the last read, of `sectors` sectors from `lba` on, touched; an error for a page that
+    /// nothing this layer wrote stands in.
+    pub fn pages_read(&self, lba: u64, sectors: u32) -> impl Iterator<Item = Result<Stamp, SubmitError>> {
+        let first = units(Lba(lba), sectors, self.unit_sectors).start;
+        pieces(Lba(lba), sectors, self.page_sectors).map(move |piece| {
+            let lba = lba + u64::from(piece.offset);
+            let touched = units(Lba(lba), piece.sectors, self.unit_sectors);
+            let stamps = &self.reply.stamps[(touched.start - first) as usize..(touched.end - first) as usize];
+            self.page_of(lba, stamps.iter().copied())
+        })
     }
 
     /// The stamp of the page at sector `lba`, given those of the units that hold it.
@@ -135,10 +139,9 @@ impl Below {
 
     /// What the page at sector `lba` holds, behind the device's back.
     pub fn page_held(&self, lba: u64) -> Result<Stamp, SubmitError> {
-        let first = lba / u64::from(self.unit_sectors);
-        let count = u64::from(self.page_sectors).div_ceil(u64::from(self.unit_sectors));
-        let units: Result<Vec<Stamp>, SubmitError> =
-            (first..first + count).map(|unit| self.device.held(Lpn(unit as u32))).collect();
+        let units: Result<Vec<Stamp>, SubmitError> = units(Lba(lba), self.page_sectors, self.unit_sectors)
+            .map(|unit| self.device.held(Lpn(unit as u32)))
+            .collect();
         self.page_of(lba, units?.into_iter())
     }
 
@@ -264,10 +267,18 @@ impl Below {
     }
 
     /// Let the device run up to and including `until`; commands from above that are complete with it go to `out`.
-    pub fn advance(&mut self, until: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
-        self.device.advance(until, done);
+    #[inline]
+    pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        self.device.advance(until, &mut self.done);
+        // most events complete nothing
+        if !self.done.is_empty() || self.joins.next_due().is_some_and(|at| at <= until) {
+            self.pass_up(until, out);
+        }
+    }
+
+    fn pass_up(&mut self, until: Ps, out: &mut Vec<Done>) {
         let first = out.len();
-        done.drain(..).for_each(|d| self.joins.done(d, out));
+        self.done.drain(..).for_each(|done| self.joins.done(done, out));
         if self.joins.complete_due(until, out) {
             out[first..].sort_by_key(|d| d.at);
         }

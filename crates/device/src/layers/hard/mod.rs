@@ -69,6 +69,14 @@ pub const DEF: LayerDef = LayerDef {
     ],
 };
 
+/// The earlier of two times, of which there may be one or none.
+fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 /// What the layer counts.
 #[derive(Clone, Copy, Default)]
 struct Counters {
@@ -115,7 +123,6 @@ struct Hard {
     /// What the current command waits for.
     sent_after: SmallVec<[Tag; 4]>,
     counters: Counters,
-    done: Vec<Done>,
     /// The latest time that was heard of.
     latest: Ps,
     /// What stopped the layer: every command gets this error.
@@ -132,7 +139,7 @@ impl Hard {
 
     /// When the layer has something to do that the device beneath knows nothing of.
     fn own_event(&self) -> Option<Ps> {
-        [self.below.joins.next_due(), self.timer()].into_iter().flatten().min()
+        earlier(self.below.joins.next_due(), self.timer())
     }
 
     fn fire_timer(&mut self, now: Ps) {
@@ -201,23 +208,17 @@ impl Device for Hard {
     }
 
     fn next_event(&self) -> Option<Ps> {
-        let beneath = self.below.device.next_event();
-        match self.own_event() {
-            None => beneath,
-            own => [beneath, own].into_iter().flatten().min(),
-        }
+        earlier(self.below.device.next_event(), self.own_event())
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
-        let mut done = std::mem::take(&mut self.done);
         // only what the layer itself has to do at a time of its own divides the way there
         while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
-            self.below.advance(at, &mut done, out);
+            self.below.advance(at, out);
             self.fire_timer(at);
         }
-        self.below.advance(until, &mut done, out);
-        self.done = done;
+        self.below.advance(until, out);
     }
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
@@ -371,7 +372,8 @@ impl Device for Hard {
 }
 
 impl Hard {
-    fn mount(params: &Params, device: Box<dyn Device>) -> Result<Hard, SubmitError> {
+    fn mount(params: &Params, mut device: Box<dyn Device>) -> Result<Hard, SubmitError> {
+        device.ssd_mut().keep_awaited();
         let beneath = super::Beneath { shape: device.shape(), layers: &[] };
         let areas = Areas::new(params, &beneath).expect("the configuration is checked");
         let settings = Settings::new(params, &areas);
@@ -384,7 +386,6 @@ impl Hard {
             sent: VecDeque::new(),
             sent_after: SmallVec::new(),
             counters: Counters::default(),
-            done: Vec::new(),
             latest: Ps::ZERO,
             failed: None,
             victim,

@@ -7,11 +7,11 @@ use crate::{Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
-/// Pieces that stand one behind the other on the device beneath.
+/// Pieces of pages that stand one behind the other on the device beneath.
+#[derive(Clone, Copy)]
 struct Run {
     lba: u64,
     sectors: u32,
-    pieces: SmallVec<[(u64, u32); 4]>,
 }
 
 impl Hard {
@@ -34,14 +34,10 @@ impl Hard {
             if let Some(vpn) = stands {
                 let at = self.sector_of(vpn) + u64::from(piece.first);
                 match &mut run {
-                    Some(run) if run.lba + u64::from(run.sectors) == at => {
-                        run.sectors += piece.sectors;
-                        run.pieces.push((at, piece.sectors));
-                    }
+                    Some(run) if run.lba + u64::from(run.sectors) == at => run.sectors += piece.sectors,
                     _ => {
                         self.read_run(now, run.take(), &mut waits, reply)?;
-                        let pieces = SmallVec::from_slice(&[(at, piece.sectors)]);
-                        run = Some(Run { lba: at, sectors: piece.sectors, pieces });
+                        run = Some(Run { lba: at, sectors: piece.sectors });
                     }
                 }
                 continue;
@@ -78,10 +74,10 @@ impl Hard {
         waits: &mut SmallVec<[Tag; 4]>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
-        let Some(run) = run else { return Ok(()) };
-        waits.push(self.below.read(now, run.lba, run.sectors, &self.sent_after)?);
-        for &(lba, sectors) in &run.pieces {
-            reply.stamps.push(self.below.page_read(run.lba, lba, sectors)?);
+        let Some(Run { lba, sectors }) = run else { return Ok(()) };
+        waits.push(self.below.read(now, lba, sectors, &self.sent_after)?);
+        for stamp in self.below.pages_read(lba, sectors) {
+            reply.stamps.push(stamp?);
         }
         if self.settings.keep_bytes {
             reply.bytes.extend_from_slice(self.below.bytes_read());

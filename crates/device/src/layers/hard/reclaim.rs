@@ -80,11 +80,11 @@ impl Hard {
         let pages: Vec<(u32, u32)> = self.map.valid_pages(victim).take(wanted - moving.lpns.len()).collect();
         let page_sectors = self.areas.page_sectors;
         for run in pages.chunk_by(|a, b| a.0 + 1 == b.0) {
-            let lba = self.sector_of(run[0].0);
-            moving.reads.push(self.below.read(now, lba, run.len() as u32 * page_sectors, &[])?);
-            for &(vpn, lpn) in run {
+            let (lba, sectors) = (self.sector_of(run[0].0), run.len() as u32 * page_sectors);
+            moving.reads.push(self.below.read(now, lba, sectors, &[])?);
+            for (&(_, lpn), stamp) in run.iter().zip(self.below.pages_read(lba, sectors)) {
                 moving.lpns.push(lpn);
-                moving.stamps.push(self.below.page_read(lba, self.sector_of(vpn), page_sectors)?);
+                moving.stamps.push(stamp?);
             }
             if self.settings.keep_bytes {
                 moving.bytes.extend_from_slice(self.below.bytes_read());

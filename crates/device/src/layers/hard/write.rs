@@ -117,7 +117,8 @@ impl Hard {
         {
             let lba = self.sector_of(vpn);
             let read = self.below.read(now, lba, page_sectors, &self.sent_after)?;
-            old = (self.below.page_read(lba, lba, page_sectors)?, data.map(|_| Box::from(self.below.bytes_read())));
+            let stamp = self.below.pages_read(lba, page_sectors).next().expect("it was read")?;
+            old = (stamp, data.map(|_| Box::from(self.below.bytes_read())));
             self.counters.partial_pages += 1;
             self.buffer.after.push(read);
             waits.push(read);

@@ -12,6 +12,7 @@ mod settings;
 
 use super::{Build, LayerDef, LayerLimit, LayerReport, Shape};
 use crate::hpb::Refusal;
+use crate::pieces::units;
 use crate::{Cmd, Contents, Device, Done, DriveConfig, Reply, Ssd, SubmitError};
 use flashatlas_types::{Lba, Lpn, Params, Ps, Seed, Stamp, Tag, Violation};
 use regions::{Miss, Regions};
@@ -145,8 +146,8 @@ impl HpbHost {
 
     /// The pages that a range of sectors touches.
     fn pages(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
-        let unit = u64::from(self.device.unit_sectors());
-        (lba.0 / unit) as u32..(lba.0 + u64::from(sectors)).div_ceil(unit) as u32
+        let touched = units(lba, sectors, self.device.unit_sectors());
+        touched.start as u32..touched.end as u32
     }
 
     fn read(

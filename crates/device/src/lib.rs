@@ -2,7 +2,7 @@
 //!
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges partial units, and puts
 //! the FTL, the medium and the timing engine together. [`layers`] are what a host puts over a drive; [`Stack`] is a drive with
-//! its layers. [`config`] builds them from a preset, a file and single settings.
+//! its layers. [`config`] builds them from a preset, a file and single settings, which [`params`] declares.
 
 pub mod cache;
 pub mod config;
@@ -11,6 +11,7 @@ mod controller;
 pub mod hpb;
 mod joins;
 pub mod layers;
+pub mod params;
 mod pieces;
 pub mod presets;
 mod read;
@@ -19,11 +20,12 @@ mod state;
 pub mod wire;
 mod write;
 
-pub use config::{DriveConfig, PARAMS};
+pub use config::DriveConfig;
 pub use contents::Contents;
 pub use controller::{DeviceCounters, Ssd};
 pub use hpb::HpbCounters;
 pub use layers::{LAYERS, LayerDef, LayerError, LayerLimit, LayerReport, Shape};
+pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};
 pub use stack::Stack;
 

@@ -51,7 +51,7 @@ pub fn all() -> Result<Value, ConfigError> {
     Ok(json!({
         "drives": drives?,
         "layers": layers.iter().map(|l| entry(l.name, l.summary, l.paper, l.params)).collect::<Vec<_>>(),
-        "params": params(flashatlas_device::config::common_params()),
+        "params": params(flashatlas_device::params::common_params()),
         "schemes": schemes?,
         "victims": victims.iter().map(|v| entry(v.name, v.summary, v.paper, v.params)).collect::<Vec<_>>(),
         "classifiers": classifiers.iter().map(|c| entry(c.name, c.summary, c.paper, c.params)).collect::<Vec<_>>(),

@@ -13,6 +13,7 @@
 //! `docs/FORMATS.md`.
 
 use crate::{Cx, MemoryUse};
+use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, Stamp};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub(crate) struct Trims {
     frames_per_block: u32,
     logical_units: u32,
     /// A bit for each page that was trimmed and not written since; empty until a page is trimmed.
-    bits: Vec<u64>,
+    bits: FixedBitSet,
     /// Pages were trimmed that no record names.
     pending: bool,
     /// Number of the newest record.
@@ -84,7 +85,7 @@ impl Trims {
             frame_bytes: layout.frame_bytes() as usize,
             frames_per_block: layout.frames_per_block,
             logical_units: layout.logical_units,
-            bits: Vec::new(),
+            bits: FixedBitSet::new(),
             pending: false,
             recorded: 0,
             epoch: 1,
@@ -98,10 +99,8 @@ impl Trims {
 
     /// A page was trimmed whose newest version stood in `block`.
     pub fn trimmed(&mut self, lpn: Lpn, block: BlockId) {
-        if self.bits.is_empty() {
-            self.bits = vec![0; (self.logical_units as usize).div_ceil(64)];
-        }
-        self.bits[lpn.0 as usize / 64] |= 1 << (lpn.0 % 64);
+        self.bits.grow(self.logical_units as usize);
+        self.bits.insert(lpn.0 as usize);
         self.pointed[block.0 as usize] = self.epoch;
         self.pending = true;
     }
@@ -109,8 +108,8 @@ impl Trims {
     /// A page was programmed.
     #[inline]
     pub fn written(&mut self, lpn: Lpn, op: OpId) {
-        if !self.bits.is_empty() && self.has(lpn) {
-            self.bits[lpn.0 as usize / 64] &= !(1 << (lpn.0 % 64));
+        if self.has(lpn) {
+            self.bits.remove(lpn.0 as usize);
             if op != OpId::NONE {
                 self.rewritten.push(op);
             }
@@ -118,7 +117,7 @@ impl Trims {
     }
 
     fn has(&self, lpn: Lpn) -> bool {
-        self.bits.get(lpn.0 as usize / 64).is_some_and(|word| word >> (lpn.0 % 64) & 1 == 1)
+        self.bits.contains(lpn.0 as usize)
     }
 
     /// Whether pages were trimmed that no record names.
@@ -235,7 +234,7 @@ impl Trims {
         if ranges.len() * 8 <= bitmap_bytes {
             return (0, ranges.iter().flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()]).flatten().collect());
         }
-        let mut bytes: Vec<u8> = self.bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> = self.bits.as_slice().iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.resize(bitmap_bytes, 0);
         (1, bytes)
     }
@@ -255,11 +254,11 @@ impl Trims {
         self.blocks = newest.iter().map(|part| (part.block, OpId::NONE)).collect();
         self.blocks.dedup();
         self.next = medium.write_pointer(newest[newest.len() - 1].block);
-        self.bits = vec![0; (self.logical_units as usize).div_ceil(64)];
+        self.bits = FixedBitSet::with_capacity(self.logical_units as usize);
         let payload: Vec<u8> = newest.iter().flat_map(|part| part.payload.iter().copied()).collect();
         let mut set = |lpn: u32| {
             if lpn < self.logical_units {
-                self.bits[lpn as usize / 64] |= 1 << (lpn % 64);
+                self.bits.insert(lpn as usize);
             }
         };
         if newest[0].bitmap {
@@ -284,7 +283,7 @@ impl Trims {
     pub fn mounted(&mut self, newest: &[Ppn]) {
         if !self.bits.is_empty() {
             let alive = newest.iter().enumerate().filter(|(_, ppn)| **ppn != Ppn::NONE);
-            alive.for_each(|(lpn, _)| self.bits[lpn / 64] &= !(1 << (lpn % 64)));
+            alive.for_each(|(lpn, _)| self.bits.remove(lpn));
         }
     }
 

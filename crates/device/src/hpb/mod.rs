@@ -15,6 +15,7 @@ pub use entry::{NO_ENTRY, Protect, Refusal};
 pub use notices::Notice;
 
 use entry::Sealer;
+use fixedbitset::FixedBitSet;
 use flashatlas_types::{Dur, Lpn, Params, Ppn, SECTOR_BYTES, Seed, Tag};
 use notices::Notices;
 use rustc_hash::FxHashMap;
@@ -154,8 +155,8 @@ pub(crate) struct Manager {
     pub terms: Terms,
     sealer: Sealer,
     subregions: Vec<Subregion>,
-    /// Pages that have changed since their subregion was handed out, where each is known by itself: a bit each.
-    changed: Vec<u64>,
+    /// Pages that have changed since their subregion was handed out, where each is known by itself.
+    changed: FixedBitSet,
     notices: Notices,
     /// Changed entries that responses take along: of which subregions, in which of their times.
     on_the_way: FxHashMap<Tag, Vec<(u32, u32)>>,
@@ -168,7 +169,7 @@ impl Manager {
         Manager {
             sealer: Sealer::new(terms.protect, seed),
             subregions: vec![NEW; terms.subregion_count() as usize],
-            changed: if terms.by_page { vec![0; terms.units.div_ceil(64) as usize] } else { Vec::new() },
+            changed: FixedBitSet::with_capacity(if terms.by_page { terms.units as usize } else { 0 }),
             notices: Notices::new(&terms),
             on_the_way: FxHashMap::default(),
             counters: HpbCounters::default(),
@@ -180,7 +181,7 @@ impl Manager {
     pub fn restart(&mut self) {
         self.sealer.new_key();
         self.subregions.fill(NEW);
-        self.changed.fill(0);
+        self.changed.clear();
         self.notices.reset();
         self.on_the_way.clear();
     }
@@ -197,9 +198,7 @@ impl Manager {
             return;
         }
         if self.terms.by_page {
-            let (word, bit) = (lpn.0 as usize / 64, 1 << (lpn.0 % 64));
-            self.counters.dirtied += u64::from(self.changed[word] & bit == 0);
-            self.changed[word] |= bit;
+            self.counters.dirtied += u64::from(!self.changed.put(lpn.0 as usize));
             return;
         }
         let group = &mut self.subregions[index as usize];
@@ -218,7 +217,7 @@ impl Manager {
 
     /// Whether a page has changed since its subregion was handed out, where pages are known by themselves.
     fn has_changed(&self, lpn: Lpn) -> bool {
-        self.terms.by_page && self.changed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 != 0
+        self.terms.by_page && self.changed.contains(lpn.0 as usize)
     }
 
     /// What was handed out of a subregion is stale from now on.
@@ -301,12 +300,9 @@ impl Manager {
 
     /// No page of a range has changed. Whether any had.
     fn forget_changes(&mut self, pages: Range<u32>) -> bool {
-        let mut any = false;
-        for page in pages {
-            let bit = 1 << (page % 64);
-            any |= self.changed[page as usize / 64] & bit != 0;
-            self.changed[page as usize / 64] &= !bit;
-        }
+        let pages = pages.start as usize..pages.end as usize;
+        let any = self.changed.contains_any_in_range(pages.clone());
+        self.changed.remove_range(pages);
         any
     }
 
@@ -366,6 +362,6 @@ impl Manager {
     /// bit, where pages are known by themselves; entries that wait.
     pub fn bytes(&self) -> u64 {
         let changes = if self.terms.piggyback { self.terms.changes as u64 * 4 } else { 0 };
-        self.subregions.len() as u64 * 3 + self.changed.len() as u64 * 8 + changes
+        self.subregions.len() as u64 * 3 + (self.changed.len() as u64).div_ceil(8) + changes
     }
 }

@@ -23,6 +23,7 @@ use crate::logblock::{
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
+use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
@@ -104,17 +105,16 @@ struct Faster {
 /// of the log in a drive.
 struct Circle {
     area: Area,
-    second: Vec<u64>,
+    second: FixedBitSet,
 }
 
 impl Circle {
     fn on_second_chance(&self, lpn: Lpn) -> bool {
-        self.second[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+        self.second.contains(lpn.0 as usize)
     }
 
     fn set_second_chance(&mut self, lpn: Lpn, on: bool) {
-        let word = &mut self.second[lpn.0 as usize / 64];
-        *word = *word & !(1 << (lpn.0 % 64)) | u64::from(on) << (lpn.0 % 64);
+        self.second.set(lpn.0 as usize, on);
     }
 
     /// The block that takes the next page. The last block of the budget takes what the oldest block keeps.
@@ -179,7 +179,7 @@ impl Faster {
             sequential: Sequential::new(1),
             circle: Circle {
                 area: Area::new("random", ROLE_RANDOM, circle),
-                second: vec![0; core.layout.logical_units.div_ceil(64) as usize],
+                second: FixedBitSet::with_capacity(core.layout.logical_units as usize),
             },
             isolation: Area::new("isolation", ROLE_COLD, isolation),
             sequential_pages: params.u32("ftl.sequential_pages"),

@@ -7,6 +7,7 @@
 
 use super::request::Kind;
 use crate::RunError;
+use fixedbitset::FixedBitSet;
 use flashatlas_types::{Lba, ParamDef, ParamKind, Ps, Request, SECTOR_BYTES};
 use flashatlas_workload::ext4::{self, Ext4};
 use flashatlas_workload::fio::Layout;
@@ -52,7 +53,7 @@ pub(super) struct FileSystem {
     numbers: BTreeMap<u64, u64>,
     files: Vec<File>,
     /// Blocks of the drive that belong to files; `None` where all do.
-    allocated: Option<Vec<u64>>,
+    allocated: Option<FixedBitSet>,
     block_bytes: u64,
     /// The calls whose transaction is being committed, and what of it is to be sent.
     committing: Option<(Vec<Member>, VecDeque<Request>)>,
@@ -74,10 +75,10 @@ impl FileSystem {
         }
         let ext4 = Ext4::new(&params, capacity, numbers.len() as u64)?;
         let block_bytes = params.int("block_size");
-        let blocks = capacity * u64::from(SECTOR_BYTES) / block_bytes;
+        let blocks = (capacity * u64::from(SECTOR_BYTES)).div_ceil(block_bytes);
         Ok(FileSystem {
             files: vec![File::default(); numbers.len()],
-            allocated: (params.text("files") == "new").then(|| vec![0; blocks.div_ceil(64) as usize]),
+            allocated: (params.text("files") == "new").then(|| FixedBitSet::with_capacity(blocks as usize)),
             ext4,
             numbers,
             block_bytes,
@@ -101,9 +102,7 @@ impl FileSystem {
             let first = lba.0 * sector / self.block_bytes;
             let end = ((lba.0 + u64::from(sectors)) * sector).div_ceil(self.block_bytes);
             for block in first..end {
-                let (word, bit) = (block as usize / 64, 1 << (block % 64));
-                file.allocated |= allocated[word] & bit == 0;
-                allocated[word] |= bit;
+                file.allocated |= !allocated.put(block as usize);
             }
         }
         number

@@ -2,6 +2,7 @@
 
 use super::settings::Settings;
 use crate::hpb::{NO_ENTRY, Terms};
+use fixedbitset::FixedBitSet;
 use flashatlas_ftl::list::IndexList;
 use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
@@ -31,8 +32,8 @@ pub(super) struct Subregion {
     /// The command with which its entries were made.
     pub made: u64,
     pub entries: Vec<u64>,
-    /// Pages that were written, or trimmed, since: a bit each.
-    pub dirty: Vec<u64>,
+    /// Pages that were written, or trimmed, since.
+    pub dirty: FixedBitSet,
 }
 
 /// Subregions that are dropped together.
@@ -101,7 +102,7 @@ impl Regions {
             reads: 0,
             made: 0,
             entries: Vec::new(),
-            dirty: Vec::new(),
+            dirty: FixedBitSet::new(),
         };
         let region = |r| Region { pinned: r < settings.pinned_regions, ..Region::default() };
         Regions {
@@ -154,11 +155,11 @@ impl Regions {
         if subregion.state != State::Valid {
             return Err(if self.is_active(self.region_of(index)) { Miss::Subregion } else { Miss::Region });
         }
-        let clean = |page: u32| subregion.dirty[page as usize / 64] >> (page % 64) & 1 == 0;
-        if !(start..start + count).all(clean) {
+        let pages = start as usize..(start + count) as usize;
+        if pages.clone().any(|page| subregion.dirty.contains(page)) {
             return Err(Miss::Dirty);
         }
-        let entries = &subregion.entries[start as usize..(start + count) as usize];
+        let entries = &subregion.entries[pages];
         if entries.contains(&NO_ENTRY) { Err(Miss::NoEntry) } else { Ok(entries) }
     }
 
@@ -179,7 +180,7 @@ impl Regions {
             let end = pages.end.min(first + self.terms.subregion);
             let subregion = &mut self.subregions[index as usize];
             if matches!(subregion.state, State::Valid | State::Issued) {
-                (page - first..end - first).for_each(|p| subregion.dirty[p as usize / 64] |= 1 << (p % 64));
+                subregion.dirty.insert_range((page - first) as usize..(end - first) as usize);
             }
             page = end;
         }
@@ -198,8 +199,7 @@ impl Regions {
     /// What is known of a page is newer than what was written to it.
     pub fn clean(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
-        let at = lpn.0 - index * self.terms.subregion;
-        self.subregions[index as usize].dirty[at as usize / 64] &= !(1 << (at % 64));
+        self.subregions[index as usize].dirty.remove((lpn.0 - index * self.terms.subregion) as usize);
     }
 
     /// Whether entries of a region were made before command `made`.
@@ -221,11 +221,11 @@ impl Regions {
     /// Give memory to a subregion that has none.
     pub fn hold(&mut self, subregion: u32) {
         let region = self.region_of(subregion);
-        let words = self.terms.subregion.div_ceil(64) as usize;
+        let pages = self.terms.subregion as usize;
         let held = self.subregion(subregion);
         assert!(held.state == State::Unused, "subregion {subregion} is {:?}", held.state);
         (held.state, held.again) = (State::Invalid, false);
-        held.dirty = vec![0; words];
+        held.dirty = FixedBitSet::with_capacity(pages);
         self.used += 1;
         self.most = self.most.max(self.used);
         let of = &mut self.regions[region as usize];
@@ -255,7 +255,7 @@ impl Regions {
     pub fn release(&mut self, index: u32) {
         let subregion = &mut self.subregions[index as usize];
         subregion.state = State::Unused;
-        (subregion.entries, subregion.dirty) = (Vec::new(), Vec::new());
+        (subregion.entries, subregion.dirty) = (Vec::new(), FixedBitSet::new());
         self.used -= 1;
         let region = self.region_of(index);
         let of = &mut self.regions[region as usize];

@@ -97,7 +97,7 @@ impl HpbHost {
                 continue; // it was dropped since
             }
             subregion.state = State::Issued;
-            subregion.dirty.fill(0);
+            subregion.dirty.clear();
             let region = self.regions.region_of(index);
             self.regions.region(region).written = false;
             let tag = self.own_tag();
@@ -157,7 +157,7 @@ impl HpbHost {
         (subregion.entries, subregion.made) = (fetch.entries, fetch.made);
         subregion.state = State::Valid;
         if !remark {
-            subregion.dirty.fill(0);
+            subregion.dirty.clear();
         }
         if std::mem::take(&mut subregion.again) {
             self.want(now, fetch.subregion);

@@ -1,7 +1,7 @@
 //! What to run: a drive, a workload, and how the one meets the other.
 
 use crate::RunError;
-use flashatlas_types::params::quantity;
+use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::ReadOptions;
 use serde::{Deserialize, Serialize};

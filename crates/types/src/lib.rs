@@ -9,6 +9,7 @@ pub mod geometry;
 pub mod ids;
 pub mod params;
 pub mod plan;
+pub mod quantity;
 pub mod registry;
 pub mod request;
 pub mod rng;

@@ -6,7 +6,7 @@ use crate::format::{FormatDef, Reader, Says, Sniff, Start};
 use crate::lines::{LineFormat, TextSource, head_lines};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::text::{Field, extent_fault};
-use flashatlas_types::params::quantity;
+use flashatlas_types::quantity::quantity;
 use flashatlas_types::{ConfigError, HostOp, ParamDef, ParamKind, Params, SECTOR_BYTES};
 use std::io::BufRead;
 

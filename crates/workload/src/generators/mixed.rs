@@ -2,7 +2,7 @@
 
 use super::GeneratorDef;
 use super::common::{Pattern, Slots, range_sectors, source, whole_sectors, with_common};
-use flashatlas_types::params::quantity;
+use flashatlas_types::quantity::quantity;
 use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {

@@ -1,6 +1,6 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
-use super::{ROLE_DATA, Settings};
+use super::{Log, ROLE_DATA, Settings};
 use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
@@ -8,7 +8,6 @@ use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// A page that the host writes.
@@ -32,52 +31,6 @@ const RESERVE: u32 = 2;
 /// Blocks that neither data nor the log may have: the reserve, and those of trim records.
 pub(crate) fn kept(layout: &Layout) -> u32 {
     RESERVE + blocks_kept(layout)
-}
-
-/// The books of one log block.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {
-    /// The kind of log block. In the spare areas stands the one that it was opened as.
-    pub role: OobRole,
-    /// Associated logical blocks: those with a valid page here, and how many.
-    pub lbns: FxHashMap<u32, u32>,
-    /// The logical block of its first page.
-    pub owner: u32,
-    /// Every page so far is one of `owner` and stands at its offset.
-    pub in_place: bool,
-    /// Pages programmed.
-    pub programmed: u32,
-    /// When a page of it was last written or superseded by the host, on the clock of [`Core::clock`].
-    pub touched: u64,
-    /// Its reclamation has begun.
-    pub leaving: bool,
-}
-
-impl Log {
-    /// A log block without a page.
-    pub fn empty(role: OobRole, touched: u64) -> Log {
-        let (lbns, owner) = (FxHashMap::default(), u32::MAX);
-        Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
-    }
-
-    /// One more page, of `lbn`; whether it stands at its offset.
-    pub fn program(&mut self, lbn: u32, at_its_offset: bool) {
-        if self.programmed == 0 {
-            self.owner = lbn;
-        }
-        self.in_place &= self.owner == lbn && at_its_offset;
-        self.programmed += 1;
-    }
-
-    /// The group of `size` neighbouring logical blocks that the first page is of.
-    pub fn group(&self, size: u32) -> u32 {
-        self.owner / size
-    }
-
-    /// Whether all associated logical blocks are of one group of `size` neighbours.
-    pub fn holds_only(&self, group: u32, size: u32) -> bool {
-        self.lbns.keys().all(|lbn| lbn / size == group)
-    }
 }
 
 /// Tables that the log-block schemes share, and the steps that they are made of.

@@ -9,6 +9,7 @@
 //! | here | what it is |
 //! |---|---|
 //! | [`Core`] | where every page stands: block map, log map, association counts; in-place writes, trims, erases |
+//! | [`Log`] | the books of one log block |
 //! | `merge` | switch, partial, full and dead merges; moving pages from log block to log block |
 //! | [`Area`] | log blocks that take pages of one kind, filled one after the other |
 //! | [`Sequential`] | log blocks for sequential writes, by FAST's rule |
@@ -22,6 +23,7 @@ mod area;
 mod core;
 mod ftl;
 mod groups;
+mod log;
 mod merge;
 mod mount;
 mod sequential;
@@ -31,6 +33,7 @@ pub(crate) use area::Area;
 pub(crate) use core::{Core, HostPage, kept};
 pub(crate) use ftl::{Hybrid, LogScheme};
 pub(crate) use groups::{GROUP_PARAMS, Groups, fits_groups};
+pub(crate) use log::Log;
 pub(crate) use mount::Found;
 pub(crate) use sequential::Sequential;
 pub(crate) use settings::{IDLE, PARAMS, Settings, fits_budget, fits_parts, share};

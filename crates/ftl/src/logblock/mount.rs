@@ -11,7 +11,7 @@
 //! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
-use super::core::Log;
+use super::Log;
 use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
 use crate::Cx;
 use crate::blocks::Role;

@@ -224,7 +224,7 @@ impl Trims {
     /// The trimmed pages as ranges or as a bitmap, whichever is shorter.
     fn payload(&self) -> (u8, Vec<u8>) {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for lpn in (0..self.logical_units).filter(|&l| self.has(Lpn(l))) {
+        for lpn in self.bits.ones().map(|lpn| lpn as u32) {
             match ranges.last_mut() {
                 Some((first, count)) if *first + *count == lpn => *count += 1,
                 _ => ranges.push((lpn, 1)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,16 +46,16 @@ Progress = Callable[[int, str, int, float | None], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ABC):
     """What is to be run."""
 
     experiment: dict[str, Any] = field(repr=False)
     requests: int | None
     """Makes every run short."""
 
+    @abstractmethod
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
-        raise NotImplementedError
 
     @property
     def labels(self) -> list[str]:

@@ -8,7 +8,6 @@ use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
 /// Pieces of pages that stand one behind the other on the device beneath.
-#[derive(Clone, Copy)]
 struct Run {
     lba: u64,
     sectors: u32,

@@ -20,7 +20,13 @@ def cli(tmp_path):
         command = [sys.executable, "-c", "from flashatlas.cli import main; main()", *arguments]
         env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "110"}
         return subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=timeout, check=False
+            command,
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
 
     return call

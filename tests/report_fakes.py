@@ -1,4 +1,7 @@
-"""Results as a run gives them, made up: reports are tested without simulating, and with what a small run never has."""
+"""Results as a run gives them, made up.
+
+Reports are tested without simulating, and with what a small run never has.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,16 @@ def fake(
     areas: tuple[str, ...] = (),
     **more: Any,
 ) -> Result:
-    """One result, different for each seed; with ``areas``, of a scheme that has a log of these areas."""
+    """One result, different for each seed.
+
+    With ``areas``, of a scheme that has a log of these areas.
+    """
     rng = random.Random(seed)
-    parts = {"cache_evict": 1.0, "gc": 0.5 + seed / 10, "idle": 0.05} if waf_parts is None else waf_parts
+    parts = (
+        {"cache_evict": 1.0, "gc": 0.5 + seed / 10, "idle": 0.05}
+        if waf_parts is None
+        else waf_parts
+    )
     record: dict[str, Any] = {
         "schema": "flashatlas.run/1",
         "version": "0.1.0",
@@ -46,16 +56,29 @@ def fake(
             "fit": "error",
             "warmup": 100,
             "depth": 8,
-            "params": {"ftl.victim": "greedy", "timing.t_read_ps": 60_000_000, "map.unit": 4096, **(params or {})},
+            "params": {
+                "ftl.victim": "greedy",
+                "timing.t_read_ps": 60_000_000,
+                "map.unit": 4096,
+                **(params or {}),
+            },
         },
         "seed": seed,
         "trace": {"path": "uniform:requests=100000", "format": "generator", "requests": 100_000},
         "approximations": NOTES if notes is None else notes,
-        "host": {"reads": 50_000, "writes": 50_000, "read_bytes": 204_800_000, "write_bytes": 204_800_000},
+        "host": {
+            "reads": 50_000,
+            "writes": 50_000,
+            "read_bytes": 204_800_000,
+            "write_bytes": 204_800_000,
+        },
         "nand": {"programs": {"cache_evict": 50_000, "gc": 30_000}, "erases": {"gc": 1_234 + seed}},
         "waf": sum(parts.values()),
         "waf_parts": parts,
-        "memory_bytes": {"map_dram": 2**20, "tables": {"L2P map": 2**20, "valid counts": 2**17 * seed}},
+        "memory_bytes": {
+            "map_dram": 2**20,
+            "tables": {"L2P map": 2**20, "valid counts": 2**17 * seed},
+        },
         "wear": {"min": 3, "mean": 7.5, "max": 12 + seed, "stddev": 1.5, "blocks": cells},
         "oracle": {
             "units_checked": 4_000,
@@ -97,11 +120,16 @@ def fake(
 def _percentiles(rng: random.Random) -> dict[str, float]:
     base = rng.uniform(50_000, 90_000)
     steps = {"p50": 1, "p90": 2, "p99": 10, "p99_9": 60, "p99_99": 200, "max": 400}
-    return {"count": 50_000, "mean": base * 1.4} | {name: base * factor for name, factor in steps.items()}
+    return {"count": 50_000, "mean": base * 1.4} | {
+        name: base * factor for name, factor in steps.items()
+    }
 
 
 def merges(seed: int) -> dict[str, Any]:
-    """As a log-block scheme counts them: a class that never came up, and log blocks that merged nothing."""
+    """As a log-block scheme counts them.
+
+    A class that never came up, and log blocks that merged nothing.
+    """
     return {
         "data_blocks": {"switch": 0, "partial": 40 * seed, "full": 300},
         "log_blocks": {"switch": 0, "partial": 40 * seed, "full": 100, "dead": 7, "moved": 20},
@@ -118,17 +146,22 @@ def merges(seed: int) -> dict[str, Any]:
 def series(rng: random.Random, rows: int, timed: bool, areas: tuple[str, ...]) -> pa.Table:
     """Intervals with bursts of collection, and stretches in which nothing was read."""
     width = 2_000_000_000 // rows
-    columns: dict[str, list[Any]] = {"requests_from": [1 + 100_000 * k // rows for k in range(rows)]}
+    columns: dict[str, list[Any]] = {
+        "requests_from": [1 + 100_000 * k // rows for k in range(rows)]
+    }
     busy = [0.5 + 0.4 * math.sin(k / 9) + rng.uniform(-0.1, 0.1) for k in range(rows)]
     if timed:
         columns |= {"start_ns": [k * width for k in range(rows)], "width_ns": [width] * rows}
         for op in ("read", "write"):
             silent = [op == "read" and 20 <= k * 60 // rows < 30 for k in range(rows)]
-            columns[f"{op}_requests"] = [0 if quiet else int(1000 * b) for quiet, b in zip(silent, busy, strict=True)]
+            columns[f"{op}_requests"] = [
+                0 if quiet else int(1000 * b) for quiet, b in zip(silent, busy, strict=True)
+            ]
             columns[f"{op}_bytes"] = [4096 * n for n in columns[f"{op}_requests"]]
             for name, factor in (("mean", 1.3), ("p50", 1.0), ("p99", 9.0), ("max", 40.0)):
                 columns[f"{op}_{name}_ns"] = [
-                    None if quiet else 60_000 * factor * b for quiet, b in zip(silent, busy, strict=True)
+                    None if quiet else 60_000 * factor * b
+                    for quiet, b in zip(silent, busy, strict=True)
                 ]
         for name in ("die_busy", "channel_busy", "link_in_busy", "link_out_busy"):
             columns[name] = busy
@@ -157,14 +190,19 @@ def latency(rng: random.Random, bins: int = 2_000) -> pa.Table:
         {
             "op": pa.array([op for op in ("read", "write") for _ in edges]).dictionary_encode(),
             "latency_ns": edges * 2,
-            "count": [1 + int(rng.random() * 500 / (1 + abs(k - 700) / 40)) for k in range(len(edges))] * 2,
+            "count": [
+                1 + int(rng.random() * 500 / (1 + abs(k - 700) / 40)) for k in range(len(edges))
+            ]
+            * 2,
         }
     )
 
 
 def wear(rng: random.Random) -> pa.Table:
     """Blocks around a mean."""
-    return pa.table({"erases": list(range(3, 15)), "blocks": [rng.randrange(1, 60) for _ in range(12)]})
+    return pa.table(
+        {"erases": list(range(3, 15)), "blocks": [rng.randrange(1, 60) for _ in range(12)]}
+    )
 
 
 def resources(rng: random.Random, dies: int) -> pa.Table:
@@ -174,15 +212,20 @@ def resources(rng: random.Random, dies: int) -> pa.Table:
         {
             "kind": pa.array(kinds).dictionary_encode(),
             "index": [*range(dies), *range(4)],
-            "busy": [rng.uniform(0.5, 0.7) for _ in range(dies)] + [rng.uniform(0.1, 0.3) for _ in range(4)],
+            "busy": [rng.uniform(0.5, 0.7) for _ in range(dies)]
+            + [rng.uniform(0.1, 0.3) for _ in range(4)],
         }
     )
 
 
-def blocks(rng: random.Random, frames: int, cells: int, timed: bool, roles: tuple[str, ...] = PAGE_MAPPED) -> pa.Table:
+def blocks(
+    rng: random.Random, frames: int, cells: int, timed: bool, roles: tuple[str, ...] = PAGE_MAPPED
+) -> pa.Table:
     """Blocks of which in each frame some are written and some are erased."""
     valid, erases, role = [1.0] * cells, [3.0] * cells, [roles[0]] * cells
-    rows: dict[str, list[Any]] = {name: [] for name in ("frame", "at", "cell", "blocks", "valid", "erases", "role")}
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("frame", "at", "cell", "blocks", "valid", "erases", "role")
+    }
     for f in range(frames):
         for _ in range(cells // 4):
             c = rng.randrange(cells)
@@ -199,4 +242,6 @@ def blocks(rng: random.Random, frames: int, cells: int, timed: bool, roles: tupl
         rows["role"] += role
     rows["time_ns" if timed else "request"] = rows.pop("at")
     table = pa.table(rows)
-    return table.set_column(table.column_names.index("role"), "role", table["role"].dictionary_encode())
+    return table.set_column(
+        table.column_names.index("role"), "role", table["role"].dictionary_encode()
+    )

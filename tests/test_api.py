@@ -14,12 +14,20 @@ WORKLOAD = "hotcold:requests=3000,size=2KiB,read=0.3"
 
 def test_a_result_has_its_most_wanted_parts():
     result = flashatlas.run(
-        "tiny", workload=WORKLOAD, precondition="fill", set={"ftl.victim": "cost-benefit"}, label="x"
+        "tiny",
+        workload=WORKLOAD,
+        precondition="fill",
+        set={"ftl.victim": "cost-benefit"},
+        label="x",
     )
     assert result.violations == 0
     assert result.waf == result.record["waf"] > 0
     assert result.waf == pytest.approx(sum(result.record["waf_parts"].values()))
-    assert result.latency["read"]["p50"] <= result.latency["read"]["p99"] <= result.latency["read"]["max"]
+    assert (
+        result.latency["read"]["p50"]
+        <= result.latency["read"]["p99"]
+        <= result.latency["read"]["max"]
+    )
     assert result.iops == result.record["iops"]
     assert json.loads(result.to_json()) == result.record
     assert repr(result).startswith("<Result x: WAF ")
@@ -27,17 +35,25 @@ def test_a_result_has_its_most_wanted_parts():
 
 def test_settings_may_be_a_mapping_or_a_list():
     as_list = flashatlas.run(workload=WORKLOAD, set=["ftl.wear_static=true", "ftl.low_water=3"])
-    as_mapping = flashatlas.run(workload=WORKLOAD, set={"ftl.wear_static": True, "ftl.low_water": 3})
+    as_mapping = flashatlas.run(
+        workload=WORKLOAD, set={"ftl.wear_static": True, "ftl.low_water": 3}
+    )
     assert as_list.record["config_hash"] == as_mapping.record["config_hash"]
 
 
 def test_compare_keeps_the_order_and_checks_every_case_first():
     cases = [{"label": v, "set": {"ftl.victim": v}} for v in ("random", "greedy", "fifo")]
     results = flashatlas.compare(cases, workload=WORKLOAD, precondition="fill", jobs=3)
-    assert [r.record["config"]["params"]["ftl.victim"] for r in results] == ["random", "greedy", "fifo"]
+    assert [r.record["config"]["params"]["ftl.victim"] for r in results] == [
+        "random",
+        "greedy",
+        "fifo",
+    ]
     begin = time.monotonic()
     with pytest.raises(flashatlas.InputError, match="gredy"):
-        flashatlas.compare([*cases, {"set": {"ftl.victim": "gredy"}}], workload="uniform:requests=100000000")
+        flashatlas.compare(
+            [*cases, {"set": {"ftl.victim": "gredy"}}], workload="uniform:requests=100000000"
+        )
     assert time.monotonic() - begin < 5, "the mistake was found before the long runs began"
 
 
@@ -51,7 +67,11 @@ def test_errors_are_of_their_kind():
     with pytest.raises(flashatlas.InputError):
         flashatlas.run("nodrive", workload=WORKLOAD)
     with pytest.raises(flashatlas.DriveError):
-        flashatlas.run(workload="uniform:requests=100000,size=2KiB", precondition="fill", set={"nand.endurance": 1})
+        flashatlas.run(
+            workload="uniform:requests=100000,size=2KiB",
+            precondition="fill",
+            set={"nand.endurance": 1},
+        )
     assert issubclass(flashatlas.InputError, flashatlas.FlashAtlasError)
 
 

@@ -31,7 +31,9 @@ def test_json_to_standard_output_is_the_record_and_nothing_else(cli):
 
 
 def test_two_runs_differ_in_wall_clock_keys_only(cli):
-    records = [json.loads(cli("run", *WORKLOAD, "--seed", "5", "--json", "-").stdout) for _ in range(2)]
+    records = [
+        json.loads(cli("run", *WORKLOAD, "--seed", "5", "--json", "-").stdout) for _ in range(2)
+    ]
     for record in records:
         assert record.pop("wall_s") > 0 and record.pop("requests_per_wall_s") > 0
     assert json.dumps(records[0]) == json.dumps(records[1])
@@ -42,11 +44,23 @@ def test_out_holds_the_record(cli, tmp_path):
     assert done.returncode == 0
     assert json.loads((tmp_path / "results/run.json").read_text())["trace"]["requests"] == 500
     tables = {f"{name}.parquet" for name in ("series", "latency", "wear", "resources", "blocks")}
-    assert {p.name for p in (tmp_path / "results").iterdir()} == {"run.json", "report.html"} | tables
+    assert {p.name for p in (tmp_path / "results").iterdir()} == {
+        "run.json",
+        "report.html",
+    } | tables
 
 
 def test_compare_writes_a_report_that_names_every_run(cli, tmp_path):
-    done = cli("compare", "--vary", "ftl.victim=greedy,fifo", "--vary", "drive.ways=1,2", *WORKLOAD, "--out", "r")
+    done = cli(
+        "compare",
+        "--vary",
+        "ftl.victim=greedy,fifo",
+        "--vary",
+        "drive.ways=1,2",
+        *WORKLOAD,
+        "--out",
+        "r",
+    )
     assert done.returncode == 0, done.stderr
     labels = ["greedy 1", "greedy 2", "fifo 1", "fifo 2"]
     report = (tmp_path / "r/report.html").read_text()
@@ -75,7 +89,14 @@ def test_a_checkpoint_stands_for_its_preconditioning(cli, tmp_path):
 
 
 def test_compare_preconditions_once_what_begins_alike(cli):
-    common = ("--workload", "uniform:requests=500,size=2KiB", "--precondition", "steady", "--json", "-")
+    common = (
+        "--workload",
+        "uniform:requests=500,size=2KiB",
+        "--precondition",
+        "steady",
+        "--json",
+        "-",
+    )
     vary = ("--vary", "timing.t_program=200us,400us", "--vary", "ftl.victim=greedy,fifo")
     runs = json.loads(cli("compare", *common, *vary).stdout)["runs"]
     assert len(runs) == 4
@@ -83,13 +104,18 @@ def test_compare_preconditions_once_what_begins_alike(cli):
         setting = [f"--set={key}={run['config']['params'][key]}" for key in ("ftl.victim",)]
         setting.append(f"--set=timing.t_program={run['config']['params']['timing.t_program_ps']}ps")
         alone = json.loads(cli("run", *common, *setting).stdout)
-        assert all(alone[key] == run[key] for key in ("config", "config_hash", "waf", "nand", "latency_ns"))
+        assert all(
+            alone[key] == run[key] for key in ("config", "config_hash", "waf", "nand", "latency_ns")
+        )
         assert any("shared with other runs" in note for note in run["approximations"])
 
 
 def test_reports_of_saved_runs(cli, tmp_path):
     assert cli("run", *WORKLOAD, "--out", "one").returncode == 0
-    assert cli("compare", "--vary", "ftl.victim=greedy,fifo", *WORKLOAD, "--out", "two").returncode == 0
+    assert (
+        cli("compare", "--vary", "ftl.victim=greedy,fifo", *WORKLOAD, "--out", "two").returncode
+        == 0
+    )
     done = cli("report", "one", "two", "--out", "all.html")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "all.html").read_text()
@@ -97,7 +123,9 @@ def test_reports_of_saved_runs(cli, tmp_path):
     (tmp_path / "one/run.json").write_text("{")
     bad = cli("report", "one", "--out", "bad.html")
     assert (
-        bad.returncode == 2 and "run.json:1:2: not a run record" in bad.stderr and not (tmp_path / "bad.html").exists()
+        bad.returncode == 2
+        and "run.json:1:2: not a run record" in bad.stderr
+        and not (tmp_path / "bad.html").exists()
     )
 
 
@@ -108,7 +136,13 @@ def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
     whole = json.loads(record.read_text())
 
     def places(value, path=()):
-        inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+        inner = (
+            value.items()
+            if isinstance(value, dict)
+            else enumerate(value[:2])
+            if isinstance(value, list)
+            else ()
+        )
         for key, child in inner:
             yield (*path, key)
             yield from places(child, (*path, key))
@@ -127,7 +161,10 @@ def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
             del inner[key]
         record.write_text(json.dumps(damaged))
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
                 runs.report([tmp_path / "one"], out_=tmp_path / "one.html", title=None)
             outcomes["made"] += 1
         except InputError as error:
@@ -152,7 +189,12 @@ def test_compare_takes_several_drives_and_cases(cli):
         "-",
     )
     runs = json.loads(done.stdout)["runs"]
-    assert [run["label"] for run in runs] == ["tiny plain", "tiny fifo", "tlc-small plain", "tlc-small fifo"]
+    assert [run["label"] for run in runs] == [
+        "tiny plain",
+        "tiny fifo",
+        "tlc-small plain",
+        "tlc-small fifo",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +210,10 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--set", "drive.frame_planes=3"], "does not divide"),
         (["--set", "timing.t_read=25"], "has no unit"),
         (["--set", "timing.priority=gc"], "does not name each class once"),
-        (["--set", "ftl.scheme=block", "--set", "map.unit=512"], "the unit must be the whole frame"),
+        (
+            ["--set", "ftl.scheme=block", "--set", "map.unit=512"],
+            "the unit must be the whole frame",
+        ),
         (["--workload", "unifrom:requests=10"], "did you mean `uniform`?"),
         (["--workload", "uniform:size=3"], "size"),
         (["--fit", "squeeze"], "fit `squeeze` is not known (allowed: error, wrap, compact)"),
@@ -187,7 +232,11 @@ def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
     done = cli("run", *base, *arguments, "--out", "results")
     assert done.returncode == 2
     assert expected in " ".join(done.stderr.split())
-    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr and "panicked" not in done.stderr
+    assert (
+        done.stderr.startswith("error: ")
+        and "Traceback" not in done.stderr
+        and "panicked" not in done.stderr
+    )
     assert len(done.stderr) < 2000 and done.stdout == ""
     assert not (tmp_path / "results").exists(), "no half-written output"
 
@@ -233,7 +282,13 @@ def test_a_trace_without_writes_has_no_write_amplification(cli, tmp_path):
 
 def test_a_worn_out_drive_ends_with_its_own_exit_code(cli):
     done = cli(
-        "run", "--set", "nand.endurance=2", "--workload", "uniform:requests=100000,size=2KiB", "--precondition", "fill"
+        "run",
+        "--set",
+        "nand.endurance=2",
+        "--workload",
+        "uniform:requests=100000,size=2KiB",
+        "--precondition",
+        "fill",
     )
     assert done.returncode == 3 and "no space" in done.stderr
 
@@ -272,33 +327,60 @@ def test_outputs_have_the_permissions_that_the_user_chose(cli, tmp_path):
 
 def test_names_that_are_not_utf8_are_refused_before_anything_is_written(cli, tmp_path):
     name = os.fsdecode(b"bad\xff")
-    for arguments in (("run", *WORKLOAD, "--out", name), ("trace", "info", name), ("checkpoint", name)):
+    for arguments in (
+        ("run", *WORKLOAD, "--out", name),
+        ("trace", "info", name),
+        ("checkpoint", name),
+    ):
         done = cli(*arguments)
-        assert done.returncode == 2 and done.stderr.startswith("error: 'bad\\udcff': not UTF-8"), done.stderr
+        assert done.returncode == 2 and done.stderr.startswith("error: 'bad\\udcff': not UTF-8"), (
+            done.stderr
+        )
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("arguments", [["schemes"], ["run", *WORKLOAD, "--json", "-"]])
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, arguments):
     command = [sys.executable, "-c", "from flashatlas.cli import main; main()", *arguments]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     process.stdout.close()
     assert process.stderr.read() == "" and process.wait(timeout=20) == 0
 
 
-def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is_told(cli, tmp_path, trace):
+def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is_told(
+    cli, tmp_path, trace
+):
     done = cli("checkpoint", "a.ckpt", "--precondition", "fill", "--job", "any.fio")
-    assert done.returncode == 2 and "--job was given" in done.stderr and not (tmp_path / "a.ckpt").exists()
+    assert (
+        done.returncode == 2
+        and "--job was given" in done.stderr
+        and not (tmp_path / "a.ckpt").exists()
+    )
     done = cli("checkpoint", "a.ckpt", "--precondition", f"trace:{trace}", "--format", "vscsi")
-    assert done.returncode == 2 and "no vscsi record" in done.stderr and not (tmp_path / "a.ckpt").exists()
+    assert (
+        done.returncode == 2
+        and "no vscsi record" in done.stderr
+        and not (tmp_path / "a.ckpt").exists()
+    )
 
 
 def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
     # what a shell starts in the background ignores the signal: undone here
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = [sys.executable, "-c", f"{heed}; from flashatlas.cli import main; main()", "run", "--out", "results"]
+    command = [
+        sys.executable,
+        "-c",
+        f"{heed}; from flashatlas.cli import main; main()",
+        "run",
+        "--out",
+        "results",
+    ]
     command += ["--workload", "uniform:requests=500000000,size=2KiB", "--precondition", "fill"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         time.sleep(2)
         assert process.poll() is None, process.communicate()
@@ -313,8 +395,17 @@ def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
 def test_trace_info(cli, trace):
     done = cli("trace", "info", str(trace), "--json", "-")
     info = json.loads(done.stdout)
-    assert (info["format"], info["requests"], info["writes"], info["written_bytes"]) == ("msr", 4, 4, 16384)
-    assert (info["footprint_bytes"], info["overwrite_ratio"], info["sequential_share"]) == (16384, 1.0, 0.75)
+    assert (info["format"], info["requests"], info["writes"], info["written_bytes"]) == (
+        "msr",
+        4,
+        4,
+        16384,
+    )
+    assert (info["footprint_bytes"], info["overwrite_ratio"], info["sequential_share"]) == (
+        16384,
+        1.0,
+        0.75,
+    )
     assert "4 in" in cli("trace", "info", str(trace)).stdout
 
 
@@ -325,7 +416,9 @@ def test_fetch_knows_what_it_has(cli):
 
 def test_listings_show_every_registered_name(cli):
     registries = json.loads(__import__("flashatlas")._core.registries())
-    drives, schemes, formats, workloads = (cli(name).stdout for name in ("drives", "schemes", "formats", "workloads"))
+    drives, schemes, formats, workloads = (
+        cli(name).stdout for name in ("drives", "schemes", "formats", "workloads")
+    )
     assert all(entry["name"] in drives for entry in registries["drives"])
     for kind in ("schemes", "maps", "victims", "classifiers"):
         assert all(entry["name"] in schemes for entry in registries[kind])
@@ -340,18 +433,39 @@ def test_every_format_is_documented_with_its_source_and_licence():
     text = " ".join((ROOT / "docs/FORMATS.md").read_text(encoding="utf-8").split())
     for entry in json.loads(__import__("flashatlas")._core.registries())["formats"]:
         for part in ("source", "licence"):
-            assert " ".join(entry[part].split()) in text, f"{entry['name']}: {part} is not in docs/FORMATS.md"
+            assert " ".join(entry[part].split()) in text, (
+                f"{entry['name']}: {part} is not in docs/FORMATS.md"
+            )
 
 
 def test_a_drive_file_of_ones_own_is_shown(cli, tmp_path):
     (tmp_path / "mine.toml").write_text('[drive]\nbase = "tiny"\nplanes = 2\n')
-    shape = dict(line.rsplit(None, 1) for line in cli("drives", "mine.toml").stdout.strip().splitlines()[1:])
+    shape = dict(
+        line.rsplit(None, 1) for line in cli("drives", "mine.toml").stdout.strip().splitlines()[1:]
+    )
     assert shape["blocks"] == "256", "2 channels, 2 ways, 2 planes, 32 blocks each"
 
 
 def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
-    common = ("--drive", "mast-4gb", "--set", "drive.logical_pages=6400", "--set", "drive.blocks=160", *WORKLOAD)
-    done = cli("compare", "--schemes", "fast,mast,page", "--set", "ftl.log_blocks=20", *common, "--json", "-")
+    common = (
+        "--drive",
+        "mast-4gb",
+        "--set",
+        "drive.logical_pages=6400",
+        "--set",
+        "drive.blocks=160",
+        *WORKLOAD,
+    )
+    done = cli(
+        "compare",
+        "--schemes",
+        "fast,mast,page",
+        "--set",
+        "ftl.log_blocks=20",
+        *common,
+        "--json",
+        "-",
+    )
     assert done.returncode == 0, done.stderr
     runs = {run["label"]: run["config"]["params"] for run in json.loads(done.stdout)["runs"]}
     assert list(runs) == ["fast", "mast", "page"]
@@ -373,9 +487,18 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
             ["--schemes", "fast", "--set", "ftl.scheme=page"],
             "--set ftl.scheme=page: the schemes are those of --schemes",
         ),
-        (["--schemes", "fast", "--vary", "ftl.scheme=page,block"], "the schemes are those of --schemes"),
-        (["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"], "page of --schemes does not know ftl.log_blocks"),
-        (["--schemes", "fast", "--case", "a:"], "--case cannot be mixed with --vary, --schemes and --stacks"),
+        (
+            ["--schemes", "fast", "--vary", "ftl.scheme=page,block"],
+            "the schemes are those of --schemes",
+        ),
+        (
+            ["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"],
+            "page of --schemes does not know ftl.log_blocks",
+        ),
+        (
+            ["--schemes", "fast", "--case", "a:"],
+            "--case cannot be mixed with --vary, --schemes and --stacks",
+        ),
     ],
 )
 def test_schemes_that_cannot_be_compared_are_named(cli, arguments, message):

@@ -6,7 +6,17 @@ import json
 
 
 def test_every_power_failure_of_a_scheme_in_a_table(cli, tmp_path):
-    done = cli("crash", "--scheme", "page,bast", "--store", "dftl,-", "--geometry", "mini", "--json", "crash.json")
+    done = cli(
+        "crash",
+        "--scheme",
+        "page,bast",
+        "--store",
+        "dftl,-",
+        "--geometry",
+        "mini",
+        "--json",
+        "crash.json",
+    )
     assert done.returncode == 0, done.stderr
     assert "violations" in done.stdout and "power failures in" in done.stdout
     report = json.loads((tmp_path / "crash.json").read_text())
@@ -23,7 +33,19 @@ def test_every_power_failure_of_a_scheme_in_a_table(cli, tmp_path):
 
 
 def test_depth_two_cuts_the_mounts(cli):
-    args = ("crash", "--scheme", "block", "--geometry", "mini", "--workload", "random", "--steps", "40", "--json", "-")
+    args = (
+        "crash",
+        "--scheme",
+        "block",
+        "--geometry",
+        "mini",
+        "--workload",
+        "random",
+        "--steps",
+        "40",
+        "--json",
+        "-",
+    )
     one, two = (json.loads(cli(*args, "--depth", depth).stdout)["rows"] for depth in ("1", "2"))
     for shallow, deep in zip(one, two, strict=True):
         assert shallow["deeper"] == 0 and deep["deeper"] > 100
@@ -31,7 +53,17 @@ def test_depth_two_cuts_the_mounts(cli):
 
 
 def test_faults_are_switches(cli):
-    args = ("crash", "--scheme", "page", "--store", "nvm-hybrid", "--geometry", "mini", "--workload", "map-pages")
+    args = (
+        "crash",
+        "--scheme",
+        "page",
+        "--store",
+        "nvm-hybrid",
+        "--geometry",
+        "mini",
+        "--workload",
+        "map-pages",
+    )
     torn = {
         faults: json.loads(cli(*args, "--faults", faults, "--json", "-").stdout)["rows"][0]["torn"]
         for faults in ("none", "torn-erase", "nvm-lines", "all")
@@ -40,8 +72,26 @@ def test_faults_are_switches(cli):
 
 
 def test_parts_fail_by_their_switches(cli):
-    args = ("crash", "--scheme", "mast", "--geometry", "mini", "--workload", "random,collect", "--json", "-")
-    switches = ("none", "torn-garbage", "program-failure", "erase-failure", "grown-bad", "factory-bad", "unreadable")
+    args = (
+        "crash",
+        "--scheme",
+        "mast",
+        "--geometry",
+        "mini",
+        "--workload",
+        "random,collect",
+        "--json",
+        "-",
+    )
+    switches = (
+        "none",
+        "torn-garbage",
+        "program-failure",
+        "erase-failure",
+        "grown-bad",
+        "factory-bad",
+        "unreadable",
+    )
     failed = {
         faults: sum(
             row["failed_parts"] + row["not_reached"]
@@ -49,7 +99,8 @@ def test_parts_fail_by_their_switches(cli):
         )
         for faults in switches
     }
-    # one variant of MAST and two workloads, or one where the drive has no block to lose; four failures of each kind
+    # one variant of MAST and two workloads, or one where the drive has no block to lose; four
+    # failures of each kind
     assert failed == {
         "none": 0,
         "torn-garbage": 0,

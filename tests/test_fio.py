@@ -92,7 +92,10 @@ def test_options_counts_and_classes_are_those_of_fio(ours, theirs):
     # fio counts fsyncs alone as requests, but the latencies of fdatasyncs too
     assert mine["sync"]["total_ios"] == fio["sync"]["total_ios"] == 1
     assert mine["sync"]["lat_ns"]["N"] == fio["sync"]["lat_ns"]["N"] == 2
-    assert mine["write"]["clat_ns"]["percentile"].keys() == fio["write"]["clat_ns"]["percentile"].keys()
+    assert (
+        mine["write"]["clat_ns"]["percentile"].keys()
+        == fio["write"]["clat_ns"]["percentile"].keys()
+    )
     assert mine["latency_depth"] == fio["latency_depth"]
 
 

@@ -6,16 +6,27 @@ import json
 
 from conftest import ROOT
 
-JOB = "[one]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=64k\nio_size=128k\niodepth=4\nbuffer_pattern=0xff\n"
+JOB = (
+    "[one]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=64k\n"
+    "io_size=128k\niodepth=4\nbuffer_pattern=0xff\n"
+)
 
 
 def test_a_job_file_is_a_workload(cli, tmp_path):
     (tmp_path / "job.fio").write_text(JOB)
-    done = cli("run", "--job", "job.fio", "--json", "run.json", "--fio-json", "fio.json", "--out", "out")
+    done = cli(
+        "run", "--job", "job.fio", "--json", "run.json", "--fio-json", "fio.json", "--out", "out"
+    )
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "run.json").read_text())
-    assert (record["host"]["writes"], record["host"]["write_bytes"], record["trace"]["format"]) == (32, 131072, "fio")
-    assert any("buffer_pattern" in note for note in record["approximations"]), "what is not modelled is named"
+    assert (record["host"]["writes"], record["host"]["write_bytes"], record["trace"]["format"]) == (
+        32,
+        131072,
+        "fio",
+    )
+    assert any("buffer_pattern" in note for note in record["approximations"]), (
+        "what is not modelled is named"
+    )
     fio = json.loads((tmp_path / "fio.json").read_text())
     assert fio["jobs"][0]["write"]["total_ios"] == 32 and fio["jobs"][0]["jobname"] == "one"
     assert json.loads((tmp_path / "out/jobs.json").read_text())["jobs"][0]["write"]["ios"] == 32
@@ -23,7 +34,9 @@ def test_a_job_file_is_a_workload(cli, tmp_path):
 
 
 def test_each_job_is_shown(cli, tmp_path):
-    (tmp_path / "job.fio").write_text(JOB + "[two]\nioengine=libaio\nrw=read\nbs=8k\nsize=64k\ndirect=1\n")
+    (tmp_path / "job.fio").write_text(
+        JOB + "[two]\nioengine=libaio\nrw=read\nbs=8k\nsize=64k\ndirect=1\n"
+    )
     lines = [line.split() for line in cli("run", "--job", "job.fio").stdout.splitlines()]
     assert ["one", "write", "32"] in [line[:3] for line in lines]
     assert ["two", "read", "8"] in [line[:3] for line in lines]
@@ -50,4 +63,6 @@ def test_the_example_runs_and_compares(cli):
     vary = ("--vary", "ftl.victim=greedy,fifo", "--precondition", "steady")
     done = cli("compare", "--drive", "tlc-small", "--job", example, *vary, "--json", "-")
     runs = json.loads(done.stdout)["runs"]
-    assert len(runs) == 2 and all(run["oracle"]["violations"] == 0 and run["host"]["flushes"] > 0 for run in runs)
+    assert len(runs) == 2 and all(
+        run["oracle"]["violations"] == 0 and run["host"]["flushes"] > 0 for run in runs
+    )

@@ -29,7 +29,11 @@ def cli(monkeypatch, capsys, *arguments: str) -> str:
 
 def random_writes(layers: str, *settings: str) -> flashatlas.Result:
     return flashatlas.run(
-        "superpage-sata", workload=RANDOM, set=[f"layers={layers}", *settings], precondition="fill", depth=32
+        "superpage-sata",
+        workload=RANDOM,
+        set=[f"layers={layers}", *settings],
+        precondition="fill",
+        depth=32,
     )
 
 
@@ -42,7 +46,9 @@ def test_the_layer_saves_the_read_modify_writes():
     assert "rmw_units" not in hard.record["controller"] and layer["merged_pages"] == 4000
     assert layer["full_superpages"] == (4000 - layer["replaced_pages"]) // 4
     assert 3.5 < hard.record["bandwidth_bytes_per_s"] / none.record["bandwidth_bytes_per_s"] < 4.5
-    above, below = (hard.record["layers"]["write_amplification"][key] for key in ("layers", "drive"))
+    above, below = (
+        hard.record["layers"]["write_amplification"][key] for key in ("layers", "drive")
+    )
     assert above * below == pytest.approx(hard.waf) and "layers" not in none.record
 
 
@@ -85,7 +91,10 @@ def test_stacks_are_compared(monkeypatch, capsys, tmp_path):
     assert said.startswith("0 ") and (tmp_path / "report.html").exists()
     runs = json.loads((tmp_path / "compare.json").read_text())["runs"]
     assert [run["label"] for run in runs] == ["none", "hard"]
-    assert runs[1]["config"]["params"]["hard.fill"] == "pad" and "hard.fill" not in runs[0]["config"]["params"]
+    assert (
+        runs[1]["config"]["params"]["hard.fill"] == "pad"
+        and "hard.fill" not in runs[0]["config"]["params"]
+    )
     for wrong, expected in (
         (["--stacks", "none,hrad"], "`hrad` is no layer; did you mean `hard`?"),
         (["--stacks", "hard,hard"], "`hard` is named twice"),
@@ -99,16 +108,22 @@ def test_stacks_are_compared(monkeypatch, capsys, tmp_path):
 
 
 def test_layers_are_listed(monkeypatch, capsys):
-    assert "HARD: Host-Level Address Remapping" in cli(monkeypatch, capsys, "layers").replace("\n", " ")
+    assert "HARD: Host-Level Address Remapping" in cli(monkeypatch, capsys, "layers").replace(
+        "\n", " "
+    )
     assert "hard.superpage" in cli(monkeypatch, capsys, "layers", "hard")
     assert "layer `hart` is not known" in cli(monkeypatch, capsys, "layers", "hart")
 
 
 def test_what_a_stack_cannot_do_is_said(tmp_path):
     with pytest.raises(InputError, match="the steady state is a model of the drive alone"):
-        flashatlas.run("superpage-sata", workload=RANDOM, set=["layers=hard"], precondition="steady")
+        flashatlas.run(
+            "superpage-sata", workload=RANDOM, set=["layers=hard"], precondition="steady"
+        )
     with pytest.raises(InputError, match="a checkpoint holds a drive without layers"):
-        flashatlas.save_checkpoint(tmp_path / "x.ckpt", "superpage-sata", set=["layers=hard"], precondition="fill")
+        flashatlas.save_checkpoint(
+            tmp_path / "x.ckpt", "superpage-sata", set=["layers=hard"], precondition="fill"
+        )
     assert not (tmp_path / "x.ckpt").exists()
 
 
@@ -129,7 +144,11 @@ def test_the_probe_finds_what_it_is_not_told(drive, settings, superpage):
 def test_a_limit_that_is_no_superpage_is_not_taken_for_one():
     flat = probe.Probe([probe.Point(size, size * 1e3, size * 1e3) for size in probe.SIZES])
     assert flat.superpage is None
-    steps = [probe.Point(4096, 10.0, 10.0), probe.Point(8192, 95.0, 94.0), probe.Point(16384, 100.0, 60.0)]
+    steps = [
+        probe.Point(4096, 10.0, 10.0),
+        probe.Point(8192, 95.0, 94.0),
+        probe.Point(16384, 100.0, 60.0),
+    ]
     assert probe.Probe(steps).superpage == 16384
 
 
@@ -160,7 +179,12 @@ def test_a_file_is_probed_and_what_was_made_is_removed(tmp_path, monkeypatch, ca
 def test_a_mounted_device_is_refused():
     root = os.stat("/").st_dev
     device = next(
-        (p for p in Path("/dev").iterdir() if stat.S_ISBLK(p.stat().st_mode) and p.stat().st_rdev == root), None
+        (
+            p
+            for p in Path("/dev").iterdir()
+            if stat.S_ISBLK(p.stat().st_mode) and p.stat().st_rdev == root
+        ),
+        None,
     )
     if device is None:
         pytest.skip("the root file system is on no block device here")
@@ -184,7 +208,12 @@ def test_the_hard_experiment(tmp_path):
     assert json.dumps(made.to_json())
 
 
-SMALL_UFS = ["drive.blocks=96", "drive.logical_pages=1048576", "map.cache_bytes=128KiB", "hpb.host_bytes=9MiB"]
+SMALL_UFS = [
+    "drive.blocks=96",
+    "drive.logical_pages=1048576",
+    "map.cache_bytes=128KiB",
+    "hpb.host_bytes=9MiB",
+]
 
 
 def test_a_host_that_caches_the_map_reads_faster():
@@ -196,7 +225,11 @@ def test_a_host_that_caches_the_map_reads_faster():
     layer, map_ = cached.record["layers"]["hpb-host"], cached.record["map"]
     # what was read by an entry was not looked up
     assert map_["lookups"] == 30000 - layer["believed"] and layer["believed"] > 28000
-    assert layer["hits"] == layer["believed"] == layer["reads"] - layer["miss_region"] - layer["miss_subregion"]
+    assert (
+        layer["hits"]
+        == layer["believed"]
+        == layer["reads"] - layer["miss_region"] - layer["miss_subregion"]
+    )
     assert without.record["map"]["lookups"] == 30000 and without.record["map"]["hit_ratio"] < 0.2
     # a map page of 16 KiB: 50 us or more to sense, 41 us over the channel
     saved = without.latency["read"]["mean"] - cached.latency["read"]["mean"]
@@ -207,7 +240,10 @@ def test_a_host_that_caches_the_map_reads_faster():
 
 
 def test_a_phone_with_the_map_in_host_memory():
-    """Each trace that is here, under the command of the layer's users; the oracle compares every read."""
+    """Each trace that is here, under the command of the layer's users.
+
+    The oracle compares every read.
+    """
     folder = os.environ.get("FLASHATLAS_TRACES")
     if not folder:
         pytest.skip("no folder of traces")
@@ -230,10 +266,14 @@ def test_the_hpb_experiment():
     made = hpb.plan(stand_ins=True, requests=512).carry_out()
     assert all(result.violations == 0 for result in made.results)
     assert 1.7 < made.gain(1, "RR") < 2.4, "a second page read and its transfer are saved"
-    assert made.gain(1, "SW") == pytest.approx(1, abs=0.02) and made.gain(1, "SR") == pytest.approx(1, abs=0.02)
+    assert made.gain(1, "SW") == pytest.approx(1, abs=0.02) and made.gain(1, "SR") == pytest.approx(
+        1, abs=0.02
+    )
     low, high = (made.implied_overhead_ns(gain) for gain in (0.67, 0.59))
     miss, hit = made.service_ns("none"), made.service_ns("hpb-host")
-    assert (miss + low) / (hit + low) == pytest.approx(1.67) and (miss + high) / (hit + high) == pytest.approx(1.59)
+    assert (miss + low) / (hit + low) == pytest.approx(1.67) and (miss + high) / (
+        hit + high
+    ) == pytest.approx(1.59)
     tables = made.tables()
     assert tables[0].rows[0][:2] == ("RR, 1 in flight", "+59% to +67%")
     text = hpb_page.page(made, "flashatlas reproduce hpb")

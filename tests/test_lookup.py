@@ -18,17 +18,25 @@ def clocks(*settings: str, lookups: int = 20_000) -> float:
 
 def test_a_set_of_eight_takes_what_the_recurrence_says():
     # 7 x CCD + RTP + RP + RCD in one bank; 8 x CCD where six other reads hide the rest
-    assert clocks("lookup.policy=single", "dram.constraints=none") == pytest.approx(28 + 23, abs=0.05)
+    assert clocks("lookup.policy=single", "dram.constraints=none") == pytest.approx(
+        28 + 23, abs=0.05
+    )
     assert clocks("lookup.policy=dynamic", "dram.constraints=none") == pytest.approx(32, abs=0.05)
     # with refresh: 0.174 of 5.2 thousand clocks rest, and the banks are opened again
-    rest = clocks("lookup.policy=dynamic") / clocks("lookup.policy=dynamic", "dram.constraints=ras,rrd,faw,ccd_l")
+    rest = clocks("lookup.policy=dynamic") / clocks(
+        "lookup.policy=dynamic", "dram.constraints=ras,rrd,faw,ccd_l"
+    )
     assert 1 / (1 - 174 / 5200) < rest < 1.06
 
 
 def test_waiting_lookups_have_latencies():
     # each lookup begins after the last read of the one before
-    found = lookup(sets={"lookups": 5000}, set=["lookup.policy=single", "dram.constraints=none", "lookup.look_ahead=1"])
-    # PRE waits for RTP after the last read: 5 + 9 + 9, 7 x 4 to the last read, 9 + 4 to the end of its data
+    found = lookup(
+        sets={"lookups": 5000},
+        set=["lookup.policy=single", "dram.constraints=none", "lookup.look_ahead=1"],
+    )
+    # PRE waits for RTP after the last read: 5 + 9 + 9, 7 x 4 to the last read, 9 + 4 to the end of
+    # its data
     assert found["latency_clocks"]["p50"] == 23 + 28 + 13
     assert "latency_clocks" not in lookup(sets={"lookups": 10})
 
@@ -36,7 +44,12 @@ def test_waiting_lookups_have_latencies():
 def test_files_are_found_again_and_chains_are_counted():
     found = lookup(
         files={"files": 500, "lookups": 300},
-        set=["lookup.la_bits=10", "lookup.sets=64", "lookup.hash=mixer", "lookup.block_tables_count=16"],
+        set=[
+            "lookup.la_bits=10",
+            "lookup.sets=64",
+            "lookup.hash=mixer",
+            "lookup.block_tables_count=16",
+        ],
     )
     assert (found["lookups"], found["hits"], found["entries"]) == (800, 300, 500)
     assert sum(found["chains"]) == 64 and found["secondary_sets_used"] == sum(
@@ -47,7 +60,12 @@ def test_files_are_found_again_and_chains_are_counted():
     assert sum(t["lookups"] for t in found["tenths"]) == 800
     assert found == lookup(
         files={"files": 500, "lookups": 300},
-        set=["lookup.la_bits=10", "lookup.sets=64", "lookup.hash=mixer", "lookup.block_tables_count=16"],
+        set=[
+            "lookup.la_bits=10",
+            "lookup.sets=64",
+            "lookup.hash=mixer",
+            "lookup.block_tables_count=16",
+        ],
     )
 
 
@@ -57,31 +75,62 @@ def test_a_trace_is_looked_up_by_its_addresses(trace):
     with pytest.raises(InputError, match=r"address 8 .* is wider than lookup.la_bits = 3"):
         lookup(trace, address="exact", set=["lookup.la_bits=3", "lookup.sets=4"])
     assert lookup(trace, address="dense", set=["lookup.la_bits=2", "lookup.sets=4"])["entries"] == 4
-    with pytest.raises(InputError, match=r"more than 2 distinct addresses do not fit lookup.la_bits = 1"):
+    with pytest.raises(
+        InputError, match=r"more than 2 distinct addresses do not fit lookup.la_bits = 1"
+    ):
         lookup(trace, address="dense", set=["lookup.la_bits=1", "lookup.sets=4"])
 
 
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("lookup.sets=100", "lookup.sets: 100 is no power of two, as the bits of a key need it (allowed: 64 or 128)"),
-        ("lookup.secondary_sets=200000", "do not fit the number of a set, of which there are 131072"),
+        (
+            "lookup.sets=100",
+            "lookup.sets: 100 is no power of two, as the bits of a key need it (allowed: 64 "
+            "or 128)",
+        ),
+        (
+            "lookup.secondary_sets=200000",
+            "do not fit the number of a set, of which there are 131072",
+        ),
         ("lookup.banks=3", "lookup.banks=3: fine"),
         ("lookup.banks=17", "the device has 16 (dram.device_banks) (allowed: 1 to 16)"),
-        ("lookup.spread=3", "lookup.spread: 4 banks (lookup.banks) do not make groups of 3 (allowed: 1, 2, 4)"),
+        (
+            "lookup.spread=3",
+            "lookup.spread: 4 banks (lookup.banks) do not make groups of 3 (allowed: 1, 2, 4)",
+        ),
         ("lookup.ways=2", "lookup.spread: 2 ways (lookup.ways) leave some of 4 banks without any"),
-        ("lookup.divisor=0", "lookup.divisor: a divisor of 0 does not give the keys of 131072 sets"),
+        (
+            "lookup.divisor=0",
+            "lookup.divisor: a divisor of 0 does not give the keys of 131072 sets",
+        ),
         ("lookup.radix_to=12", "lookup.radix_to: digits of base 10 cannot be read in base 12"),
-        ("lookup.hash=md5", "hash `md5` is not known (allowed: shifting, division, folding, radix, mixer)"),
+        (
+            "lookup.hash=md5",
+            "hash `md5` is not known (allowed: shifting, division, folding, radix, mixer)",
+        ),
         ("lookup.policy=dynamc", "did you mean `dynamic`?"),
-        ("dram.ras=8", "dram.ras: 8 contradicts dram.rcd = 9: a row closes after its first read (allowed: 9 or more)"),
-        ("dram.ccd_s=3", "dram.ccd_s: 3 contradicts dram.dl = 4: bursts would overlap on the data bus"),
+        (
+            "dram.ras=8",
+            "dram.ras: 8 contradicts dram.rcd = 9: a row closes after its first read "
+            "(allowed: 9 or more)",
+        ),
+        (
+            "dram.ccd_s=3",
+            "dram.ccd_s: 3 contradicts dram.dl = 4: bursts would overlap on the data bus",
+        ),
         ("dram.ccd_l=3", "dram.ccd_l: 3 contradicts dram.ccd_s = 4"),
         ("dram.faw=3", "dram.faw: 3 contradicts dram.rrd_s = 4"),
         ("dram.refi=200", "dram.refi: 200 contradicts dram.rfc"),
-        ("dram.groups=3", "dram.groups: 16 banks do not make 3 groups of one size (allowed: a divisor of 16)"),
+        (
+            "dram.groups=3",
+            "dram.groups: 16 banks do not make 3 groups of one size (allowed: a divisor of 16)",
+        ),
         ("dram.rows=10", "dram.rows: the tables take"),
-        ("dram.constraints=ras,raf", "dram.constraints: constraint `raf` is not known; did you mean `ras`?"),
+        (
+            "dram.constraints=ras,raf",
+            "dram.constraints: constraint `raf` is not known; did you mean `ras`?",
+        ),
         ("lookup.bank=4", "lookup.bank: no such key; did you mean `lookup.banks`?"),
     ],
 )
@@ -102,12 +151,16 @@ def test_bad_settings_name_the_key_and_what_is_allowed(setting, says):
 
 def test_tables_that_are_too_small_stop_the_study():
     small = ["lookup.la_bits=10", "lookup.sets=4", "lookup.secondary_sets=1"]
-    with pytest.raises(InputError, match=r"the LPMT has no place for address .* all 1 secondary sets are in use"):
+    with pytest.raises(
+        InputError, match=r"the LPMT has no place for address .* all 1 secondary sets are in use"
+    ):
         lookup(files={"files": 1000}, set=small)
     rows = ["lookup.la_bits=10", "lookup.block_tables_count=2", "lookup.rows=16"]
     with pytest.raises(InputError, match="every block table holds valid pages"):
         lookup(files={"files": 1000}, set=rows)
-    with pytest.raises(InputError, match="300 files: there are 256 multiples of 4 among addresses of 10 bits"):
+    with pytest.raises(
+        InputError, match="300 files: there are 256 multiples of 4 among addresses of 10 bits"
+    ):
         lookup(files={"files": 300, "stride": 4}, set=["lookup.la_bits=10"])
     with pytest.raises(InputError, match="a study needs one source"):
         lookup()
@@ -119,7 +172,9 @@ def test_a_flat_array_is_one_read_a_lookup():
     # 2^16 entries of 4 bytes, two in a burst of 8 bytes
     assert (found["reads_per_lookup"], found["bytes"]["lpmt"]) == (1, 4 << 16)
     # entries of 3 bytes: two in a burst as well
-    assert lookup(files={"files": 10}, set=[*flat, "lookup.flat_bytes=3"])["bytes"]["lpmt"] == 4 << 16
+    assert (
+        lookup(files={"files": 10}, set=[*flat, "lookup.flat_bytes=3"])["bytes"]["lpmt"] == 4 << 16
+    )
     with pytest.raises(InputError, match=r"lookup.banks: 20 banks, the device has 16"):
         lookup(files={"files": 10}, set=["lookup.table=flat", "lookup.banks=20"])
     with pytest.raises(InputError, match="a flat array is not asked for all pages"):
@@ -130,10 +185,13 @@ def test_a_flat_array_is_one_read_a_lookup():
 
 def test_timed_changes_take_time_and_the_next_lookup_waits_for_them():
     def per_lookup(*settings: str) -> float:
-        return lookup(files={"files": 2000}, set=["dram.constraints=none", *settings])["clocks_per_lookup"]
+        return lookup(files={"files": 2000}, set=["dram.constraints=none", *settings])[
+            "clocks_per_lookup"
+        ]
 
     free, timed = per_lookup(), per_lookup("lookup.changes=timed")
-    # an insertion begins when the data is there, 13 clocks after the last read, and opens the row of its block table
+    # an insertion begins when the data is there, 13 clocks after the last read, and opens the row
+    # of its block table
     assert timed > free + 13 + 18
     found = lookup(files={"files": 2000}, set=["lookup.changes=timed", "lookup.look_ahead=1"])
     assert found["sets_scanned"] == 2000, "the insertion knows what the lookup has found"
@@ -149,8 +207,14 @@ def test_timed_changes_take_time_and_the_next_lookup_waits_for_them():
         ({"sets": {"lookups": 10**10}}, "a study holds 100000000 requests at most"),
         ({"sets": {"lookups": 10}, "limit": 0}, "limit = 0: 1 or more"),
         ({"sets": {"lookups": 10}, "unit_sectors": 0}, "unit_sectors = 0: 1 or more"),
-        ({"files": {"files": 10}, "set": ["lookup.la_bits=30"]}, "do not fit the simulator's memory"),
-        ({"files": {"files": 10}, "set": ["lookup.block_tables_count=16777216"]}, "lookup.block_tables_count: "),
+        (
+            {"files": {"files": 10}, "set": ["lookup.la_bits=30"]},
+            "do not fit the simulator's memory",
+        ),
+        (
+            {"files": {"files": 10}, "set": ["lookup.block_tables_count=16777216"]},
+            "lookup.block_tables_count: ",
+        ),
         ({"sets": {"lookups": 10}, "set": ["dram.constraints=all,ras"]}, "all alone"),
     ],
 )
@@ -173,7 +237,12 @@ def test_a_drive_looks_its_pages_up_in_timed_dram():
         "precondition": "fill",
         "depth": 1,
     }
-    settings = ["map.store=lpmt", "lookup.policy=single", "dram.preset=table-1", "dram.constraints=none"]
+    settings = [
+        "map.store=lpmt",
+        "lookup.policy=single",
+        "dram.preset=table-1",
+        "dram.constraints=none",
+    ]
     settings.append("lookup.extent_pages=1")
     result = flashatlas.run(set=settings, **options)
     assert result.violations == 0
@@ -181,7 +250,8 @@ def test_a_drive_looks_its_pages_up_in_timed_dram():
     assert found["lookup_ns"]["count"] == result.record["map"]["lookups"] == 3000
     # entries of 10 + 10 + 2 bits: two in a burst of 64
     assert found["bursts"] == 4 * 3000
-    # one bank that rests, with another row open: RP, RCD, four reads, CL, DL; begun at the next clock
+    # one bank that rests, with another row open: RP, RCD, four reads, CL, DL; begun at the next
+    # clock
     lookup_clocks = 9 + 9 + 12 + 9 + 4
     assert found["lookup_ns"]["p50"] == pytest.approx((lookup_clocks + 0.5) * 1.5, abs=0.8)
     slower = flashatlas.run(set=[*settings, "dram.tck_ps=150000"], **options)
@@ -197,7 +267,9 @@ def made():
 def test_what_the_paper_published_is_worked_out_again(made):
     published = made.experiment["published"]
     gains = [[100 * (1 - row[i] / row[0]) for row in published["table_6"].values()] for i in (1, 2)]
-    assert [round(fmean(g), 2) for g in gains] == [published["improvement"][p] for p in ("set-mod", "dynamic")]
+    assert [round(fmean(g), 2) for g in gains] == [
+        published["improvement"][p] for p in ("set-mod", "dynamic")
+    ]
     averages = lpmt_tables.table_6(made)
     assert averages.rows[-2][-2:] == averages.rows[-1][-2:] == ("11.91", "16.28")
     assert [row[3] for row in lpmt_tables.figure_6(made).rows] == ["same"] * 6
@@ -217,14 +289,29 @@ def test_the_report_and_the_command(made, monkeypatch, tmp_path, capsys):
     assert "Figure 8: latency over progress" in html
     monkeypatch.setattr(
         "sys.argv",
-        ["flashatlas", "reproduce", "lpmt", "--stand-ins", "-q", "--limit", "400", "--out", str(tmp_path / "lpmt")],
+        [
+            "flashatlas",
+            "reproduce",
+            "lpmt",
+            "--stand-ins",
+            "-q",
+            "--limit",
+            "400",
+            "--out",
+            str(tmp_path / "lpmt"),
+        ],
     )
     with pytest.raises(SystemExit) as done:
         main()
     assert done.value.code == 0
     numbers = json.loads((tmp_path / "lpmt" / "lpmt.json").read_text())
     kinds = {table["kind"] for table in numbers["tables"]}
-    assert kinds == {lpmt_tables.DERIVED, lpmt_tables.REPRODUCED, lpmt_tables.CALIBRATED, lpmt_tables.NOT}
+    assert kinds == {
+        lpmt_tables.DERIVED,
+        lpmt_tables.REPRODUCED,
+        lpmt_tables.CALIBRATED,
+        lpmt_tables.NOT,
+    }
     assert len(numbers["sweep"]) > 1000
     assert "Nanoseconds against bytes" in (tmp_path / "lpmt" / "report.html").read_text()
     assert "not reproducible without the original trace" in capsys.readouterr().out
@@ -239,4 +326,6 @@ def test_the_command_prints_a_study(cli):
     listed = cli("lookup", "--parameters").stdout
     assert "set-mod" in listed and "lpddr5-6400" in listed and "dram.constraints" in listed
     wrong = cli("lookup", "--sets", "10", "--banks", "20", "--policy", "set-mod")
-    assert wrong.returncode == 2 and "lookup.banks: the tables are to lie in 20 banks" in wrong.stderr
+    assert (
+        wrong.returncode == 2 and "lookup.banks: the tables are to lie in 20 banks" in wrong.stderr
+    )

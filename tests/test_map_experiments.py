@@ -29,7 +29,17 @@ def command(monkeypatch, tmp_path, capsys):
     def run(name, *arguments):
         folder = tmp_path / name
         monkeypatch.setattr(
-            "sys.argv", ["flashatlas", "reproduce", name, "--stand-ins", "-q", "--out", str(folder), *arguments]
+            "sys.argv",
+            [
+                "flashatlas",
+                "reproduce",
+                name,
+                "--stand-ins",
+                "-q",
+                "--out",
+                str(folder),
+                *arguments,
+            ],
         )
         with pytest.raises(SystemExit) as done:
             main()
@@ -56,12 +66,16 @@ def test_what_a_flush_costs(nvm):
         # data and journal, FLUSH, commit block, FLUSH: a program of 32 KB each time
         assert ideal.result.record["host"]["flushes"] == 2 * calls
         assert (ideal.per_flush["data"], ideal.per_flush["map"]) == (1, 0)
-        # the first FLUSH finds the map page of the file and that of the journal changed, the second one the latter
+        # the first FLUSH finds the map page of the file and that of the journal changed, the second
+        # one the latter
         assert nvm.row(workload, "map pages").per_flush["map"] == 1.5
         assert nvm.row(workload, "map pages, directory").per_flush["directory"] == 1.5
         enough = nvm.row(workload, "NVM, 1,600 slots")
         assert (enough.per_flush["map"], enough.per_flush["nvm_bytes"]) == (0, 1.5 * (32768 + 64))
-        assert nvm.row(workload, "NVM, none").per_flush == nvm.row(workload, "32 KB segments").per_flush
+        assert (
+            nvm.row(workload, "NVM, none").per_flush
+            == nvm.row(workload, "32 KB segments").per_flush
+        )
     overwrite = nvm.row("overwrite, fdatasync", "map pages")
     assert overwrite.result.record["host"]["flushes"] == calls
     assert overwrite.per_flush["map"] == 1
@@ -73,13 +87,18 @@ def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):
     for workload in nvm.workloads:
         sizes = [row for row in nvm.of(workload) if row.slots is not None]
         means = [row.flush_ns["mean"] for row in sizes]
-        assert all(later <= before * 1.02 for before, later in itertools.pairwise(means)), (workload, means)
+        assert all(later <= before * 1.02 for before, later in itertools.pairwise(means)), (
+            workload,
+            means,
+        )
     row = nvm.row("sequential, fsync", "NVM, 1,600 slots")
     base = nvm.row("sequential, fsync", "map pages")
     assert nvm.gain(row, "map pages") == pytest.approx(row.calls_per_s / base.calls_per_s)
     assert nvm.headline()["map pages"] >= nvm.gain(row, "map pages")
     gains = list(nvm.headline().values())
-    assert gains[0] < gains[1] < gains[2], "each thing more that a FLUSH waits for adds to the factor"
+    assert gains[0] < gains[1] < gains[2], (
+        "each thing more that a FLUSH waits for adds to the factor"
+    )
 
 
 def test_the_report_and_the_command_of_nvm_map(nvm, command):
@@ -101,7 +120,10 @@ def test_every_store_runs_on_every_application(demand):
             assert (row.hit_ratio, row.reads, row.writes) == (1, 0, 0)
             continue
         assert counts["hits"] + counts["misses"] == counts["lookups"]
-        assert row.result.record["memory_bytes"]["tables"]["part of the map in memory"] == row.cache_bytes
+        assert (
+            row.result.record["memory_bytes"]["tables"]["part of the map in memory"]
+            == row.cache_bytes
+        )
         assert counts["loads"] <= counts["misses"] + counts["update_misses"]
 
 
@@ -109,7 +131,11 @@ def test_more_memory_finds_more_entries_in_it(demand):
     # an LRU list of whole pages, or of entries, holds with more room what it held with less
     for row in demand.rows:
         if row.store in ("demand", "sftl") and row.cache_bytes == 65536:
-            more = next(r for r in demand.of(row.application) if r.store == row.store and r.cache_bytes == 1 << 20)
+            more = next(
+                r
+                for r in demand.of(row.application)
+                if r.store == row.store and r.cache_bytes == 1 << 20
+            )
             assert more.hit_ratio >= row.hit_ratio
 
 

@@ -43,7 +43,11 @@ def test_efficiency_is_host_pages_by_flash_time(mast):
     nand = row.result.record["nand"]
     reads = sum(nand["reads"].values()) - nand["reads"].get("host", 0)
     # K9XXG08: 25 us, 200 us, 1.5 ms
-    seconds = 25e-6 * reads + 200e-6 * sum(nand["programs"].values()) + 1.5e-3 * sum(nand["erases"].values())
+    seconds = (
+        25e-6 * reads
+        + 200e-6 * sum(nand["programs"].values())
+        + 1.5e-3 * sum(nand["erases"].values())
+    )
     assert flash_seconds(row.result) == pytest.approx(seconds, rel=1e-12)
     assert row.efficiency == pytest.approx(nand["programs"]["host"] / seconds, rel=1e-12)
     assert mast.relative(mast.row("virtual machine", "FAST")) == 1
@@ -79,12 +83,22 @@ def test_orders_are_by_share(mast):
     nothing = Order("a", "dead", names, {"MAST": None, "LAST": 0.2, "FAST": 0.1})
     assert (nothing.ours, nothing.same) == ("", False)
     for order in mast.orders():
-        assert order.shares == {name: mast.row(order.application, name).shares.get(order.kind) for name in order.names}
+        assert order.shares == {
+            name: mast.row(order.application, name).shares.get(order.kind) for name in order.names
+        }
 
 
 def test_the_page_shows_every_scheme_variant_and_claim(mast):
     html = page(mast, "flashatlas reproduce mast")
-    for word in ("Superblock", "victim: most valid", "Figure 2", "Figure 3", "Figure 4", "+12 %", "generated: zipf"):
+    for word in (
+        "Superblock",
+        "victim: most valid",
+        "Figure 2",
+        "Figure 3",
+        "Figure 4",
+        "+12 %",
+        "generated: zipf",
+    ):
         assert word in html, word
 
 
@@ -123,4 +137,6 @@ def test_a_row_without_reclamations_has_no_shares(mast):
     record = {**row.result.record, "merges": {"log_blocks": none, "data_blocks": none}}
     empty = Row("a", "b", "", False, type(row.result)(record))
     assert empty.shares == {}
-    assert mast.row("database", "Superblock").shares == {}, "what it reclaims is dead or moved, and never merged"
+    assert mast.row("database", "Superblock").shares == {}, (
+        "what it reclaims is dead or moved, and never merged"
+    )

@@ -1,4 +1,7 @@
-"""The README's commands run as written, and print what it shows. A line of dots stands for any lines."""
+"""The README's commands run as written, and print what it shows.
+
+A line of dots stands for any lines.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +34,31 @@ def sessions() -> list[tuple[str, list[str]]]:
 def environment() -> dict[str, str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     # a make inside a make would print the folders that it enters and leaves
-    outer = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    outer = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     return {**outer, "PATH": path, "NO_COLOR": "1"}
 
 
-@pytest.mark.parametrize(("command", "shown"), sessions(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("command", "shown"), sessions(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_a_command_prints_what_the_readme_shows(command, shown):
     if command == "make test":
         pytest.skip("this is it")
     if (command == "make demo" or "out/" in command) and not TRACE.exists():
         pytest.skip("the demo's trace is not here: run `make demo` once")
-    done = subprocess.run(command, shell=True, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     printed = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
     assert matches(shown, printed), f"shown:\n{chr(10).join(shown)}\nprinted:\n{done.stdout}"
@@ -49,10 +66,14 @@ def test_a_command_prints_what_the_readme_shows(command, shown):
 
 def test_the_python_example_runs():
     (example,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[0] for line in lines] == ["CWDP", "WCDP"] and all(float(line[1]) > 0 for line in lines)
+    assert [line[0] for line in lines] == ["CWDP", "WCDP"] and all(
+        float(line[1]) > 0 for line in lines
+    )
 
 
 def test_every_link_leads_somewhere():
@@ -61,7 +82,9 @@ def test_every_link_leads_somewhere():
 
 
 def tools_check(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", "tools"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["make", "tools"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_demo_names_what_is_missing(tmp_path):

@@ -1,4 +1,7 @@
-"""The report as text: what it says, what it may do, and what it packs. How it looks is in test_report_browser.py."""
+"""The report as text: what it says, what it may do, and what it packs.
+
+How it looks is in test_report_browser.py.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ def page(*results: Result, title: str = "A title", command: str = "flashatlas ru
 
 def test_nothing_from_a_record_becomes_markup():
     result = fake(HOSTILE, notes=[HOSTILE], params={HOSTILE: HOSTILE, "ftl.victim": HOSTILE})
-    result.record["trace"]["path"] = result.record["config"]["drive"] = result.record["version"] = HOSTILE
+    result.record["trace"]["path"] = result.record["config"]["drive"] = result.record["version"] = (
+        HOSTILE
+    )
     result.record["waf_parts"] = {"host": 1.0, HOSTILE: 1.0}
     result.record["memory_bytes"]["tables"][HOSTILE] = 5
     result.record["merges"] = {HOSTILE: {HOSTILE: 3}}
@@ -74,16 +79,24 @@ def test_nothing_from_a_record_becomes_markup():
     assert "<img" not in html.replace(vega.bundle(), "")
     made = Page(html)
     assert [tag for tag, _ in made.elements if tag == "script"] == ["script"] * 4
-    assert not [attributes for _, attributes in made.elements if any(name.startswith("on") for name in attributes)]
+    assert not [
+        attributes
+        for _, attributes in made.elements
+        if any(name.startswith("on") for name in attributes)
+    ]
     assert made.data()["runs"] == [HOSTILE, "other"]
 
 
 def test_the_policy_allows_the_three_scripts_and_nothing_from_anywhere():
     made = page(fake("a"), fake("b", seed=2))
-    policy = next(a["content"] for tag, a in made.elements if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for tag, a in made.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     code = [script for script in made.scripts if not script.startswith("{")]
-    digests = {f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in code}
+    digests = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in code
+    }
     assert len(code) == 3
     assert set(rules.pop("script-src").split()) == digests
     assert rules == {
@@ -97,7 +110,12 @@ def test_the_policy_allows_the_three_scripts_and_nothing_from_anywhere():
 
 def test_no_element_refers_to_anything_outside_of_the_file():
     made = page(fake("a"))
-    targets = [a[name] for _, a in made.elements for name in ("src", "href", "srcset", "action", "data") if name in a]
+    targets = [
+        a[name]
+        for _, a in made.elements
+        for name in ("src", "href", "srcset", "action", "data")
+        if name in a
+    ]
     assert targets
     assert all(target == "data:," or target.startswith("#") for target in targets)
     ids = {a["id"] for _, a in made.elements if "id" in a}
@@ -115,10 +133,16 @@ def test_one_run_has_its_numbers_as_tiles():
 
 
 def test_several_runs_have_the_best_of_each_row_marked():
-    low, high = fake("low", seed=1, waf_parts={"host": 1.5}), fake("high", seed=2, waf_parts={"host": 2.5})
+    low, high = (
+        fake("low", seed=1, waf_parts={"host": 1.5}),
+        fake("high", seed=2, waf_parts={"host": 2.5}),
+    )
     html = render("t", [high, low], "c")
     row = re.search(r"<tr><th scope=\"row\">write amplification.*?</tr>", html).group()
-    assert re.findall(r"<td( class=\"best\")?>([\d.]+)", row) == [("", "2.500"), (' class="best"', "1.500")]
+    assert re.findall(r"<td( class=\"best\")?>([\d.]+)", row) == [
+        ("", "2.500"),
+        (' class="best"', "1.500"),
+    ]
     assert 'aria-label="lower is better"' in row
     assert "Least write amplification 1.500 low" in Page(html).text
 
@@ -129,7 +153,9 @@ def test_every_row_of_the_summary_has_a_group():
 
 def test_an_approximation_stands_once_with_the_runs_that_it_concerns():
     made = page(
-        fake("a", notes=["all do", "a and b"]), fake("b", notes=["all do", "a and b"]), fake("c", notes=["all do"])
+        fake("a", notes=["all do", "a and b"]),
+        fake("b", notes=["all do", "a and b"]),
+        fake("c", notes=["all do"]),
     )
     assert made.text.count("all do") == made.text.count("a and b") == 1
     assert "all do (all runs)" in made.text
@@ -143,7 +169,11 @@ def test_parameters_that_differ_stand_apart_from_those_shared():
     ]
     html = render("t", results, "c")
     differing, shared = html.split('id="parameters-title"')[1].split("<details>")[:2]
-    assert re.findall(r"<code>([\w.]+)</code>", differing) == ["ftl.d", "ftl.victim", "timing.t_erase"]
+    assert re.findall(r"<code>([\w.]+)</code>", differing) == [
+        "ftl.d",
+        "ftl.victim",
+        "timing.t_erase",
+    ]
     assert "<td>–</td><td>3,500 us</td>" in differing
     assert "<code>timing.t_read</code></th><td>60 us</td>" in shared
 
@@ -174,15 +204,28 @@ def test_wrong_data_is_the_first_thing_said():
 @pytest.mark.parametrize("timed", [True, False])
 def test_a_run_without_tables_is_told_and_no_error(timed):
     made = page(fake("old", timed=timed, tables=False))
-    assert set(made.data()["charts"]) <= {"waf", "memory", "percentiles-read", "percentiles-write", "utilisation"}
+    assert set(made.data()["charts"]) <= {
+        "waf",
+        "memory",
+        "percentiles-read",
+        "percentiles-write",
+        "utilisation",
+    }
     assert "Over time: no run has a time series." in made.text
     assert "Block explorer: no run has a table of blocks." in made.text
     if not timed:
-        assert "Latency: the runs were untimed" in made.text and "Utilisation: the runs were untimed" in made.text
+        assert (
+            "Latency: the runs were untimed" in made.text
+            and "Utilisation: the runs were untimed" in made.text
+        )
 
 
 def test_a_record_with_next_to_nothing_gives_a_report():
-    record = {"config": {"drive": "x", "params": {}}, "trace": {"path": "t"}, "oracle": {"violations": 0}}
+    record = {
+        "config": {"drive": "x", "params": {}},
+        "trace": {"path": "t"},
+        "oracle": {"violations": 0},
+    }
     assert "the host wrote nothing" in page(Result({**record, "approximations": []})).text
 
 
@@ -195,7 +238,12 @@ def test_untimed_runs_are_shown_by_request_and_left_out_beside_timed_ones():
 
 
 def test_runs_of_one_name_are_told_apart():
-    assert Runs([fake("a"), fake("a"), fake("a (2)"), fake("a")]).names == ["a", "a (2)", "a (2) (2)", "a (3)"]
+    assert Runs([fake("a"), fake("a"), fake("a (2)"), fake("a")]).names == [
+        "a",
+        "a (2)",
+        "a (2) (2)",
+        "a (3)",
+    ]
 
 
 def test_looks_of_runs_repeat_late():
@@ -219,7 +267,11 @@ def test_a_report_without_runs_is_an_input_error(tmp_path):
 
 
 def test_a_real_run_has_every_chart(tmp_path):
-    result = run("tiny", workload="hotcold:requests=30000,size=2KiB,read=0.3,flush_every=50", precondition="steady")
+    result = run(
+        "tiny",
+        workload="hotcold:requests=30000,size=2KiB,read=0.3,flush_every=50",
+        precondition="steady",
+    )
     made = Page(write_report(tmp_path / "r.html", "t", [result], "c").read_text(encoding="utf-8"))
     charts = {
         "waf",
@@ -253,7 +305,9 @@ def test_a_distribution_counts_what_is_done_within_a_time():
     assert cumulate([7], [3], 100) == ([7, 7], [0.0, 1.0])
     xs, ys = cumulate(list(range(1, 100_001)), [1] * 100_000, 200)
     assert 50 < len(xs) < 320
-    assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), "what is kept is exact"
+    assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), (
+        "what is kept is exact"
+    )
     assert max(b - a for a, b in itertools.pairwise(ys)) <= 0.0101
 
 
@@ -295,7 +349,12 @@ def small_blocks(**columns) -> pa.Table:
 
 def test_blocks_come_out_of_the_pack_as_they_went_in():
     packed = explorer.pack(small_blocks(), 10_000)
-    assert (packed.times, packed.timed, packed.blocks, packed.every) == ([0, 50], True, [[4, 2], [1, 1]], 1)
+    assert (packed.times, packed.timed, packed.blocks, packed.every) == (
+        [0, 50],
+        True,
+        [[4, 2], [1, 1]],
+        1,
+    )
     assert packed.roles == ["free", "open", "closed", "bad", "data"]
     assert unpack(packed, 3) == (
         [100, 50, 0, 100, 25, 100],
@@ -345,7 +404,9 @@ def test_the_libraries_are_made_once_and_a_damaged_copy_is_made_again(tmp_path, 
     made = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(
-        vega.vl_convert, "javascript_bundle", lambda snippet: made.append(snippet) or "a='</script><!--'"
+        vega.vl_convert,
+        "javascript_bundle",
+        lambda snippet: made.append(snippet) or "a='</script><!--'",
     )
     fresh = vega.bundle.__wrapped__
     first = fresh()
@@ -359,7 +420,9 @@ def test_the_libraries_are_made_once_and_a_damaged_copy_is_made_again(tmp_path, 
 
 
 def test_ten_full_runs_stay_small(capsys):
-    results = [fake(f"run {i}", seed=i, rows=512, frames=64, cells=4096, dies=64) for i in range(1, 11)]
+    results = [
+        fake(f"run {i}", seed=i, rows=512, frames=64, cells=4096, dies=64) for i in range(1, 11)
+    ]
     vega.bundle()
     begin = time.monotonic()
     html = render("Ten runs", results, "flashatlas compare")
@@ -373,8 +436,16 @@ def test_ten_full_runs_stay_small(capsys):
 
 MACHADO = {
     "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
-    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
 }
 """How colours are seen: Machado, Oliveira, Fernandes, IEEE TVCG 15 (2009), severity 1."""
 
@@ -382,8 +453,13 @@ MACHADO = {
 def colours(mode: int) -> dict[str, tuple[float, float, float]]:
     """The colours of the style sheet, linear; mode 0 is light, 1 dark."""
     pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", asset("report.css"))
-    linear = [x / 255 / 12.92 if x <= 10 else ((x / 255 + 0.055) / 1.055) ** 2.4 for x in range(256)]
-    return {name: tuple(linear[int(hexes[mode][i : i + 2], 16)] for i in (1, 3, 5)) for name, *hexes in pairs}
+    linear = [
+        x / 255 / 12.92 if x <= 10 else ((x / 255 + 0.055) / 1.055) ** 2.4 for x in range(256)
+    ]
+    return {
+        name: tuple(linear[int(hexes[mode][i : i + 2], 16)] for i in (1, 3, 5))
+        for name, *hexes in pairs
+    }
 
 
 def contrast(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
@@ -409,9 +485,16 @@ def test_colours_stand_out_from_the_page(mode):
     found = colours(mode)
     for name, colour in found.items():
         least = 4.5 if name in ("ink", "ink-2", "accent", "good", "bad") else 3.0
-        if name in ("ink", "ink-2", "accent", "good", "bad") or re.match(r"run-|cause-|table-", name):
+        if name in ("ink", "ink-2", "accent", "good", "bad") or re.match(
+            r"run-|cause-|table-", name
+        ):
             assert contrast(colour, found["paper"]) >= least, name
-    for text, shade in (("ink", "shade"), ("ink-2", "shade"), ("good", "good-shade"), ("bad", "bad-shade")):
+    for text, shade in (
+        ("ink", "shade"),
+        ("ink-2", "shade"),
+        ("good", "good-shade"),
+        ("bad", "bad-shade"),
+    ):
         assert contrast(found[text], found[shade]) >= 4.5, text
 
 
@@ -420,7 +503,12 @@ def test_colours_stand_out_from_the_page(mode):
 def test_runs_differ_in_colour_for_all_eyes(mode, sight):
     found = colours(mode)
     seen = {
-        i: oklab(tuple(sum(a * b for a, b in zip(row, found[f"run-{i}"], strict=True)) for row in MACHADO[sight]))
+        i: oklab(
+            tuple(
+                sum(a * b for a, b in zip(row, found[f"run-{i}"], strict=True))
+                for row in MACHADO[sight]
+            )
+        )
         for i in range(8)
     }
     distances = {(i, j): math.dist(seen[i], seen[j]) for i, j in itertools.combinations(seen, 2)}

@@ -1,6 +1,9 @@
-"""The report in a real browser: what is drawn, what can be reached by keyboard, and what goes out to the network.
+"""The report in a real browser.
 
-Needs Chromium (found on the path) and the package `playwright`; skipped, with the reason, without them.
+What is drawn, what can be reached by keyboard, and what goes out to the network.
+
+Needs Chromium (found on the path) and the package `playwright`; skipped, with the reason, without
+them.
 """
 
 from __future__ import annotations
@@ -15,10 +18,16 @@ import pytest
 from flashatlas.report import render, write_report
 from report_fakes import fake
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the package `playwright` is not installed")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="the package `playwright` is not installed"
+)
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the path")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the path"
+)
 
 ARGUMENTS = [
     "--headless",
@@ -37,7 +46,13 @@ HOSTILE = "</script><img src=x onerror=window.hacked=1>"
 def several() -> list:
     return [
         fake("greedy", seed=1),
-        fake(HOSTILE, seed=2, params={"ftl.victim": "fifo"}, notes=["only here"], areas=("hot", "cold")),
+        fake(
+            HOSTILE,
+            seed=2,
+            params={"ftl.victim": "fifo"},
+            notes=["only here"],
+            areas=("hot", "cold"),
+        ),
         fake("cost-benefit", seed=3, waf_parts={"cache_evict": 1.0, "gc": 2.0888}),
         fake("untimed", seed=4, timed=False),
         fake("old", seed=5, tables=False),
@@ -65,7 +80,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def view(browser, files):
-    """Opens a report; what it says on the console, and what it asks the network for, fails the test."""
+    """Opens a report; a line on its console, or a request to the network, fails the test."""
     contexts, complaints = [], []
 
     def view(name: str = "several", *, width: int = 1280, script: str = "", **options):
@@ -76,7 +91,10 @@ def view(browser, files):
             page.add_init_script(script)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("request", lambda request: complaints.append(request.url) if request.url != address else None)
+        page.on(
+            "request",
+            lambda request: complaints.append(request.url) if request.url != address else None,
+        )
         address = files[name].as_uri()
         page.goto(address)
         page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
@@ -93,7 +111,8 @@ def overflow(page) -> list[str]:
     return page.evaluate(
         """() => [...document.body.querySelectorAll("*")].filter((e) =>
             e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5
-            && !e.closest(".scroll, nav, .skip, svg, #tooltip")).map((e) => e.outerHTML.slice(0, 90))"""
+            && !e.closest(".scroll, nav, .skip, svg, #tooltip"))
+             .map((e) => e.outerHTML.slice(0, 90))"""
     )
 
 
@@ -101,7 +120,8 @@ def overflow(page) -> list[str]:
 def test_every_chart_has_marks_and_no_message_appears(view, name):
     page = view(name)
     marks = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll(".plot")].map((plot) => [plot.dataset.chart,
+        """() => Object.fromEntries([...document.querySelectorAll(".plot")].map((plot) => [
+            plot.dataset.chart,
             plot.querySelectorAll("svg .role-mark > path, svg .role-mark > text").length]))"""
     )
     assert len(marks) >= 15
@@ -127,9 +147,12 @@ def test_colours_come_from_the_style_sheet(view):
 def test_runs_are_told_apart_by_dash_and_shape_too(view):
     page = view()
     lines = ".plot[data-chart=percentiles-read] .mark-line path"
-    dashes = page.eval_on_selector_all(lines, "paths => paths.map(p => p.getAttribute('stroke-dasharray'))")
+    dashes = page.eval_on_selector_all(
+        lines, "paths => paths.map(p => p.getAttribute('stroke-dasharray'))"
+    )
     shapes = page.eval_on_selector_all(
-        ".plot[data-chart=percentiles-read] .mark-symbol path", "paths => paths.map(p => p.getAttribute('d'))"
+        ".plot[data-chart=percentiles-read] .mark-symbol path",
+        "paths => paths.map(p => p.getAttribute('d'))",
     )
     assert len(dashes) == 4 == len(set(dashes)) == len(set(shapes))
 
@@ -142,10 +165,14 @@ def test_tooltips_have_exact_values_and_units(view):
         bar.hover(force=True)
         page.wait_for_selector("#tooltip.visible")
         texts.append(page.inner_text("#tooltip"))
-    assert any(re.search(r"cost-benefit[\s\S]*collection[\s\S]*2\.089", text) for text in texts), texts
+    assert any(re.search(r"cost-benefit[\s\S]*collection[\s\S]*2\.089", text) for text in texts), (
+        texts
+    )
     page.query_selector(".plot[data-chart=cdf-read]").hover(position={"x": 300, "y": 120})
     page.wait_for_selector("#tooltip.visible")
-    assert re.search(r"within\s+[\d.]+ (ns|µs|ms|s)\s+of all reads\s+[\d.]+ %", page.inner_text("#tooltip"))
+    assert re.search(
+        r"within\s+[\d.]+ (ns|µs|ms|s)\s+of all reads\s+[\d.]+ %", page.inner_text("#tooltip")
+    )
 
 
 def test_the_table_behind_each_chart_opens_by_keyboard(view):
@@ -157,7 +184,8 @@ def test_the_table_behind_each_chart_opens_by_keyboard(view):
         page.keyboard.press("Enter")
     page.wait_for_timeout(200)
     counts = page.eval_on_selector_all(
-        "details.data", "all => all.map(d => [d.dataset.chart, d.querySelectorAll('tbody tr').length])"
+        "details.data",
+        "all => all.map(d => [d.dataset.chart, d.querySelectorAll('tbody tr').length])",
     )
     assert {chart: count for chart, count in counts if count == 0} == {}
     waf = page.inner_text("details[data-chart=waf]")
@@ -170,8 +198,13 @@ def test_the_slider_moves_the_map_and_the_words(view):
     page = view("one")
     picture = "e => e.toDataURL()"
     first, words = page.eval_on_selector("#ex-map", picture), page.inner_text("#ex-live")
-    assert re.search(r"of 798 blocks [\d,]+ free, [\d,]+ data, [\d,]+ log; [\d.]+ % of the slots are valid", words)
-    counts = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) (?:free|data|log)", words)]
+    assert re.search(
+        r"of 798 blocks [\d,]+ free, [\d,]+ data, [\d,]+ log; [\d.]+ % of the slots are valid",
+        words,
+    )
+    counts = [
+        int(count.replace(",", "")) for count in re.findall(r"([\d,]+) (?:free|data|log)", words)
+    ]
     assert sum(counts) == 798
     page.focus("#ex-frame")
     for _ in range(4):
@@ -196,7 +229,10 @@ def test_the_map_is_walked_by_keyboard_and_pointer(view):
     below = int(re.match(r"Blocks ([\d,]+)", page.inner_text("#ex-cell")).group(1).replace(",", ""))
     assert below > 40 and (below - 4) % 4 == 0
     page.keyboard.press("End")
-    assert re.match(r"Blocks 796 to 797: \w+, \d+ % valid, [\d.]+ erases in the mean", page.inner_text("#ex-cell"))
+    assert re.match(
+        r"Blocks 796 to 797: \w+, \d+ % valid, [\d.]+ erases in the mean",
+        page.inner_text("#ex-cell"),
+    )
     page.hover("#ex-map", position={"x": 2, "y": 2})
     assert page.inner_text("#ex-cell").startswith("Blocks 0 to 3: ")
 
@@ -205,9 +241,15 @@ def test_playing_stops_at_the_end_and_is_quiet_meanwhile(view):
     page = view("one")
     page.focus("#ex-play")
     page.keyboard.press("Enter")
-    assert (page.inner_text("#ex-play"), page.get_attribute("#ex-live", "aria-live")) == ("Pause", "off")
+    assert (page.inner_text("#ex-play"), page.get_attribute("#ex-live", "aria-live")) == (
+        "Pause",
+        "off",
+    )
     page.wait_for_selector("#ex-play[aria-pressed=false]", timeout=10_000)
-    assert (page.input_value("#ex-frame"), page.get_attribute("#ex-live", "aria-live")) == ("7", "polite")
+    assert (page.input_value("#ex-frame"), page.get_attribute("#ex-live", "aria-live")) == (
+        "7",
+        "polite",
+    )
 
 
 def test_another_run_is_explored_by_choice(view):
@@ -245,7 +287,9 @@ def test_a_phone_of_360_pixels_scrolls_only_downwards(view, name):
     page = view(name, width=360, is_mobile=True, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert overflow(page) == []
-    widths = page.eval_on_selector_all(".plot svg", "all => all.map(s => s.getBoundingClientRect().width)")
+    widths = page.eval_on_selector_all(
+        ".plot svg", "all => all.map(s => s.getBoundingClientRect().width)"
+    )
     assert min(widths) > 250 and max(widths) <= 360
 
 
@@ -254,7 +298,8 @@ def test_the_first_column_stays_on_a_phone(view):
     moved = page.evaluate(
         """() => { const box = document.querySelector("#summary .scroll"); box.scrollLeft = 150;
             const cell = box.querySelector("tbody tr:not(.group) th");
-            return [box.scrollLeft, cell.getBoundingClientRect().left - box.getBoundingClientRect().left]; }"""
+            const left = (element) => element.getBoundingClientRect().left;
+            return [box.scrollLeft, left(cell) - left(box)]; }"""
     )
     assert moved == [150, 0]
 
@@ -266,7 +311,9 @@ def test_charts_are_drawn_anew_for_another_width(view):
     page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
     assert overflow(page) == []
     box, svg = (
-        page.eval_on_selector(f".plot[data-chart=waf]{part}", "e => e.getBoundingClientRect().width")
+        page.eval_on_selector(
+            f".plot[data-chart=waf]{part}", "e => e.getBoundingClientRect().width"
+        )
         for part in ("", " svg")
     )
     assert box - 30 < svg <= box
@@ -296,7 +343,8 @@ def test_paper_is_white_and_has_all_charts(view, tmp_path):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.is_visible("nav") and not page.is_visible("#copy")
     sizes = page.eval_on_selector_all(
-        ".plot svg", "all => all.map(s => s.getBoundingClientRect()).map(r => [r.width, r.height, r.right])"
+        ".plot svg",
+        "all => all.map(s => s.getBoundingClientRect()).map(r => [r.width, r.height, r.right])",
     )
     assert len(sizes) == charts
     assert all(width > 100 and height > 20 and right <= 700 for width, height, right in sizes)
@@ -306,7 +354,11 @@ def test_paper_is_white_and_has_all_charts(view, tmp_path):
 
 def axe() -> str:
     try:
-        return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        return (
+            resources.files("axe_playwright_python")
+            .joinpath("axe.min.js")
+            .read_text(encoding="utf-8")
+        )
     except ModuleNotFoundError:
         pytest.skip("the package `axe-playwright-python` is not installed")
 
@@ -315,26 +367,46 @@ def axe() -> str:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_against_the_guidelines(view, name, scheme):
     page = view(name, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce")
-    for summary in page.query_selector_all("[data-chart=waf] > summary, #parameters details > summary"):
+    for summary in page.query_selector_all(
+        "[data-chart=waf] > summary, #parameters details > summary"
+    ):
         summary.click()
     page.wait_for_selector("details[data-chart=waf] table")
     page.evaluate(axe())
     found = page.evaluate("axe.run({exclude: ['.plot > div']}, {resultTypes: ['violations']})")
-    broken = [(v["id"], v["help"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found["violations"]]
+    broken = [
+        (v["id"], v["help"], [node["html"][:120] for node in v["nodes"][:3]])
+        for v in found["violations"]
+    ]
     assert broken == []
     assert len(found["passes"]) > 20
 
 
 def test_headings_and_landmarks_are_in_order(view):
     page = view("one")
-    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))")
+    levels = page.eval_on_selector_all(
+        "h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))"
+    )
     assert levels.count(1) == 1 and levels[0] == 1
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
-    assert [len(page.query_selector_all(mark)) for mark in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
-    labels = page.eval_on_selector_all(".plot", "all => all.map(p => [p.getAttribute('role'), p.ariaLabel])")
-    assert [(role, label) for role, label in labels if role != "img" or not re.search(r"\w{4}.*\d", label)] == []
+    assert [len(page.query_selector_all(mark)) for mark in ("header", "nav", "main", "footer")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
+    labels = page.eval_on_selector_all(
+        ".plot", "all => all.map(p => [p.getAttribute('role'), p.ariaLabel])"
+    )
+    assert [
+        (role, label)
+        for role, label in labels
+        if role != "img" or not re.search(r"\w{4}.*\d", label)
+    ] == []
     hidden = page.eval_on_selector_all(".plot > div", "all => all.map(d => d.ariaHidden)")
-    assert len(hidden) == len(labels) and set(hidden) == {"true"}, "the picture itself is not read out"
+    assert len(hidden) == len(labels) and set(hidden) == {"true"}, (
+        "the picture itself is not read out"
+    )
 
 
 def test_without_scripts_the_numbers_are_there(browser, files):

@@ -1,4 +1,4 @@
-"""Simulated write amplification against theory, and the theory against values published elsewhere."""
+"""Simulated write amplification against theory, and theory against published values."""
 
 from __future__ import annotations
 
@@ -23,20 +23,31 @@ def test_fifo_solves_its_fixed_point():
 
 def test_one_choice_is_random_and_many_are_greedy():
     for rho in (0.7, 0.9):
-        assert theory.d_choices(rho, 64, 1) == pytest.approx(theory.random_victim(rho, 64), rel=1e-6)
+        assert theory.d_choices(rho, 64, 1) == pytest.approx(
+            theory.random_victim(rho, 64), rel=1e-6
+        )
         assert theory.d_choices(rho, 64, 10**6) == pytest.approx(theory.greedy(rho, 64), rel=3e-3)
 
 
 @pytest.mark.parametrize(
     ("rho", "b", "d", "value"),
     # numerical solutions of the mean-field equations by an independent program, to four digits
-    [(0.7, 64, 2, 2.4132), (0.8, 32, 5, 2.7678), (0.8, 128, 10, 2.7141), (0.9, 32, 2, 6.6931), (0.9, 128, 10, 5.1479)],
+    [
+        (0.7, 64, 2, 2.4132),
+        (0.8, 32, 5, 2.7678),
+        (0.8, 128, 10, 2.7141),
+        (0.9, 32, 2, 6.6931),
+        (0.9, 128, 10, 5.1479),
+    ],
 )
 def test_d_choices_agrees_with_an_independent_solution(rho, b, d, value):
     assert theory.d_choices(rho, b, d) == pytest.approx(value, abs=1e-4)
 
 
 def test_simulation_is_within_one_percent_of_theory():
-    """Six policies, three utilisations, three block sizes, on drives of 2,000 blocks; some forty seconds."""
+    """Six policies, three utilisations, three block sizes, on drives of 2,000 blocks.
+
+    Some forty seconds.
+    """
     for point in reproduce.theory():
         assert abs(point.error) < 0.01, point

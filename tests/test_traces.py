@@ -50,14 +50,20 @@ def test_device_maps(spc):
     assert {row["device"] for row in rows(spc)} == {0, 1}
     assert {row["device"] for row in rows(spc, device_map="collapse")} == {0}
     second = rows(spc, device_map="select:1")
-    assert len(second) == 20 and second[0]["offset"] == 4096 and {row["device"] for row in second} == {0}
+    assert (
+        len(second) == 20
+        and second[0]["offset"] == 4096
+        and {row["device"] for row in second} == {0}
+    )
     for bad in ("merge", "select:x", "select:"):
         with pytest.raises(flashatlas.InputError, match="select"):
             rows(spc, device_map=bad)
 
 
 def test_info_says_what_to_do(cli, tmp_path):
-    (tmp_path / "phone.spc").write_text("0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,8,4096,w,200000\n1,8,4096,w,200001\n")
+    (tmp_path / "phone.spc").write_text(
+        "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,8,4096,w,200000\n1,8,4096,w,200001\n"
+    )
     shown = cli("trace", "info", "phone.spc").stdout
     for words in (
         "repeats within 5 ms  1",
@@ -68,29 +74,43 @@ def test_info_says_what_to_do(cli, tmp_path):
     ):
         assert words in shown, words
     run = flashatlas.run(trace=tmp_path / "phone.spc", fit="wrap")
-    assert any("clock jumps, first by +200000 s at 3:1" in note for note in run.record["approximations"])
+    assert any(
+        "clock jumps, first by +200000 s at 3:1" in note for note in run.record["approximations"]
+    )
 
 
 def test_repeats_and_pauses(tmp_path):
     path = tmp_path / "phone.spc"
     path.write_text(
-        "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,0,4096,w,0.010\n0,8,4096,w,100000000\n0,16,4096,w,100000001\n"
+        "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,0,4096,w,0.010\n"
+        "0,8,4096,w,100000000\n0,16,4096,w,100000001\n"
     )
     with pytest.raises(flashatlas.InputError, match=r"phone.spc:4:1: .*--time-gap-max"):
         rows(path)
     times = [row["time_ps"] / 1e12 for row in rows(path, time_gap_max="2s", drop_duplicates="5ms")]
     assert times == [0.0, 0.01, 2.01, 3.01]
-    done = flashatlas.Trace(path, time_gap_max="2s", drop_duplicates="5ms").convert(tmp_path / "clean.fatr")
-    assert (done["records"], done["account"]["duplicates_dropped"], done["account"]["gaps_cut"]) == (4, 1, 1)
-    run = flashatlas.run(trace=flashatlas.Trace(path, time_gap_max="2s", drop_duplicates="5ms"), mode="open")
+    done = flashatlas.Trace(path, time_gap_max="2s", drop_duplicates="5ms").convert(
+        tmp_path / "clean.fatr"
+    )
+    assert (
+        done["records"],
+        done["account"]["duplicates_dropped"],
+        done["account"]["gaps_cut"],
+    ) == (4, 1, 1)
+    run = flashatlas.run(
+        trace=flashatlas.Trace(path, time_gap_max="2s", drop_duplicates="5ms"), mode="open"
+    )
     assert (run.record["trace"]["duplicates_dropped"], run.record["trace"]["gaps_cut"]) == (1, 1)
     notes = " ".join(run.record["approximations"])
     assert (
-        "1 records that repeated the one before within 5ms were dropped" in notes and "pauses were cut to 2s" in notes
+        "1 records that repeated the one before within 5ms were dropped" in notes
+        and "pauses were cut to 2s" in notes
     )
 
 
-@pytest.mark.parametrize("name", ["copy.fatr", "copy.csv", "copy.spc.gz", "copy.mqsim.zst", "copy.fatr.xz"])
+@pytest.mark.parametrize(
+    "name", ["copy.fatr", "copy.csv", "copy.spc.gz", "copy.mqsim.zst", "copy.fatr.xz"]
+)
 def test_a_copy_has_the_same_requests(cli, tmp_path, spc, name):
     done = cli("trace", "convert", str(spc), name)
     assert done.returncode == 0 and "40 requests" in done.stdout, done.stderr
@@ -114,13 +134,30 @@ def test_slices(cli, tmp_path, spc):
     whole = rows(spc)
     cli("trace", "convert", str(spc), "all.fatr")
     for source in (str(spc), "all.fatr"):
-        done = cli("trace", "slice", source, "part.csv", "--from", "2s", "--to", "4s", "--skip", "1", "--count", "5")
+        done = cli(
+            "trace",
+            "slice",
+            source,
+            "part.csv",
+            "--from",
+            "2s",
+            "--to",
+            "4s",
+            "--skip",
+            "1",
+            "--count",
+            "5",
+        )
         assert done.returncode == 0, done.stderr
         part = rows(tmp_path / "part.csv")
         assert [row["offset"] for row in part] == [row["offset"] for row in whole[9:14]], source
         assert part[0]["time_ps"] == 0 and part[1]["time_ps"] == 250_000_000_000
     nothing = cli("trace", "slice", str(spc), "none.csv", "--from", "1h")
-    assert nothing.returncode == 2 and "holds no request" in nothing.stderr and not (tmp_path / "none.csv").exists()
+    assert (
+        nothing.returncode == 2
+        and "holds no request" in nothing.stderr
+        and not (tmp_path / "none.csv").exists()
+    )
     wrong = cli("trace", "slice", str(spc), "none.csv", "--from", "5")
     assert wrong.returncode == 2 and "has no unit" in wrong.stderr
 
@@ -145,8 +182,20 @@ def test_any_delimited_text_by_its_columns(tmp_path):
     path.write_text("when|what|where|len\n10|W|4096|8\n30|R|8192|16\n")
     spec = "columns:time=when:us,op=what,offset=where:bytes,size=len:sectors,delimiter=|,header=1"
     first, second = rows(path, format=spec)
-    assert (first["op"], first["offset"], first["bytes"], second["time_ps"]) == ("write", 4096, 4096, 20_000_000)
-    assert second == {"time_ps": 20_000_000, "op": "read", "offset": 8192, "bytes": 8192, "fua": 0, "device": 0}
+    assert (first["op"], first["offset"], first["bytes"], second["time_ps"]) == (
+        "write",
+        4096,
+        4096,
+        20_000_000,
+    )
+    assert second == {
+        "time_ps": 20_000_000,
+        "op": "read",
+        "offset": 8192,
+        "bytes": 8192,
+        "fua": 0,
+        "device": 0,
+    }
 
 
 def test_batches_are_the_whole_in_pieces(spc):
@@ -174,8 +223,9 @@ def test_mistaken_options_are_named(cli, spc, options, expected):
 
 
 def test_a_slice_of_cut_pauses_is_the_same_by_index_and_from_the_start(tmp_path):
-    # milliseconds apart after a pause of 1000 s, which is cut to 1 s; from request 65,536 on, the second block of the
-    # compact format, a second apart: request i is at 66.534 + (i - 65,535) s, which is 2000 s at i = 67,468.466
+    # milliseconds apart after a pause of 1000 s, which is cut to 1 s; from request 65,536 on, the
+    # second block of the compact format, a second apart: request i is at 66.534 + (i - 65,535) s,
+    # which is 2000 s at i = 67,468.466
     def at(i: int) -> int:
         return 10_000 * (1_000_000 * (i > 0) + min(i, 65_535) + 1000 * max(i - 65_535, 0))
 
@@ -185,7 +235,9 @@ def test_a_slice_of_cut_pauses_is_the_same_by_index_and_from_the_start(tmp_path)
     for name in ("long.csv", "long.fatr"):
         trace = flashatlas.Trace(tmp_path / name, time_gap_max="1s")
         trace.convert(tmp_path / "part.csv", start="2000s")
-        assert [row["offset"] // 4096 for row in rows(tmp_path / "part.csv")] == list(range(67_469, 70_000)), name
+        assert [row["offset"] // 4096 for row in rows(tmp_path / "part.csv")] == list(
+            range(67_469, 70_000)
+        ), name
 
 
 def test_times_that_a_column_cannot_hold_are_an_error(tmp_path):

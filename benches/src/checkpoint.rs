@@ -1,4 +1,5 @@
-//! Loading a checkpoint of a 64 GiB drive, against bringing the drive into its steady state by simulation.
+//! Loading a checkpoint of a 64 GiB drive, against bringing the drive into its steady state by
+//! simulation.
 
 use crate::now;
 use flashatlas_sim::{Opener, RunSpec, input::Stream, run, save_checkpoint};
@@ -27,8 +28,10 @@ const UNITS: u64 = 64 << 18;
 
 fn spec(changes: Value) -> RunSpec {
     let mut value = json!({
-        "drive": "tlc-nvme-1tb", "mode": "untimed", "precondition": "steady", "workload": "uniform:requests=1",
-        "set": ["drive.channels=4", "drive.ways=2", "drive.planes=1", "drive.frame_planes=1", "drive.pages=1024",
+        "drive": "tlc-nvme-1tb", "mode": "untimed", "precondition": "steady",
+        "workload": "uniform:requests=1",
+        "set": ["drive.channels=4", "drive.ways=2", "drive.planes=1", "drive.frame_planes=1",
+            "drive.pages=1024",
                 "drive.blocks=556", format!("drive.logical_pages={UNITS}")],
     });
     for (key, change) in changes.as_object().expect("an object") {
@@ -45,7 +48,8 @@ pub fn print() {
         .unwrap_or_else(|e| panic!("{e}"));
     let (saved, mib) = (begin.elapsed().as_secs_f64(), bytes.len() >> 20);
 
-    // until the first look at what the drive holds: the file is read and mounted, and one request was carried out
+    // until the first look at what the drive holds: the file is read and mounted, and one request
+    // was carried out
     let file = Saved(Arc::new(bytes));
     let (begin, mut loaded) = (now(), f64::NAN);
     run(&spec(json!({ "precondition": { "checkpoint": "memory" } })), &file, "bench", &mut |p| {
@@ -66,8 +70,9 @@ pub fn print() {
     })
     .unwrap_or_else(|e| panic!("{e}"));
     println!(
-        "64 GiB drive: steady state by model and saved ({mib} MiB) {saved:.1} s; loaded {loaded:.1} s; fill and five drive \
-         writes {simulated:.0} s: loading is {:.0} times faster (goal 20)",
+        "64 GiB drive: steady state by model and saved ({mib} MiB) {saved:.1} s; loaded \
+         {loaded:.1} s; fill and five drive writes {simulated:.0} s: loading is {:.0} times faster \
+         (goal 20)",
         simulated / loaded
     );
 }

@@ -1,5 +1,6 @@
-//! The floor: the least that any page-mapped FTL must touch. L2P, P2L, valid counts, greedy victims; no timing, no data,
-//! no checks, no layers. What the simulator adds is measured as a ratio to it.
+//! The floor: the least that any page-mapped FTL must touch. L2P, P2L, valid counts, greedy
+//! victims; no timing, no data, no checks, no layers. What the simulator adds is measured as a
+//! ratio to it.
 
 use flashatlas_types::{Rng, Seed};
 
@@ -121,5 +122,8 @@ pub fn rate(blocks: u32, pages: u32, logical: u32, writes: u64) -> (f64, f64) {
     (0..u64::from(logical)).for_each(|_| floor.write(rng.below(u64::from(logical)) as u32));
     let (begin, copies) = (crate::now(), floor.copies);
     (0..writes).for_each(|_| floor.write(rng.below(u64::from(logical)) as u32));
-    (writes as f64 / begin.elapsed().as_secs_f64(), 1.0 + (floor.copies - copies) as f64 / writes as f64)
+    (
+        writes as f64 / begin.elapsed().as_secs_f64(),
+        1.0 + (floor.copies - copies) as f64 / writes as f64,
+    )
 }

@@ -1,11 +1,14 @@
-//! What a layer costs: nanoseconds of host CPU for a read that it passes through, and bytes of its maps for each page beneath.
+//! What a layer costs: nanoseconds of host CPU for a read that it passes through, and bytes of its
+//! maps for each page beneath.
 
 use super::now;
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_types::{ConfigError, Lba, Ps, Rng, Seed, Tag};
 
-const DRIVE: &[&str] = &["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768", "cache.bytes=4MiB"];
-/// For layers that want a map that is loaded on demand: one that is all in memory, in the drive and in the host.
+const DRIVE: &[&str] =
+    &["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768", "cache.bytes=4MiB"];
+/// For layers that want a map that is loaded on demand: one that is all in memory, in the drive and
+/// in the host.
 const ON_DEMAND: &[&str] = &["map.store=demand", "map.cache_bytes=1MiB"];
 const READS: u64 = 40_000;
 const DEPTH: usize = 32;
@@ -29,7 +32,8 @@ fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
 /// Nanoseconds of a random read.
 fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     let pages = stack.sectors() / 8;
-    let (mut at, mut in_flight, mut done, mut reply) = (stack.settle_down(), 0, Vec::new(), Reply::default());
+    let (mut at, mut in_flight, mut done, mut reply) =
+        (stack.settle_down(), 0, Vec::new(), Reply::default());
     let begin = now();
     for n in 0..READS {
         while in_flight >= DEPTH {
@@ -51,8 +55,9 @@ pub fn print() {
     for layer in flashatlas_device::LAYERS {
         let store = if config(layer.name, &[]).is_ok() { &[] } else { ON_DEMAND };
         let mut rng = Rng::stream(Seed(1), "bench");
-        // The smallest of many short rounds, taken in turn: the machine is shared, and a short round may have it alone. Of
-        // several stacks: where their tables come to lie in memory makes a difference.
+        // The smallest of many short rounds, taken in turn: the machine is shared, and a short
+        // round may have it alone. Of several stacks: where their tables come to lie in memory
+        // makes a difference.
         let (mut least, mut maps) = ([f64::MAX; 2], 0.0);
         for _ in 0..STACKS {
             let (mut bare, _) = stack("", store);
@@ -62,11 +67,16 @@ pub fn print() {
                 least[1] = least[1].min(read_ns(&mut with, &mut rng));
             }
             let memory = with.reports().remove(0).memory;
-            let bytes: u64 = memory.iter().filter(|(table, _)| table.contains("map")).map(|(_, bytes)| bytes).sum();
+            let bytes: u64 = memory
+                .iter()
+                .filter(|(table, _)| table.contains("map"))
+                .map(|(_, bytes)| bytes)
+                .sum();
             maps = bytes as f64 / pages as f64;
         }
         println!(
-            "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} without   maps {maps:.2} bytes a page (goal 8.4)",
+            "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} \
+             without   maps {maps:.2} bytes a page (goal 8.4)",
             layer.name,
             least[1] - least[0],
             least[0],

@@ -1,5 +1,6 @@
-//! Log-block schemes on the uniform reference workload: requests of the host and operations of the flash a second, beside
-//! the page-mapped FTL's. Untimed: the schemes and the medium, without the event engine.
+//! Log-block schemes on the uniform reference workload: requests of the host and operations of the
+//! flash a second, beside the page-mapped FTL's. Untimed: the schemes and the medium, without the
+//! event engine.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply};
 use flashatlas_ftl::SCHEMES;
@@ -14,7 +15,8 @@ struct Lcg(u64);
 
 impl Lcg {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -58,7 +60,8 @@ pub fn print() {
             yardstick = operations;
         }
         println!(
-            "{:<12} uniform writes {:>8.0} k requests/s {:>8.1} M flash operations/s   {:.2} of page mapping (goal 0.5)",
+            "{:<12} uniform writes {:>8.0} k requests/s {:>8.1} M flash operations/s   {:.2} of \
+             page mapping (goal 0.5)",
             scheme.name,
             requests / 1e3,
             operations / 1e6,

@@ -1,5 +1,5 @@
-//! Timed lookups beside two floors: the same random addresses looked up in the same tables with no timing, as many at once as the
-//! processor manages, and each waiting for the answer before.
+//! Timed lookups beside two floors: the same random addresses looked up in the same tables with no
+//! timing, as many at once as the processor manages, and each waiting for the answer before.
 
 use flashatlas_lookup::study::{Ask, Study, settings};
 use flashatlas_types::{Rng, Seed};
@@ -24,7 +24,8 @@ fn rates(given: &[&str]) -> [f64; 3] {
         study.ask(Ask::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
     }
     let begin = super::now();
-    let pages = addresses(ENTRIES).map(|la| study.tables().lookup(la, &mut ()).expect("it was inserted").pn);
+    let pages = addresses(ENTRIES)
+        .map(|la| study.tables().lookup(la, &mut ()).expect("it was inserted").pn);
     std::hint::black_box(pages.fold(0, u32::wrapping_add));
     let at_once = LOOKUPS as f64 / begin.elapsed().as_secs_f64() / 1e6;
     let begin = super::now();
@@ -59,8 +60,8 @@ pub fn print() {
     ] {
         let [at_once, in_turn, timed] = rates(given);
         println!(
-            "lookups of 2^20 entries, {name:<24} timed {timed:>5.1} M/s (goal 5): {:.2} of the floor at once ({at_once:.1} M/s; \
-             goal 0.4), {:.2} of it one by one ({in_turn:.1} M/s)",
+            "lookups of 2^20 entries, {name:<24} timed {timed:>5.1} M/s (goal 5): {:.2} of the \
+             floor at once ({at_once:.1} M/s; goal 0.4), {:.2} of it one by one ({in_turn:.1} M/s)",
             timed / at_once,
             timed / in_turn
         );

@@ -1,5 +1,6 @@
-//! `make bench`: throughput of the simulator as ratios to the floor program, measured in one run on one core, because
-//! absolute numbers of a shared machine mean little. Not a test: nothing here can fail but by the reader's judgement.
+//! `make bench`: throughput of the simulator as ratios to the floor program, measured in one run on
+//! one core, because absolute numbers of a shared machine mean little. Not a test: nothing here can
+//! fail but by the reader's judgement.
 
 mod checkpoint;
 mod crash;
@@ -19,8 +20,9 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning. Every size has the same
-/// number of blocks (of 16 pages for each GiB), so that the same share of them is frontier and reserve.
+/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
+/// Every size has the same number of blocks (of 16 pages for each GiB), so that the same share of
+/// them is frontier and reserve.
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
     // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
     let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;
@@ -35,10 +37,13 @@ fn drive(gib: u64, extra: &[&str]) -> Ssd {
         "cache.bytes=16MiB".into(),
     ];
     settings.extend(extra.iter().map(|&s| s.to_owned()));
-    DriveConfig::load("tlc-nvme-1tb", None, &settings).and_then(|c| c.build(Seed(1))).unwrap_or_else(|e| panic!("{e}"))
+    DriveConfig::load("tlc-nvme-1tb", None, &settings)
+        .and_then(|c| c.build(Seed(1)))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Single-unit requests on the device itself, with the oracle's work (one stamp compared or set), `depth` in flight.
+/// Single-unit requests on the device itself, with the oracle's work (one stamp compared or set),
+/// `depth` in flight.
 struct Host {
     drive: Ssd,
     expected: Vec<Stamp>,
@@ -56,7 +61,16 @@ impl Host {
         let expected = (0..drive.layout().logical_units).map(|l| Stamp(l + 1)).collect();
         let rng = Rng::stream(Seed(1), "bench");
         let reply = Reply::default();
-        Host { drive, expected, rng, now: Ps::ZERO, in_flight: 0, done: Vec::new(), reply, content: 0 }
+        Host {
+            drive,
+            expected,
+            rng,
+            now: Ps::ZERO,
+            in_flight: 0,
+            done: Vec::new(),
+            reply,
+            content: 0,
+        }
     }
 
     fn request(&mut self, write: bool, depth: usize) {
@@ -78,7 +92,9 @@ impl Host {
             self.drive.submit(self.now, Tag(0), cmd, &mut self.reply).unwrap();
             self.expected[lpn.0 as usize] = Stamp::whole(self.content, 0);
         } else {
-            self.drive.submit(self.now, Tag(0), Cmd::Read { lba, sectors }, &mut self.reply).unwrap();
+            self.drive
+                .submit(self.now, Tag(0), Cmd::Read { lba, sectors }, &mut self.reply)
+                .unwrap();
             assert_eq!(self.reply.stamps, [self.expected[lpn.0 as usize]]);
         }
         self.in_flight += 1;
@@ -99,8 +115,13 @@ fn steady_writes(gib: u64, measured: u64) -> (f64, f64) {
     for _ in 0..units {
         let lpn = host.rng.below(units) as u32;
         host.content += 1;
-        let cmd =
-            Cmd::Write { lba: Lba(u64::from(lpn) * 8), sectors: 8, fua: false, content: host.content, data: None };
+        let cmd = Cmd::Write {
+            lba: Lba(u64::from(lpn) * 8),
+            sectors: 8,
+            fua: false,
+            content: host.content,
+            data: None,
+        };
         host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut host.reply).unwrap();
         host.expected[lpn as usize] = Stamp::whole(host.content, 0);
     }
@@ -121,10 +142,14 @@ fn peak_mib() -> f64 {
 fn writes() {
     let logical = 16u32 << 18;
     let (floor, floor_waf) = floor::rate(16 * 1024 * 107 / 100 / 4 + 8, 1024, logical, 6_000_000);
-    println!("floor, 16 GiB of 4 KiB units, 7 %     {:>9.0} k writes/s   WAF {floor_waf:.2}", floor / 1e3);
+    println!(
+        "floor, 16 GiB of 4 KiB units, 7 %     {:>9.0} k writes/s   WAF {floor_waf:.2}",
+        floor / 1e3
+    );
     let (rate, waf) = steady_writes(16, 2_000_000);
     println!(
-        "event engine, the same, steady state  {:>9.0} k writes/s   WAF {waf:.2}   {:.3} of the floor (goal 0.10)",
+        "event engine, the same, steady state  {:>9.0} k writes/s   WAF {waf:.2}   {:.3} of the \
+         floor (goal 0.10)",
         rate / 1e3,
         rate / floor
     );
@@ -134,7 +159,10 @@ fn reads() {
     let mut host = Host::filled(drive(16, &[]));
     host.rate(500_000, false, 32);
     let rate = host.rate(4_000_000, false, 32);
-    println!("event engine, random reads, QD 32     {:>9.0} k reads/s    (goal 1,000 k)", rate / 1e3);
+    println!(
+        "event engine, random reads, QD 32     {:>9.0} k reads/s    (goal 1,000 k)",
+        rate / 1e3
+    );
 }
 
 fn linear() {
@@ -144,7 +172,8 @@ fn linear() {
         let ns = 1e9 / rate;
         first = if first == 0.0 { ns } else { first };
         println!(
-            "steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF {waf:.2}   {:.2} of 1 GiB",
+            "steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF \
+             {waf:.2}   {:.2} of 1 GiB",
             ns / first
         );
     }
@@ -152,7 +181,8 @@ fn linear() {
 
 fn large_drive() {
     let begin = now();
-    let mut drive = DriveConfig::load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
+    let mut drive =
+        DriveConfig::load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
     let built = begin.elapsed().as_secs_f64();
     let units = u64::from(drive.layout().logical_units);
     let mut expected = vec![Stamp::ZERO; units as usize];
@@ -160,7 +190,8 @@ fn large_drive() {
     expected.iter_mut().enumerate().for_each(|(l, e)| *e = Stamp::whole(l as u64, 0));
     let filled = begin.elapsed().as_secs_f64();
     println!(
-        "tlc-nvme-1tb filled, oracle included  {filled:>9.1} s ({built:.1} s of it to build; goal 10)   {:.2} GiB (goal 7), {:.1} bytes a unit (goal 24)",
+        "tlc-nvme-1tb filled, oracle included  {filled:>9.1} s ({built:.1} s of it to build; goal \
+         10)   {:.2} GiB (goal 7), {:.1} bytes a unit (goal 24)",
         peak_mib() / 1024.0,
         (peak_mib() - 64.0) * 1_048_576.0 / units as f64
     );
@@ -201,7 +232,8 @@ mod traces {
         Ok((Box::new(file), Some(length)))
     }
 
-    /// A trace of the CloudPhysics shape, made here: the format's records, 400,000 of them, in a temporary file.
+    /// A trace of the CloudPhysics shape, made here: the format's records, 400,000 of them, in a
+    /// temporary file.
     fn synthetic() -> std::path::PathBuf {
         let mut bytes = Vec::new();
         let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "trace");
@@ -214,7 +246,8 @@ mod traces {
             bytes.extend((rng.below(1 << 17) * 8).to_le_bytes());
             bytes.extend((u64::from(n) * 60).to_le_bytes());
         }
-        let path = std::env::temp_dir().join(format!("flashatlas-bench-{}.vscsi", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("flashatlas-bench-{}.vscsi", std::process::id()));
         std::fs::write(&path, bytes).expect("the temporary folder is writable");
         path
     }
@@ -232,14 +265,16 @@ mod traces {
         let reading = begin.elapsed().as_secs_f64();
         let spec: RunSpec = serde_json::from_value(serde_json::json!({
             "drive": "tlc-nvme-1tb", "trace": name, "precondition": "none",
-            "set": ["drive.channels=4", "drive.ways=2", "drive.blocks=32", "drive.pages=256", "drive.logical_pages=400000"],
+            "set": ["drive.channels=4", "drive.ways=2", "drive.blocks=32", "drive.pages=256",
+                "drive.logical_pages=400000"],
         }))
         .expect("a valid specification");
         let begin = super::now();
         flashatlas_sim::run(&spec, &open, "bench", &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
         let replaying = begin.elapsed().as_secs_f64();
         println!(
-            "trace file (vscsi), {count} requests   reading {:>6.2} M/s, replaying {:.2} M/s: reading is {:.2} of the time (goal 0.33)",
+            "trace file (vscsi), {count} requests   reading {:>6.2} M/s, replaying {:.2} M/s: \
+             reading is {:.2} of the time (goal 0.33)",
             count as f64 / reading / 1e6,
             count as f64 / replaying / 1e6,
             reading / replaying
@@ -252,7 +287,9 @@ mod reading {
     //! Decoding traces on one core, without replaying them: requests a second by format.
 
     use flashatlas_types::{HostOp, Lba, Ps, Request, Rng, Seed};
-    use flashatlas_workload::{Opened, ReadOptions, Record, TraceSummary, WriteOptions, create, open};
+    use flashatlas_workload::{
+        Opened, ReadOptions, Record, TraceSummary, WriteOptions, create, open,
+    };
     use std::io::{Cursor, Write};
     use std::sync::{Arc, Mutex};
 
@@ -271,7 +308,8 @@ mod reading {
         }
     }
 
-    /// Reads and writes of 4 to 32 KiB at random addresses, some of them sequential, microseconds apart.
+    /// Reads and writes of 4 to 32 KiB at random addresses, some of them sequential, microseconds
+    /// apart.
     fn records() -> Vec<Record> {
         let mut rng = Rng::stream(Seed(1), "reading");
         let (mut at, mut end) = (0, 0);
@@ -280,7 +318,10 @@ mod reading {
             let sectors = 8 << rng.below(4);
             (at, end) = (at + rng.below(200) * 1_000_000, lba + u64::from(sectors));
             let op = if rng.below(10) < 4 { HostOp::Read } else { HostOp::Write };
-            Record { request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false }, device: 0 }
+            Record {
+                request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false },
+                device: 0,
+            }
         });
         each.collect()
     }
@@ -327,8 +368,8 @@ mod reading {
             let size = bytes.len() as f64 / records.len() as f64;
             let reading = rate(bytes, read, &mut |_| {});
             println!(
-                "{name:<20} reading {reading:>6.2} M requests/s (goal {goal}), writing {writing:>5.2} M/s, \
-                 {size:>4.1} bytes a request"
+                "{name:<20} reading {reading:>6.2} M requests/s (goal {goal}), writing \
+                 {writing:>5.2} M/s, {size:>4.1} bytes a request"
             );
         }
         let mut summary = TraceSummary::new();

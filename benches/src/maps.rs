@@ -1,5 +1,5 @@
-//! Map stores on a hot-cold load, in requests a second beside the map in DRAM: 95 % of the requests go to 1 % of a 4 GiB drive,
-//! half of them writes, all timed.
+//! Map stores on a hot-cold load, in requests a second beside the map in DRAM: 95 % of the requests
+//! go to 1 % of a 4 GiB drive, half of them writes, all timed.
 
 use super::{Host, drive};
 use flashatlas_device::Device;
@@ -47,7 +47,8 @@ pub fn print() {
         let (rate, hits) = rate(def.name, extra);
         yardstick = if def.name == "dram" { rate } else { yardstick };
         println!(
-            "{:<12} hot and cold reads and writes {:>8.0} k requests/s   hit ratio {hits:.3}   {:.2} of dram (goal for dftl 0.5)",
+            "{:<12} hot and cold reads and writes {:>8.0} k requests/s   hit ratio \
+             {hits:.3}   {:.2} of dram (goal for dftl 0.5)",
             def.name,
             rate / 1e3,
             rate / yardstick

@@ -1,4 +1,5 @@
-//! Checkpoints: any bytes are refused with a place, or give a run. The drive is `tiny`; the corpus has one of it.
+//! Checkpoints: any bytes are refused with a place, or give a run. The drive is `tiny`; the corpus
+//! has one of it.
 #![no_main]
 
 use flashatlas_sim::{Opener, RunSpec, input::Stream, run};

@@ -1,4 +1,5 @@
-//! Plans and identities of power failures: refused, or gone through. A plan runs on one drive and one thread.
+//! Plans and identities of power failures: refused, or gone through. A plan runs on one drive and
+//! one thread.
 #![no_main]
 
 use flashatlas_crash::{Id, Plan};
@@ -13,7 +14,13 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }
     if let Ok(plan) = serde_json::from_str::<Plan>(text) {
         // stopped at the first report of progress: names, bounds and the first workloads
-        let plan = Plan { steps: plan.steps.min(10), depth: plan.depth.min(1), threads: 1, minimise: false, ..plan };
+        let plan = Plan {
+            steps: plan.steps.min(10),
+            depth: plan.depth.min(1),
+            threads: 1,
+            minimise: false,
+            ..plan
+        };
         drop(flashatlas_crash::run(&plan, &mut |_, _| false));
     }
 });

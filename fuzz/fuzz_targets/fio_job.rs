@@ -1,4 +1,5 @@
-//! Job files. Every include holds a job file of its own, every variable is 4096; the length chooses the drive.
+//! Job files. Every include holds a job file of its own, every variable is 4096; the length chooses
+//! the drive.
 #![no_main]
 
 use flashatlas_types::Seed;
@@ -25,8 +26,14 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             let Some(step) = stream.next_step() else { break };
             if let Step::Request(request) = step {
                 let file = &job.files[request.file as usize];
-                let end = request.offset.checked_add(request.bytes).expect("the end has an address");
-                assert!(request.bytes > 0 && end <= file.file_bytes && file.start + end <= capacity, "{request:?}");
+                let end = request.offset.checked_add(request.bytes).expect(
+                    "the end has an \
+                                        address",
+                );
+                assert!(
+                    request.bytes > 0 && end <= file.file_bytes && file.start + end <= capacity,
+                    "{request:?}"
+                );
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use flashatlas_types::{Dur, HostOp, Ps};
 use flashatlas_workload::{
-    DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas, create, open,
+    DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas,
+    create, open,
 };
 use std::io::Cursor;
 
@@ -27,7 +28,9 @@ const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
 
 /// Read and write with `spec` as the format: an error, or records.
 pub fn spec(spec: &str) {
-    if let Ok(Opened { mut source, .. }) = open(Box::new(LINES), Some(spec), &ReadOptions::default()) {
+    if let Ok(Opened { mut source, .. }) =
+        open(Box::new(LINES), Some(spec), &ReadOptions::default())
+    {
         while let Ok(Some(_)) = source.next() {}
     }
     drop(create(spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
@@ -42,11 +45,15 @@ pub fn seek(data: &[u8]) {
     while let Ok(Some(_)) = source.next() {}
 }
 
-/// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every record promises. The
-/// last byte, besides being read, chooses the options.
+/// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every
+/// record promises. The last byte, besides being read, chooses the options.
 pub fn read(format: Option<&str>, data: &[u8]) {
     let options = options(data.last().copied().unwrap_or_default());
-    let Ok(Opened { mut source, .. }) = open(Box::new(Cursor::new(data.to_vec())), format, &options) else { return };
+    let Ok(Opened { mut source, .. }) =
+        open(Box::new(Cursor::new(data.to_vec())), format, &options)
+    else {
+        return;
+    };
     let mut summary = TraceSummary::new();
     let mut delivered = 0;
     while delivered < MAX_RECORDS {

@@ -3,7 +3,8 @@
 Simulate a drive on a trace, with every read checked:
 
 >>> import flashatlas
->>> result = flashatlas.run(drive="tiny", workload="uniform:requests=2000,size=2KiB", precondition="fill")
+>>> writes = "uniform:requests=2000,size=2KiB"
+>>> result = flashatlas.run(drive="tiny", workload=writes, precondition="fill")
 >>> result.violations
 0
 """

@@ -31,7 +31,8 @@ PLAYING = ("set", "filesystem", "mode", "depth", "speed", "flush_every", "interv
 """Parts of a specification that play no part in preconditioning."""
 
 BETWEEN = ("timing.", "host.")
-"""Prefixes of parameters that change when things happen, not what stands on flash after preconditioning."""
+"""Prefixes of parameters that only change when things happen: preconditioning ignores them.
+"""
 
 
 class RunOptions(TypedDict, total=False):
@@ -119,16 +120,19 @@ def specification(
         trace: Path of a trace file, plain or compressed, or a :class:`Trace` with how to read it.
         workload: A generator instead of a trace: ``"uniform:requests=100000,size=4KiB"``.
         job: Path of a fio job file instead, or a :class:`Job`.
-        filesystem: A file system between the jobs and the drive: ``"ext4"``, or ``"ext4:fua=true,hz=1000"``.
+        filesystem: A file system between the jobs and the drive: ``"ext4"``, or
+            ``"ext4:fua=true,hz=1000"``.
         set: Parameters that differ from the drive's.
         format: Trace format, when its content does not tell.
         device_map: Address spaces of the trace: ``separate``, ``collapse`` or ``select:N``.
-        drop_duplicates: Drop a record that repeats the one before within this time, such as ``"5ms"``.
+        drop_duplicates: Drop a record that repeats the one before within this time, such as
+            ``"5ms"``.
         time_gap_max: Cut pauses of the trace to this time, such as ``"1s"``.
         assume_op: ``read`` or ``write``, for traces that do not say.
         skip_bad: Bad records of the trace to skip before one is an error.
         shift: Sectors added to every address of the trace.
-        mode: ``asap`` (default), ``closed`` (needs ``depth``), ``open`` (times of the trace) or ``untimed``.
+        mode: ``asap`` (default), ``closed`` (needs ``depth``), ``open`` (times of the trace) or
+            ``untimed``.
         depth: Commands in flight in closed mode; giving it selects closed mode.
         speed: Factor by which the times of the trace are divided in open mode.
         precondition: ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``.
@@ -136,7 +140,8 @@ def specification(
         warmup: Requests at the start that are not measured.
         limit: Requests after which the run ends.
         flush_every: Add a FLUSH after so many writes; 0: none.
-        interval: Simulated time in a row of the ``series`` table, such as ``"100ms"``; chosen if not given.
+        interval: Simulated time in a row of the ``series`` table, such as ``"100ms"``; chosen if
+            not given.
         seed: Seed of everything random.
 
     """
@@ -190,8 +195,8 @@ def save_checkpoint(
         path: The file; it appears whole or not at all.
         drive: As for :func:`run`.
         progress: As for :func:`run`.
-        options: As for :func:`run`: ``precondition`` says how; with ``fit="compact"`` the workload that is to follow
-            says which addresses must find room.
+        options: As for :func:`run`: ``precondition`` says how; with ``fit="compact"`` the workload
+            that is to follow says which addresses must find room.
 
     """
     _known(options)
@@ -208,7 +213,9 @@ def compare(
     progress: Callable[[int, str, int, float | None], None] | None = None,
     **common: Any,
 ) -> list[Result]:
-    """Carry out several runs, side by side on the machine's cores; results come in the order of the cases.
+    """Carry out several runs, side by side on the machine's cores.
+
+    Results come in the order of the cases.
 
     Cases that begin with the same drive are given the same checkpoint: it is preconditioned once.
 
@@ -216,7 +223,8 @@ def compare(
         cases: For each run, the arguments of :func:`run` in which it differs (``label`` names it).
         jobs: Runs at once; one for each core by default.
         progress: Called with the number of the case, phase, requests and share done.
-        common: Arguments of :func:`run` that all share. A case's ``set`` is added to the common one.
+        common: Arguments of :func:`run` that all share. A case's ``set`` is added to the common
+            one.
 
     """
     differences = [dict(case) for case in cases]
@@ -238,7 +246,11 @@ def compare(
             path = str(Path(folder) / f"{number}.ckpt")
             workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))
             for user in users:
-                specs[user] = {**specs[user], "precondition": {"checkpoint": path}, "_of": first["precondition"]}
+                specs[user] = {
+                    **specs[user],
+                    "precondition": {"checkpoint": path},
+                    "_of": first["precondition"],
+                }
         workers.wait()
         for number, spec in enumerate(specs):
             workers.add(number, partial(_carry_out, spec))
@@ -259,19 +271,33 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
         path = spec["precondition"]["checkpoint"]
         begun = f"the drive began as the checkpoint {path} holds it"
         shared = "the preconditioned drive was shared with other runs of the comparison"
-        record["approximations"] = [shared if note == begun else note for note in record["approximations"]]
+        record["approximations"] = [
+            shared if note == begun else note for note in record["approximations"]
+        ]
     return result
 
 
-def _shared_preconditions(specs: list[dict[str, Any]], alone: set[int]) -> list[tuple[dict[str, Any], list[int]]]:
-    """Groups of cases whose drives are the same when preconditioned, each with its first case; none of ``alone``."""
+def _shared_preconditions(
+    specs: list[dict[str, Any]], alone: set[int]
+) -> list[tuple[dict[str, Any], list[int]]]:
+    """Groups of cases whose drives are the same when preconditioned, each with its first case.
+
+    None of ``alone``.
+    """
     groups: dict[str, list[int]] = {}
     for number, spec in enumerate(specs):
         kind = spec["precondition"]
-        if number in alone or kind == "none" or (isinstance(kind, dict) and "checkpoint" in kind) or spec.get("job"):
+        if (
+            number in alone
+            or kind == "none"
+            or (isinstance(kind, dict) and "checkpoint" in kind)
+            or spec.get("job")
+        ):
             continue
         what = {key: value for key, value in spec.items() if key not in PLAYING}
-        what["set"] = [setting for setting in spec["set"] if not setting.strip().startswith(BETWEEN)]
+        what["set"] = [
+            setting for setting in spec["set"] if not setting.strip().startswith(BETWEEN)
+        ]
         groups.setdefault(json.dumps(what, sort_keys=True), []).append(number)
     return [(specs[users[0]], users) for users in groups.values() if len(users) > 1]
 
@@ -279,7 +305,9 @@ def _shared_preconditions(specs: list[dict[str, Any]], alone: set[int]) -> list[
 class Workers:
     """Runs at once; the first failure stops the others."""
 
-    def __init__(self, workers: int, progress: Callable[[int, str, int, float | None], None] | None) -> None:
+    def __init__(
+        self, workers: int, progress: Callable[[int, str, int, float | None], None] | None
+    ) -> None:
         self._workers = workers
         self._progress = progress
         self._stop = False
@@ -307,7 +335,9 @@ class Workers:
                 wait(futures, return_when=FIRST_EXCEPTION)
                 # a failure first, not the interruption of the others that follows from it
                 for future in futures:
-                    failure = future.exception() if future.done() and not future.cancelled() else None
+                    failure = (
+                        future.exception() if future.done() and not future.cancelled() else None
+                    )
                     if failure is not None:
                         raise failure
                 return [future.result() for future in futures]
@@ -319,7 +349,10 @@ class Workers:
 
 
 def registries() -> dict[str, Any]:
-    """Everything that has a name (drives, schemes, victims, formats …), with summaries and parameters."""
+    """Drives, schemes, victims, formats and whatever else has a name.
+
+    Each with its summary and parameters.
+    """
     return json.loads(_core.registries())
 
 
@@ -334,7 +367,9 @@ def _known(options: Mapping[str, Any]) -> None:
     names = list(RunOptions.__annotations__)
     for name in options:
         if name not in names:
-            raise TypeError(f"`{name}` is no option of a run{hint(name, names)} (options: {', '.join(names)})")
+            raise TypeError(
+                f"`{name}` is no option of a run{hint(name, names)} (options: {', '.join(names)})"
+            )
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -349,4 +384,6 @@ def _precondition(text: str) -> str | dict[str, str]:
         return {kind: path}
     if text in ("none", "fill", "steady"):
         return text
-    raise _core.InputError(f"precondition `{text}` is not known (allowed: {', '.join(PRECONDITIONS)})")
+    raise _core.InputError(
+        f"precondition `{text}` is not known (allowed: {', '.join(PRECONDITIONS)})"
+    )

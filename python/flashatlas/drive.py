@@ -43,7 +43,10 @@ class Drive:
 
     @property
     def layout(self) -> dict[str, int]:
-        """Shape: exported bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies."""
+        """What the drive exports and what it is made of.
+
+        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies.
+        """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
 
@@ -65,7 +68,10 @@ class Drive:
 
 
 def drive_and_text(drive: str | os.PathLike[str] | Drive) -> tuple[str, str | None, list[str]]:
-    """Name of a preset, or path and text of a drive file; and the settings that come with the drive."""
+    """Name of a preset, or path and text of a drive file.
+
+    And the settings that come with the drive.
+    """
     if isinstance(drive, Drive):
         return *_text(drive.base), setting_list(drive.set)
     return *_text(drive), []
@@ -75,7 +81,9 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
     name = os.fspath(drive)
     if not name.endswith(".toml"):
         if Path(name).is_file():
-            raise _core.InputError(f"{name}: a drive file's name ends in .toml; other names are those of presets")
+            raise _core.InputError(
+                f"{name}: a drive file's name ends in .toml; other names are those of presets"
+            )
         return name, None
     try:
         return name, Path(name).read_text(encoding="utf-8")
@@ -88,5 +96,8 @@ def setting_list(settings: Settings) -> list[str]:
     if isinstance(settings, str):
         return [settings]
     if isinstance(settings, Mapping):
-        return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items()]
+        return [
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+            for key, value in settings.items()
+        ]
     return list(settings)

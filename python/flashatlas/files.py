@@ -14,9 +14,12 @@ from flashatlas._core import InputError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` to write to; it takes the name ``path`` when the block ends without an error.
+    """A temporary file beside ``path`` to write to.
 
-    A link keeps pointing to its file, which is replaced; a device or a pipe is written to, never replaced.
+    It takes the name ``path`` when the block ends without an error.
+
+    A link keeps pointing to its file, which is replaced; a device or a pipe is written to, never
+    replaced.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with _then_sent(path) as temporary:
@@ -44,7 +47,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _then_sent(path: Path) -> Iterator[Path]:
-    """A temporary file elsewhere, whose content goes to ``path`` when the block ends without an error."""
+    """A temporary file elsewhere.
+
+    Its content goes to ``path`` when the block ends without an error.
+    """
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         temporary = Path(folder) / "content"
         yield temporary

@@ -1,7 +1,8 @@
-"""Statistics of jobs in the layout of ``fio --output-format=json+``, for tools that read fio's results.
+"""Statistics of jobs as ``fio --output-format=json+`` prints them, for tools that read that.
 
-The layout is that of fio 3.33. What a simulation has no value for is zero: processor times, context switches, page
-faults, submission latencies, errors and dates. A drive is no disk of the machine, so there is no ``disk_util``.
+The layout is that of fio 3.33. What a simulation has no value for is zero: processor times, context
+switches, page faults, submission latencies, errors and dates. A drive is no disk of the machine, so
+there is no ``disk_util``.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def _job(row: Mapping[str, Any], group_kib: Mapping[str, float], end_ns: int) ->
         "eta": 0,
         "elapsed": -(-end_ns // 1_000_000_000),
         "job options": dict(row["options"]),
-        **{name: _direction(row[name], row["runtime_ns"], group_kib[name]) for name in ("read", "write", "trim")},
+        **{
+            name: _direction(row[name], row["runtime_ns"], group_kib[name])
+            for name in ("read", "write", "trim")
+        },
         "sync": {"total_ios": row["fsyncs"], "lat_ns": _times(row["sync"], percentiles=True)},
         "job_runtime": row["runtime_ns"] // 1_000_000 * row["jobs"],
         "usr_cpu": 0.0,
@@ -116,13 +120,18 @@ def _times(times: Mapping[str, Any], *, percentiles: bool) -> _Json:
         "N": times["count"],
     }
     if percentiles and times["count"]:
-        table["percentile"] = {f"{p:.6f}": percentile(times["bins"], times["count"], p) for p in PERCENTILES}
+        table["percentile"] = {
+            f"{p:.6f}": percentile(times["bins"], times["count"], p) for p in PERCENTILES
+        }
         table["bins"] = {str(value): count for value, count in times["bins"]}
     return table
 
 
 def percentile(bins: Sequence[Sequence[int]], count: int, percent: float) -> int:
-    """The smallest value of ``bins`` (value and count, ascending) at or below which ``percent`` of ``count`` lie."""
+    """A percentile: the smallest value at or below which ``percent`` of ``count`` lie.
+
+    ``bins`` are values with their counts, ascending.
+    """
     wanted = count * percent / 100
     seen = 0
     for value, number in bins:
@@ -134,7 +143,10 @@ def percentile(bins: Sequence[Sequence[int]], count: int, percent: float) -> int
 
 def _shares(names: Sequence[str], counts: Sequence[int], total: int) -> dict[str, float]:
     """Percent of ``total`` by class."""
-    return {name: round(100 * n / total, 6) if total else 0.0 for name, n in zip(names, counts, strict=True)}
+    return {
+        name: round(100 * n / total, 6) if total else 0.0
+        for name, n in zip(names, counts, strict=True)
+    }
 
 
 def _group_rates(rows: Sequence[Mapping[str, Any]], group: int) -> dict[str, float]:

@@ -28,17 +28,21 @@ def lookup(
     seed: int = 1,
     progress: _core.Progress | None = None,
 ) -> dict[str, Any]:
-    """Look every request of a source up, and return the record: clocks a lookup, classes, tenths, tables.
+    """Look every request of a source up, and return the record.
+
+    Clocks a lookup, classes, tenths, tables.
 
     Exactly one source is given.
 
     Args:
         trace: Path of a trace file, or a :class:`Trace` with how to read it.
         workload: A generator: ``"uniform:requests=100000,size=4KiB"``.
-        sets: Random sets that are scanned to their ends: ``lookups``, and if wanted ``repeat`` (share of lookups in
-            the set before) and ``skew`` (share of the others in sets whose number is a multiple of four).
-        files: Files at random addresses, each looked up and inserted: ``files``, and if wanted ``stride``, ``again``,
-            ``known`` (shares of requests for the file before, and for any that is there), ``lookups`` (at the end).
+        sets: Random sets that are scanned to their ends: ``lookups``, and if wanted ``repeat``
+            (share of lookups in the set before) and ``skew`` (share of the others in sets whose
+            number is a multiple of four).
+        files: Files at random addresses, each looked up and inserted: ``files``, and if wanted
+            ``stride``, ``again``, ``known`` (shares of requests for the file before, and for any
+            that is there), ``lookups`` (at the end).
         set: Settings, such as ``{"lookup.hash": "radix"}``; over the paper's sizes and its DRAM.
         address: How host addresses become logical ones: ``low-bits``, ``dense`` or ``exact``.
         unit_sectors: Sectors of an address unit.
@@ -54,7 +58,9 @@ def lookup(
     sources = {"workload": workload, "sets": sets, "files": files, "trace": trace}
     given = {name: source for name, source in sources.items() if source is not None}
     if len(given) != 1:
-        raise _core.InputError(f"a study needs one source of {', '.join(sources)}; {len(given)} were given")
+        raise _core.InputError(
+            f"a study needs one source of {', '.join(sources)}; {len(given)} were given"
+        )
     reading: dict[str, Any] = {}
     if isinstance(trace, Trace):
         reading, given = trace.options, {"trace": os.fspath(trace.path)}

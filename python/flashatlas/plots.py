@@ -17,7 +17,9 @@ def spark(values: Sequence[float], width: int = 64) -> str:
     if most <= 0:
         return BARS[0] * len(groups)
     # what is there at all is seen: the lowest bar is for the smallest positive value
-    return "".join(BARS[0] if value <= 0 else BARS[max(round(value / most * 8), 1)] for value in groups)
+    return "".join(
+        BARS[0] if value <= 0 else BARS[max(round(value / most * 8), 1)] for value in groups
+    )
 
 
 def bar(share: float, width: int = 32) -> str:

@@ -1,7 +1,10 @@
-"""Finding the superpage of a drive from the outside: random writes of growing size, aligned and not.
+"""Finding the superpage of a drive from the outside.
 
-The tool of the HARD paper (section 14.3) looks for the smallest random write that is as fast as larger ones. Here a
-size counts only if writes of it that are shifted by half are slower, too: that tells a mapping unit from other limits.
+Random writes of growing size, aligned and not.
+
+The tool of the HARD paper (section 14.3) looks for the smallest random write that is as fast as
+larger ones. Here a size counts only if writes of it that are shifted by half are slower, too: that
+tells a mapping unit from other limits.
 """
 
 from __future__ import annotations
@@ -61,7 +64,10 @@ class Probe:
 
     @property
     def superpage(self) -> int | None:
-        """The smallest size at full speed of which shifted writes are slower; ``None`` if there is none."""
+        """The smallest size at full speed of which shifted writes are slower.
+
+        ``None`` if there is none.
+        """
         for point in self.points:
             if point.aligned >= NEAR * self.plateau and point.shifted <= SLOWER * point.aligned:
                 return point.size
@@ -122,15 +128,27 @@ def simulated(
                 job = Path(folder) / f"{size}-{offset}.fio"
                 span = max(total, 4 * size) // size * size
                 written = max(total // size, depth) * size
-                job.write_text(JOB.format(size=size, depth=depth, offset=offset, span=span, total=written))
+                job.write_text(
+                    JOB.format(size=size, depth=depth, offset=offset, span=span, total=written)
+                )
                 cases.append({"job": job})
-        results = compare(cases, drive=drive, set=setting_list(set), precondition="fill", jobs=jobs, progress=progress)
+        results = compare(
+            cases,
+            drive=drive,
+            set=setting_list(set),
+            precondition="fill",
+            jobs=jobs,
+            progress=progress,
+        )
     speeds = [result.record["bandwidth_bytes_per_s"] for result in results]
     return Probe([Point(size, *speeds[2 * i : 2 * i + 2]) for i, size in enumerate(sizes)])
 
 
 def in_use(path: Path) -> str | None:
-    """Why a block device must not be written: what is mounted, swapped to or built on it; ``None`` if nothing is."""
+    """Why a block device must not be written: what is mounted, swapped to or built on it.
+
+    ``None`` if nothing is.
+    """
     number = os.stat(path).st_rdev
     system = Path("/sys/dev/block") / f"{os.major(number)}:{os.minor(number)}"
     parts = [system, *(p.parent for p in system.glob("*/partition"))]
@@ -141,7 +159,10 @@ def in_use(path: Path) -> str | None:
             return f"a file system on it is mounted at {fields[4]}"
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:
         swap = os.stat(line.split()[0])
-        if stat.S_ISBLK(swap.st_mode) and f"{os.major(swap.st_rdev)}:{os.minor(swap.st_rdev)}" in numbers:
+        if (
+            stat.S_ISBLK(swap.st_mode)
+            and f"{os.major(swap.st_rdev)}:{os.minor(swap.st_rdev)}" in numbers
+        ):
             return f"it is swap space ({line.split()[0]})"
     for part in parts:
         holders = [holder.name for holder in part.glob("holders/*")]
@@ -152,7 +173,9 @@ def in_use(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
-    """A file or block device for writing past the page cache, and its size; a file that is made here is removed again.
+    """A file or block device for writing past the page cache, and its size.
+
+    A file that is made here is removed again.
 
     Raises:
         InputError: It is not there, in use, too small, or takes no direct writes.
@@ -171,7 +194,10 @@ def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
             raise
     try:
         if not path.exists():
-            raise InputError(f"{path}: no such file or device (--create SIZE makes a file, and removes it afterwards)")
+            raise InputError(
+                f"{path}: no such file or device (--create SIZE makes a file, and removes it "
+                f"afterwards)"
+            )
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
             raise InputError(f"{path}: neither a file nor a block device")
@@ -182,7 +208,9 @@ def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
             descriptor = os.open(path, flags)
         except OSError as error:
             if error.errno == errno.EINVAL:
-                raise InputError(f"{path}: its file system takes no direct writes (O_DIRECT)") from error
+                raise InputError(
+                    f"{path}: its file system takes no direct writes (O_DIRECT)"
+                ) from error
             raise InputError(f"{path}: {error.strerror}") from error
         try:
             yield descriptor, os.lseek(descriptor, 0, os.SEEK_END)
@@ -209,7 +237,8 @@ def measured(
         path: File or block device.
         create: Make the file, of so many bytes, if there is none; it is removed afterwards.
         depth: Writes in flight.
-        total: Bytes written for each measurement, and the part of the drive, from its start, that is written.
+        total: Bytes written for each measurement, and the part of the drive, from its start, that
+            is written.
         sizes: Bytes of a write.
         seed: Seed of the addresses.
         progress: As for :func:`flashatlas.compare`.
@@ -219,14 +248,19 @@ def measured(
         # half of the largest write beyond the range is written, too
         span = min(size, total) - sizes[-1]
         if span < 2 * sizes[-1]:
-            raise InputError(f"{path}: {min(size, total)} bytes to write to; {3 * sizes[-1]} are needed at least")
+            raise InputError(
+                f"{path}: {min(size, total)} bytes to write to; {3 * sizes[-1]} are needed at least"
+            )
         buffer = mmap.mmap(-1, sizes[-1])  # aligned to a page, as direct writes must be
         buffer.write(random.Random(seed).randbytes(sizes[-1]))
         draw = random.Random(seed)
         speeds: list[float] = []
-        for number, (bytes_, shift) in enumerate((s, shift) for s in sizes for shift in (0, s // 2)):
+        for number, (bytes_, shift) in enumerate(
+            (s, shift) for s in sizes for shift in (0, s // 2)
+        ):
             places = [
-                draw.randrange(span // bytes_) * bytes_ + shift for _ in range(max(min(total, size) // bytes_, depth))
+                draw.randrange(span // bytes_) * bytes_ + shift
+                for _ in range(max(min(total, size) // bytes_, depth))
             ]
             speeds.append(_speed(pool, descriptor, memoryview(buffer)[:bytes_], places))
             if progress:
@@ -234,7 +268,9 @@ def measured(
     return Probe([Point(s, *speeds[2 * i : 2 * i + 2]) for i, s in enumerate(sizes)])
 
 
-def _speed(pool: ThreadPoolExecutor, descriptor: int, data: memoryview, places: Sequence[int]) -> float:
+def _speed(
+    pool: ThreadPoolExecutor, descriptor: int, data: memoryview, places: Sequence[int]
+) -> float:
     """Bytes a second of writing ``data`` to all places, FLUSH included."""
     begun = time.perf_counter()
     for written in pool.map(lambda place: os.pwrite(descriptor, data, place), places):

@@ -23,7 +23,10 @@ TABLES = ("series", "latency", "wear", "resources", "blocks")
 
 @dataclass(frozen=True)
 class Result:
-    """The record of one run (schema ``flashatlas.run/1``, see ``docs/FORMATS.md``), with its most wanted parts."""
+    """The record of one run, with its most wanted parts.
+
+    Its schema is ``flashatlas.run/1`` (``docs/FORMATS.md``).
+    """
 
     record: dict[str, Any]
     label: str = ""
@@ -33,7 +36,10 @@ class Result:
     """What was typed to run it, where it was run from the command line."""
 
     jobs: Any = field(default=None, compare=False)
-    """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``); ``None`` for other workloads."""
+    """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``).
+
+    ``None`` for other workloads.
+    """
 
     @property
     def name(self) -> str:
@@ -42,12 +48,18 @@ class Result:
 
     @property
     def waf(self) -> float | None:
-        """Write amplification: bytes programmed over bytes that the host wrote; ``None`` when it wrote nothing."""
+        """Write amplification: bytes programmed over bytes that the host wrote.
+
+        ``None`` when it wrote nothing.
+        """
         return self.record.get("waf")
 
     @property
     def latency(self) -> dict[str, dict[str, float]]:
-        """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``. Empty for untimed runs."""
+        """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``.
+
+        Empty for untimed runs.
+        """
         return self.record.get("latency_ns", {})
 
     @property
@@ -57,15 +69,20 @@ class Result:
 
     @property
     def violations(self) -> int:
-        """Mapping units that did not hold what was last written to them. Anything but 0 is a bug of FlashAtlas."""
+        """Mapping units that did not hold what was last written to them.
+
+        Anything but 0 is a bug of FlashAtlas.
+        """
         return self.record["oracle"]["violations"]
 
     def to_arrow(self, table: str = "series") -> pa.Table:
-        """One of the run's tables: ``series`` (everything counted, over time) unless another is named.
+        """One of the run's tables.
+
+        ``series`` (everything counted, over time) unless another is named.
 
         Args:
-            table: ``series``, ``latency`` (histogram), ``wear`` (blocks by erases), ``resources`` (busy shares of dies
-                and channels) or ``blocks`` (every block over time).
+            table: ``series``, ``latency`` (histogram), ``wear`` (blocks by erases), ``resources``
+                (busy shares of dies and channels) or ``blocks`` (every block over time).
 
         Raises:
             InputError: The run has no such table.
@@ -81,7 +98,9 @@ class Result:
         return json.dumps(self.record, indent=2)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write ``run.json`` and a Parquet file for each table into a folder; returns the path of the record.
+        """Write ``run.json`` and a Parquet file for each table into a folder.
+
+        Returns the path of the record.
 
         Each file appears whole or not at all, the record last.
         """
@@ -111,19 +130,26 @@ class Result:
         except OSError as error:
             raise InputError(f"{record_path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise InputError(f"{record_path}: not a run record: not UTF-8 at byte {error.start}") from error
+            raise InputError(
+                f"{record_path}: not a run record: not UTF-8 at byte {error.start}"
+            ) from error
         except json.JSONDecodeError as error:
-            raise InputError(f"{record_path}:{error.lineno}:{error.colno}: not a run record: {error.msg}") from error
+            raise InputError(
+                f"{record_path}:{error.lineno}:{error.colno}: not a run record: {error.msg}"
+            ) from error
         found = record.get("schema") if isinstance(record, dict) else None
         if found != RUN_SCHEMA:
             raise InputError(f"{record_path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
-        missing = [key for key in ("config", "trace", "oracle", "approximations") if key not in record]
+        missing = [
+            key for key in ("config", "trace", "oracle", "approximations") if key not in record
+        ]
         if missing:
             raise InputError(f"{record_path}: not a whole run record: {', '.join(missing)} missing")
         wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
         if wrong or not isinstance(record["oracle"].get("violations"), int):
             raise InputError(
-                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it should be"
+                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not "
+                f"what it should be"
             )
         tables = {}
         for name in TABLES:
@@ -147,16 +173,27 @@ def save_all(results: Iterable[Result], folder: Path) -> None:
 
 
 def result_of(
-    outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None], label: str = ""
+    outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None],
+    label: str = "",
 ) -> Result:
     """What the core returns, as a result."""
     record, tables, jobs = outcome
-    return Result(json.loads(record), label, tables_of(tables), jobs=None if jobs is None else json.loads(jobs))
+    return Result(
+        json.loads(record),
+        label,
+        tables_of(tables),
+        jobs=None if jobs is None else json.loads(jobs),
+    )
 
 
-def tables_of(raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]]) -> dict[str, pa.Table]:
+def tables_of(
+    raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]],
+) -> dict[str, pa.Table]:
     """The tables of the core as Arrow tables; the buffers are not copied."""
-    return {name: pa.table({c: _array(kind, data, words) for c, kind, data, words in columns}) for name, columns in raw}
+    return {
+        name: pa.table({c: _array(kind, data, words) for c, kind, data, words in columns})
+        for name, columns in raw
+    }
 
 
 def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:

@@ -15,7 +15,10 @@ from flashatlas.result import Result
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a comparison: what it is called, where it comes from, how it prints, and which way is better."""
+    """One line of a comparison.
+
+    What it is called, where it comes from, how it prints, and which way is better.
+    """
 
     name: str
     value: Callable[[dict[str, Any]], float | None]
@@ -132,7 +135,12 @@ GROUPS = (
             Row("data blocks merged", _sum("merges", "data_blocks"), number, "low"),
             Row("pages copied by merges", _path("merges", "copies"), number, "low"),
             Row("pages moved in the log", _path("merges", "moved_pages"), number, "low"),
-            Row("associated data blocks", _path("merges", "association", "mean"), lambda x: f"{x:.2f}", "low"),
+            Row(
+                "associated data blocks",
+                _path("merges", "association", "mean"),
+                lambda x: f"{x:.2f}",
+                "low",
+            ),
         ),
     ),
     (
@@ -155,7 +163,11 @@ GROUPS = (
         (
             Row("requests a second", _path("iops"), number, "high"),
             Row("bandwidth", _path("bandwidth_bytes_per_s"), speed, "high"),
-            Row("dies at work, when any", _path("utilisation", "dies_at_work_mean"), lambda x: f"{x:.2f}"),
+            Row(
+                "dies at work, when any",
+                _path("utilisation", "dies_at_work_mean"),
+                lambda x: f"{x:.2f}",
+            ),
             Row("die utilisation", _path("utilisation", "dies", "mean"), fine_percent),
         ),
     ),
@@ -203,11 +215,17 @@ def comparison(results: Sequence[Result]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", no_wrap=True)
     for result in results:
-        table.add_column(result.label or result.record["config"]["drive"], justify="right", no_wrap=True)
+        table.add_column(
+            result.label or result.record["config"]["drive"], justify="right", no_wrap=True
+        )
     for row, values in filled_rows(results):
         winners = best(row, values)
         cells = [
-            "–" if value is None else f"[bold green]{row.text(value)} *[/]" if i in winners else row.text(value)
+            "–"
+            if value is None
+            else f"[bold green]{row.text(value)} *[/]"
+            if i in winners
+            else row.text(value)
             for i, value in enumerate(values)
         ]
         table.add_row(row.name, *cells)

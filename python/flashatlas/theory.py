@@ -1,7 +1,7 @@
 """Write amplification by theory, for uniform random single-page writes without trim.
 
-Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` the pages of a block. Every value here
-is computed from its model; none is looked up.
+Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` the pages of a
+block. Every value here is computed from its model; none is looked up.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 def bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """The root of an increasing function between ``low`` and ``high``, to the last bit that doubles resolve."""
+    """The root of an increasing function, to the last bit that doubles resolve."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -24,12 +24,18 @@ def bisect(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def lambert_w0(x: float) -> float:
-    """Principal branch of Lambert's W for ``-1/e <= x <= 0``: the ``w >= -1`` with ``w * exp(w) = x``."""
+    """Principal branch of Lambert's W for ``-1/e <= x <= 0``.
+
+    The ``w >= -1`` with ``w * exp(w) = x``.
+    """
     return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
 
 
 def fifo(rho: float, b: int) -> float:
-    """First in, first out, for any ``b``: ``A = a / (a + W0(-a exp(-a)))`` with ``a = 1 / rho`` (Desnoyers 2012)."""
+    """First in, first out, for any ``b``.
+
+    ``A = a / (a + W0(-a exp(-a)))`` with ``a = 1 / rho`` (Desnoyers 2012).
+    """
     del b
     a = 1 / rho
     return a / (a + lambert_w0(-a * math.exp(-a)))
@@ -52,9 +58,10 @@ def greedy(rho: float, b: int) -> float:
 def d_choices(rho: float, b: int, d: int) -> float:
     """Mean field of d-choices collection (Van Houdt, SIGMETRICS 2013).
 
-    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the chance that the
-    victim has at most ``i``. Balance across level ``i``: ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``,
-    the mean number of invalid pages of a victim, is such that the mean number of valid pages is ``rho b``.
+    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the
+    chance that the victim has at most ``i``. Balance across level ``i``:
+    ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``, the mean number of invalid pages
+    of a victim, is such that the mean number of valid pages is ``rho b``.
     """
 
     def shares(e: float) -> list[float]:
@@ -90,14 +97,23 @@ MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
 def simulation(
     rho: float, b: int, settings: list[str], *, blocks: int = 2000, drive_writes: int = 20
 ) -> dict[str, object]:
-    """Arguments of :func:`flashatlas.run` that simulate what the models describe; the second half is measured.
+    """Arguments of :func:`flashatlas.run` that simulate what the models describe.
 
-    One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no time.
+    The second half is measured.
+
+    One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no
+    time.
     """
     pages = int(rho * blocks * b)
     shape = [
         f"drive.{key}"
-        for key in (f"blocks={blocks + 1}", f"pages={b}", "channels=1", "ways=1", f"logical_pages={pages}")
+        for key in (
+            f"blocks={blocks + 1}",
+            f"pages={b}",
+            "channels=1",
+            "ways=1",
+            f"logical_pages={pages}",
+        )
     ]
     return {
         "drive": "tiny",

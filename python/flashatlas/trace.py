@@ -20,7 +20,14 @@ Progress = Callable[[str, int, float | None], None]
 
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 
-SUFFIXES = {".fatr": "atlas", ".csv": "csv", ".spc": "spc", ".iolog": "iolog", ".load": "blkreplay", ".mqsim": "mqsim"}
+SUFFIXES = {
+    ".fatr": "atlas",
+    ".csv": "csv",
+    ".spc": "spc",
+    ".iolog": "iolog",
+    ".load": "blkreplay",
+    ".mqsim": "mqsim",
+}
 """Formats that are told by the name of the file to be written."""
 
 
@@ -32,10 +39,11 @@ class Trace:
 
     Args:
         path: The file, plain or compressed (gz, bz2, xz, zst).
-        format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any delimited text is
-            read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
+        format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any
+            delimited text is read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
-        drop_duplicates: Drop a record that repeats the one before within this time, such as ``"5ms"``.
+        drop_duplicates: Drop a record that repeats the one before within this time, such as
+            ``"5ms"``.
         time_gap_max: Cut pauses to this time, such as ``"1s"``.
         assume_op: ``read``, ``write`` or ``trim``, for traces that do not say.
         skip_bad: Bad records to skip before one is an error.
@@ -55,14 +63,21 @@ class Trace:
     @property
     def options(self) -> dict[str, Any]:
         """How it is read, as the core takes it."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
+        }
 
     def info(self, progress: Progress | None = None) -> dict[str, Any]:
-        """Read the whole trace and sum it up: requests, bytes, footprint, overwrites, sequentiality, burstiness.
+        """Read the whole trace and sum it up.
 
-        The keys are described in ``docs/FORMATS.md``. Times are seconds, sizes bytes, shares 0 to 1.
+        Requests, bytes, footprint, overwrites, sequentiality, burstiness.
+
+        The keys are described in ``docs/FORMATS.md``. Times are seconds, sizes bytes, shares 0 to
+        1.
         """
-        return json.loads(_core.trace_info(os.fspath(self.path), json.dumps(self.options), progress))
+        return json.loads(
+            _core.trace_info(os.fspath(self.path), json.dumps(self.options), progress)
+        )
 
     def convert(
         self,
@@ -76,12 +91,17 @@ class Trace:
         count: int | None = None,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Write the trace, or a part of it, in another format; the file appears whole or not at all.
+        """Write the trace, or a part of it, in another format.
+
+        The file appears whole or not at all.
 
         Args:
-            to: The file; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` at the end of its name compress it.
-            format: Its format; told by the name if not given (``.fatr`` is the project's own, compact one).
-            lossy: Drop or round what the format cannot hold, and count it; otherwise that is an error.
+            to: The file; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` at the end of its name compress
+                it.
+            format: Its format; told by the name if not given (``.fatr`` is the project's own,
+                compact one).
+            lossy: Drop or round what the format cannot hold, and count it; otherwise that is an
+                error.
             start: Leave out what comes before this time, such as ``"10s"``, from the first request.
             end: Leave out what comes at this time or later.
             skip: Of the rest, leave out so many requests.
@@ -89,8 +109,8 @@ class Trace:
             progress: Called now and then.
 
         Returns:
-            What was written (``records``, ``bytes``), lost (``times_rounded``, ``trims_dropped`` …) and left out
-            (``account``).
+            What was written (``records``, ``bytes``), lost (``times_rounded``, ``trims_dropped`` …)
+            and left out (``account``).
 
         """
         target = Path(to)
@@ -113,14 +133,18 @@ class Trace:
     def batches(self, rows: int = 65_536) -> Iterator[pa.Table]:
         """The requests, ``rows`` at a time.
 
-        Columns: ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``, ``fua`` (0 or 1), ``device``.
+        Columns: ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``, ``fua`` (0 or
+        1), ``device``.
         """
         reader = _core.TraceReader(os.fspath(self.path), json.dumps(self.options))
         while (batch := reader.next_batch(rows)) is not None:
             yield tables_of([batch])["requests"]
 
     def to_arrow(self, limit: int | None = None) -> pa.Table:
-        """All requests, or the first ``limit``, as one table; see :meth:`batches` for its columns."""
+        """All requests, or the first ``limit``, as one table.
+
+        See :meth:`batches` for its columns.
+        """
         found: list[pa.Table] = []
         left = limit
         for batch in self.batches():
@@ -135,5 +159,7 @@ class Trace:
 def _format_of(path: Path) -> str:
     if path.suffix not in SUFFIXES:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in SUFFIXES.items())
-        raise _core.InputError(f"{path}: which format? Name it with --format, or end the name with one of: {known}")
+        raise _core.InputError(
+            f"{path}: which format? Name it with --format, or end the name with one of: {known}"
+        )
     return SUFFIXES[path.suffix]

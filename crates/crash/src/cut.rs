@@ -1,13 +1,14 @@
-//! The names of cuts, and the identity of a failure: `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is
-//! followed by `*steps` if it has not the usual length, and the scheme follows `layers/` if there are any.
+//! The names of cuts, and the identity of a failure:
+//! `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is followed by `*steps` if
+//! it has not the usual length, and the scheme follows `layers/` if there are any.
 
 use crate::part::Part;
 use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where the power fails, counted in operations (programs, erases, stores and fences) from the beginning of a workload or
-/// of a mount.
+/// Where the power fails, counted in operations (programs, erases, stores and fences) from the
+/// beginning of a workload or of a mount.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Cut {
     /// Operations that were carried out.
@@ -25,10 +26,11 @@ pub enum How {
     Torn(Torn),
     /// There is no next operation of the command: it was acknowledged. Written `123a`.
     Acknowledged,
-    /// Of the operations in flight when a command was submitted, another subset was carried out. Written with its number: `123x5`;
-    /// `after` counts commands.
+    /// Of the operations in flight when a command was submitted, another subset was carried out.
+    /// Written with its number: `123x5`; `after` counts commands.
     Subset(u32),
-    /// No cut: a part fails while the power is on. Written with the letters of [`Part`]: `12fp`; `after` counts what fails.
+    /// No cut: a part fails while the power is on. Written with the letters of [`Part`]: `12fp`;
+    /// `after` counts what fails.
     Part(Part),
 }
 
@@ -76,11 +78,16 @@ impl FromStr for Cut {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Cut, String> {
-        let wrong =
-            || format!("`{text}` is no cut: a number of operations and what happened then, such as 12, 12g or 12l3");
+        let wrong = || {
+            format!(
+                "`{text}` is no cut: a number of operations and what happened then, such as 12, \
+                 12g or 12l3"
+            )
+        };
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let after = text[..digits].parse().map_err(|_| wrong())?;
-        let (letter, rest) = text[digits..].split_at(text[digits..].chars().next().map_or(0, char::len_utf8));
+        let (letter, rest) =
+            text[digits..].split_at(text[digits..].chars().next().map_or(0, char::len_utf8));
         let how = match (letter, rest) {
             ("", "") => How::Before,
             ("a", "") => How::Acknowledged,
@@ -91,7 +98,9 @@ impl FromStr for Cut {
             }
             (letter, "") => {
                 let all = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Paired, Torn::Erase];
-                How::Torn(all.into_iter().find(|t| letter.starts_with(t.letter())).ok_or_else(wrong)?)
+                How::Torn(
+                    all.into_iter().find(|t| letter.starts_with(t.letter())).ok_or_else(wrong)?,
+                )
             }
             _ => return Err(wrong()),
         };
@@ -122,7 +131,8 @@ impl FromStr for Id {
     fn from_str(text: &str) -> Result<Id, String> {
         let wrong = || {
             format!(
-                "`{text}` is no identity of a failure: expected scheme:store:workload@geometry:seed:cut, such as page:dram:random@mini:1:57g"
+                "`{text}` is no identity of a failure: expected \
+                 scheme:store:workload@geometry:seed:cut, such as page:dram:random@mini:1:57g"
             )
         };
         let fields: Vec<&str> = text.split(':').collect();
@@ -141,7 +151,11 @@ impl FromStr for Id {
             steps,
             geometry: geometry.into(),
             seed: seed.parse().map_err(|_| wrong())?,
-            cuts: cuts.split('.').filter(|c| !c.is_empty()).map(str::parse).collect::<Result<_, _>>()?,
+            cuts: cuts
+                .split('.')
+                .filter(|c| !c.is_empty())
+                .map(str::parse)
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -175,7 +189,10 @@ mod tests {
             "a:b:c@d:1:9gg",
             "a:b:c@d:1:9é",
         ] {
-            assert!(wrong.parse::<Id>().unwrap_err().contains("expected") || wrong.contains("c@d"), "{wrong}");
+            assert!(
+                wrong.parse::<Id>().unwrap_err().contains("expected") || wrong.contains("c@d"),
+                "{wrong}"
+            );
             assert!(wrong.parse::<Id>().is_err(), "{wrong}");
         }
     }

@@ -1,5 +1,5 @@
-//! Every cut of a recording: the changes are carried out again one by one on a copy of the medium, and at each a copy of that
-//! copy loses its power.
+//! Every cut of a recording: the changes are carried out again one by one on a copy of the medium,
+//! and at each a copy of that copy loses its power.
 
 use crate::Failure;
 use crate::cut::{Cut, How};
@@ -24,8 +24,8 @@ pub struct Depth {
 /// What was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// States of the medium that were mounted, by how the power had failed: between two operations, in one, after an
-    /// acknowledgement that promised something.
+    /// States of the medium that were mounted, by how the power had failed: between two operations,
+    /// in one, after an acknowledgement that promised something.
     pub between: u64,
     /// See `between`.
     pub torn: u64,
@@ -35,11 +35,13 @@ pub struct Tally {
     pub dirty: u64,
     /// Of these, states that a cut mount left.
     pub deeper: u64,
-    /// States in which another subset of the operations in flight was carried out (`crate::inflight`).
+    /// States in which another subset of the operations in flight was carried out
+    /// (`crate::inflight`).
     pub reordered: u64,
     /// Parts that failed while the power was on (`crate::parts`).
     pub failed_parts: u64,
-    /// Failures that were planned, and that the workload did not come to on a drive with a block more.
+    /// Failures that were planned, and that the workload did not come to on a drive with a block
+    /// more.
     pub not_reached: u64,
     /// Mounts that ended in an error because a program had failed and no spare block was left.
     pub refused_mounts: u64,
@@ -163,8 +165,15 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                 break; // not acknowledged
             }
             model.end(step);
-            if matches!(step, Step::Flush | Step::Write { fua: true, .. }) && self.window.contains(&operations) {
-                self.examine(&medium, Cut { after: operations, how: How::Acknowledged }, &model, None);
+            if matches!(step, Step::Flush | Step::Write { fua: true, .. })
+                && self.window.contains(&operations)
+            {
+                self.examine(
+                    &medium,
+                    Cut { after: operations, how: How::Acknowledged },
+                    &model,
+                    None,
+                );
             }
         }
         self.examine(&medium, Cut { after: operations, how: How::Before }, &model, None);
@@ -178,7 +187,13 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     }
 
     /// The power fails before `change`, and in it.
-    fn cut_at(&mut self, medium: &Medium, change: &Change, after: u32, model: &crate::model::Model) {
+    fn cut_at(
+        &mut self,
+        medium: &Medium,
+        change: &Change,
+        after: u32,
+        model: &crate::model::Model,
+    ) {
         self.examine(medium, Cut { after, how: How::Before }, model, None);
         for torn in self.depth.faults.torn(medium.layout(), change) {
             self.examine(medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
@@ -197,7 +212,13 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     }
 
     /// One state: mount it, and if there is depth left, cut that mount at each of its operations.
-    fn examine(&mut self, medium: &Medium, cut: Cut, model: &crate::model::Model, torn: Option<(&Change, Torn)>) {
+    fn examine(
+        &mut self,
+        medium: &Medium,
+        cut: Cut,
+        model: &crate::model::Model,
+        torn: Option<(&Change, Torn)>,
+    ) {
         let level = self.path.len();
         if self.only.is_some_and(|only| only.get(level) != Some(&cut)) {
             return;
@@ -209,7 +230,10 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         let lost = self.lost.clone();
         if let Some((change, torn)) = torn {
             if let (Torn::Paired, Change::Program { frame, .. }) = (torn, change) {
-                medium.layout().paired_before(*frame).for_each(|frame| self.lost.add(medium, frame));
+                medium
+                    .layout()
+                    .paired_before(*frame)
+                    .for_each(|frame| self.lost.add(medium, frame));
             }
             left.begin(change, torn);
         }
@@ -224,7 +248,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.tally.deeper += u64::from(level > self.parts);
         self.path.push(cut);
         let depth = self.depth.cuts as usize + self.parts;
-        let deeper = self.path.len() < depth || self.only.is_some_and(|only| only.len() > level + 1);
+        let deeper =
+            self.path.len() < depth || self.only.is_some_and(|only| only.len() > level + 1);
         match self.verifier.examine(left, model, self.tally.cuts(), deeper, &self.remains()) {
             Err(failure) => {
                 self.tally.violations += 1;
@@ -250,7 +275,12 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                     self.examine(&medium, Cut { after, how: How::Before }, model, None);
                 }
                 for torn in self.depth.faults.torn(medium.layout(), change) {
-                    self.examine(&medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
+                    self.examine(
+                        &medium,
+                        Cut { after, how: How::Torn(torn) },
+                        model,
+                        Some((change, torn)),
+                    );
                 }
                 after += 1;
             }

@@ -1,4 +1,5 @@
-//! The switches: which faults are injected. What each of them is stands in [`flashatlas_nand::faults`].
+//! The switches: which faults are injected. What each of them is stands in
+//! [`flashatlas_nand::faults`].
 
 use flashatlas_nand::{Change, Torn};
 use flashatlas_types::Layout;
@@ -33,10 +34,26 @@ pub enum Fault {
 
 /// Every switch, with its name and a line about it, in the order of [`Fault`].
 const SWITCHES: [(Fault, &str, &str); 11] = [
-    (Fault::TornGarbage, "torn-garbage", "the power fails in a program: the page is neither erased nor readable"),
-    (Fault::TornPart, "torn-part", "the power fails in a program: a part of the frame is as it should be"),
-    (Fault::TornOnce, "torn-once", "the power fails in a program: the page can be read once, and then never again"),
-    (Fault::TornErase, "torn-erase", "the power fails in an erase: no page of the block can be read or programmed"),
+    (
+        Fault::TornGarbage,
+        "torn-garbage",
+        "the power fails in a program: the page is neither erased nor readable",
+    ),
+    (
+        Fault::TornPart,
+        "torn-part",
+        "the power fails in a program: a part of the frame is as it should be",
+    ),
+    (
+        Fault::TornOnce,
+        "torn-once",
+        "the power fails in a program: the page can be read once, and then never again",
+    ),
+    (
+        Fault::TornErase,
+        "torn-erase",
+        "the power fails in an erase: no page of the block can be read or programmed",
+    ),
     (
         Fault::NvmLines,
         "nvm-lines",
@@ -47,9 +64,21 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
         "paired-pages",
         "MLC: the power fails in a program, and takes the other pages of the same cells with it",
     ),
-    (Fault::ProgramFailure, "program-failure", "a program fails; with a spare block for the block, and without"),
-    (Fault::EraseFailure, "erase-failure", "an erase fails, and a spare block takes the block's place"),
-    (Fault::GrownBad, "grown-bad", "an erase fails, and there is no spare block: the drive goes on with a block less"),
+    (
+        Fault::ProgramFailure,
+        "program-failure",
+        "a program fails; with a spare block for the block, and without",
+    ),
+    (
+        Fault::EraseFailure,
+        "erase-failure",
+        "an erase fails, and a spare block takes the block's place",
+    ),
+    (
+        Fault::GrownBad,
+        "grown-bad",
+        "an erase fails, and there is no spare block: the drive goes on with a block less",
+    ),
     (Fault::FactoryBad, "factory-bad", "blocks are bad from the beginning (geometry `mini`)"),
     (
         Fault::Unreadable,
@@ -139,7 +168,9 @@ impl Faults {
             _ => false,
         };
         let fits = move |torn: Torn| torn.applies_to(change) && (torn != Torn::Paired || paired);
-        WAYS.into_iter().filter(move |&(fault, torn)| self.has(fault) && fits(torn)).map(|(_, torn)| torn)
+        WAYS.into_iter()
+            .filter(move |&(fault, torn)| self.has(fault) && fits(torn))
+            .map(|(_, torn)| torn)
     }
 }
 
@@ -161,10 +192,16 @@ mod tests {
 
     #[test]
     fn switches_are_read_by_name() {
-        assert_eq!(Faults::parse("torn-erase, nvm-lines").unwrap().to_string(), "torn-erase,nvm-lines");
+        assert_eq!(
+            Faults::parse("torn-erase, nvm-lines").unwrap().to_string(),
+            "torn-erase,nvm-lines"
+        );
         assert_eq!(Faults::parse("all").unwrap(), Faults::ALL);
         assert_eq!(Faults::parse("none").unwrap(), Faults::NONE);
         let error = Faults::parse("torn-ersae").unwrap_err();
-        assert!(error.contains("did you mean `torn-erase`?") && error.contains("torn-garbage"), "{error}");
+        assert!(
+            error.contains("did you mean `torn-erase`?") && error.contains("torn-garbage"),
+            "{error}"
+        );
     }
 }

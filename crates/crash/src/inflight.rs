@@ -1,15 +1,18 @@
-//! Cuts while operations are in flight on several dies: not only a prefix of what was planned may have been carried out, but any
-//! downward-closed subset of it, that is any set that holds, with an operation, all that it waits for.
+//! Cuts while operations are in flight on several dies: not only a prefix of what was planned may
+//! have been carried out, but any downward-closed subset of it, that is any set that holds, with an
+//! operation, all that it waits for.
 //!
-//! A workload is submitted in simulated time, several commands at once. After each submission the operations that are not
-//! complete are looked at, with what each waits for: the dependencies of the plan; that a page is read after its program, is
-//! programmed after the erase of its block, and a block is erased after everything else that was asked of it (the engine keeps
-//! all three); and that the pages of a block are programmed one after the other. Every such subset is a state that a cut may leave, and so is each with the
-//! operation torn that every die is busy with. Where there are more than [`SUBSETS_MAX`] subsets, so many are drawn, and the
-//! tally says that they were.
+//! A workload is submitted in simulated time, several commands at once. After each submission the
+//! operations that are not complete are looked at, with what each waits for: the dependencies of
+//! the plan; that a page is read after its program, is programmed after the erase of its block, and
+//! a block is erased after everything else that was asked of it (the engine keeps all three); and
+//! that the pages of a block are programmed one after the other. Every such subset is a state that
+//! a cut may leave, and so is each with the operation torn that every die is busy with. Where there
+//! are more than [`SUBSETS_MAX`] subsets, so many are drawn, and the tally says that they were.
 //!
-//! What a command promises counts as soon as all that its completion waits for is carried out. Work in idle time is let come
-//! to its end; cuts of it, one operation after the other, are [`crate::enumerate`]'s.
+//! What a command promises counts as soon as all that its completion waits for is carried out. Work
+//! in idle time is let come to its end; cuts of it, one operation after the other, are
+//! [`crate::enumerate`]'s.
 
 use crate::cut::{Cut, How};
 use crate::model::{Model, Step};
@@ -27,7 +30,8 @@ pub const SUBSETS_MAX: usize = 48;
 /// Commands in flight at once.
 const QUEUE_DEPTH: usize = 6;
 
-/// What an operation waits for, as numbers of changes: those that were not complete when it was planned.
+/// What an operation waits for, as numbers of changes: those that were not complete when it was
+/// planned.
 type Needs = Vec<u32>;
 
 fn merge(into: &mut Needs, from: &[u32]) {
@@ -85,8 +89,8 @@ struct World {
     forgets_trims: bool,
 }
 
-/// Run `steps` in simulated time, and examine what cuts may leave after each command; only the state that `only` names, if
-/// that is given.
+/// Run `steps` in simulated time, and examine what cuts may leave after each command; only the
+/// state that `only` names, if that is given.
 pub fn subsets(
     config: &DriveConfig,
     steps: &[Step],
@@ -96,33 +100,36 @@ pub fn subsets(
 ) -> Tally {
     let mut tally = Tally::default();
     let mut verifier = Verifier::new(config);
-    let mut work = |tally: &mut Tally, fail: &mut dyn FnMut(&[Cut], Failure)| -> Result<(), Failure> {
-        let mut world = World::new(config, filled)?;
-        let mut rng = Rng::stream(Seed(seed), "crash.inflight");
-        let mut now = Ps::ZERO;
-        for (number, &step) in steps.iter().enumerate() {
-            now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
-            now = world.submit(number, step, now)?;
-            let states = world.states(&mut rng, tally);
-            for (index, state) in states.into_iter().enumerate() {
-                let cut = Cut { after: number as u32, how: How::Subset(index as u32) };
-                if only.is_some_and(|only| only != cut) {
-                    continue;
-                }
-                let (medium, model) = world.left(&state);
-                tally.reordered += 1;
-                tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
-                if let Err(failure) = verifier.examine(medium, &model, tally.reordered, false, &Remains::Sound) {
-                    tally.violations += 1;
-                    fail(&[cut], failure);
-                    if tally.violations >= 3 {
-                        return Ok(());
+    let mut work =
+        |tally: &mut Tally, fail: &mut dyn FnMut(&[Cut], Failure)| -> Result<(), Failure> {
+            let mut world = World::new(config, filled)?;
+            let mut rng = Rng::stream(Seed(seed), "crash.inflight");
+            let mut now = Ps::ZERO;
+            for (number, &step) in steps.iter().enumerate() {
+                now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
+                now = world.submit(number, step, now)?;
+                let states = world.states(&mut rng, tally);
+                for (index, state) in states.into_iter().enumerate() {
+                    let cut = Cut { after: number as u32, how: How::Subset(index as u32) };
+                    if only.is_some_and(|only| only != cut) {
+                        continue;
+                    }
+                    let (medium, model) = world.left(&state);
+                    tally.reordered += 1;
+                    tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
+                    if let Err(failure) =
+                        verifier.examine(medium, &model, tally.reordered, false, &Remains::Sound)
+                    {
+                        tally.violations += 1;
+                        fail(&[cut], failure);
+                        if tally.violations >= 3 {
+                            return Ok(());
+                        }
                     }
                 }
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     let ran = guarded(|| work(&mut tally, on_failure));
     if let Err(failure) = ran {
         tally.violations += 1;
@@ -133,7 +140,8 @@ pub fn subsets(
     tally
 }
 
-/// A subset of what is in flight, by places in [`World::flying`], and which operations besides are torn.
+/// A subset of what is in flight, by places in [`World::flying`], and which operations besides are
+/// torn.
 struct State {
     done: Vec<bool>,
     torn: Vec<usize>,
@@ -182,8 +190,9 @@ impl World {
             }
         }
         let drive = &self.drive;
-        let (complete, flying) =
-            std::mem::take(&mut self.flying).into_iter().partition(|f| drive.is_complete(f.last_op));
+        let (complete, flying) = std::mem::take(&mut self.flying)
+            .into_iter()
+            .partition(|f| drive.is_complete(f.last_op));
         self.flying = flying;
         let complete: Vec<Flying> = complete;
         for change in &complete {
@@ -211,7 +220,9 @@ impl World {
         let Some(command) = step.command(content) else {
             self.advance(Ps(u64::MAX));
             now = now.max(self.drive.settle_down());
-            self.drive.idle(now, now.after(Dur::from_us(400_000))).map_err(|e| power_on(e.to_string()))?;
+            self.drive
+                .idle(now, now.after(Dur::from_us(400_000)))
+                .map_err(|e| power_on(e.to_string()))?;
             now = now.max(self.drive.settle_down());
             for change in self.drive.faults().take_journal() {
                 self.medium.redo(&change);
@@ -238,7 +249,11 @@ impl World {
                 self.promises.push(Promise { tag: number as u64, needs: completes, floors });
             }
             Step::Write { fua: true, .. } => {
-                self.promises.push(Promise { tag: number as u64, needs: completes, floors: written.clone() });
+                self.promises.push(Promise {
+                    tag: number as u64,
+                    needs: completes,
+                    floors: written.clone(),
+                });
             }
             _ => {}
         }
@@ -283,7 +298,9 @@ impl World {
             }
             let changed = match what.kind {
                 OpKind::Program { die, .. } | OpKind::Erase { die, .. } => Some(die),
-                OpKind::Memory { kind: flashatlas_types::MemoryKind::Nvm, write: true, .. } => Some(u32::MAX),
+                OpKind::Memory { kind: flashatlas_types::MemoryKind::Nvm, write: true, .. } => {
+                    Some(u32::MAX)
+                }
                 OpKind::Complete(t) if t.0 == tag => {
                     completes.clone_from(&needs);
                     None
@@ -313,8 +330,17 @@ impl World {
                         self.changes += 1;
                         let opened = block.and_then(|b| self.opened.remove(&b));
                         let needs = needs.clone();
-                        self.flying.push(Flying { number, change, opened, block, die, last_op: op, needs });
-                        (gang, rest) = (Some(number), if block.is_some() { dies_per_frame - 1 } else { 0 });
+                        self.flying.push(Flying {
+                            number,
+                            change,
+                            opened,
+                            block,
+                            die,
+                            last_op: op,
+                            needs,
+                        });
+                        (gang, rest) =
+                            (Some(number), if block.is_some() { dies_per_frame - 1 } else { 0 });
                         number
                     }
                 };
@@ -331,9 +357,13 @@ impl World {
 
     /// The states that a cut may leave now.
     fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<State> {
-        let place: BTreeMap<u32, usize> = self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
-        let needs: Vec<Vec<usize>> =
-            self.flying.iter().map(|f| f.needs.iter().filter_map(|n| place.get(n).copied()).collect()).collect();
+        let place: BTreeMap<u32, usize> =
+            self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
+        let needs: Vec<Vec<usize>> = self
+            .flying
+            .iter()
+            .map(|f| f.needs.iter().filter_map(|n| place.get(n).copied()).collect())
+            .collect();
         let ready = |done: &[bool], i: usize| !done[i] && needs[i].iter().all(|&n| done[n]);
         let mut subsets = vec![vec![false; self.flying.len()]];
         let mut all = true;
@@ -399,7 +429,8 @@ impl World {
             let flying = &self.flying[i];
             open(&mut medium, flying);
             let torn = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Erase, Torn::Lines(1)];
-            let fits: Vec<Torn> = torn.into_iter().filter(|t| t.applies_to(&flying.change)).collect();
+            let fits: Vec<Torn> =
+                torn.into_iter().filter(|t| t.applies_to(&flying.change)).collect();
             medium.begin(&flying.change, fits[flying.number as usize % fits.len()]);
         }
         medium.switch_off();
@@ -413,12 +444,16 @@ impl World {
                 floor[unit as usize] = version.max(floor[unit as usize]);
             }
         }
-        let allowed = (0..).zip(&self.versions).map(|(unit, versions): (usize, _)| versions[floor[unit]..].to_vec());
+        let allowed = (0..)
+            .zip(&self.versions)
+            .map(|(unit, versions): (usize, _)| versions[floor[unit]..].to_vec());
         let model = Model::allowing(allowed.collect(), self.drive.unit_sectors());
         if !self.forgets_trims {
             return (medium, model);
         }
-        let older = (0..).zip(&self.versions).map(|(unit, versions): (usize, _)| versions[..floor[unit]].to_vec());
+        let older = (0..)
+            .zip(&self.versions)
+            .map(|(unit, versions): (usize, _)| versions[..floor[unit]].to_vec());
         (medium, model.with_older(older.collect()))
     }
 }

@@ -1,9 +1,10 @@
-//! Every power failure of a drive, enumerated: a workload is carried out once, and at each operation on flash and NVM a copy of
-//! the medium loses its power before it, in it and after it; the copy is mounted, every logical unit is compared with what a
-//! reference model allows, the tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
+//! Every power failure of a drive, enumerated: a workload is carried out once, and at each
+//! operation on flash and NVM a copy of the medium loses its power before it, in it and after it;
+//! the copy is mounted, every logical unit is compared with what a reference model allows, the
+//! tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
 //!
-//! [`run`] goes through every scheme and map store of the registries ([`subject`]), on every geometry, under every workload
-//! ([`workloads`]).
+//! [`run`] goes through every scheme and map store of the registries ([`subject`]), on every
+//! geometry, under every workload ([`workloads`]).
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +47,11 @@ impl Failure {
 
     /// `Err` unless `holds`.
     #[inline]
-    pub fn unless(holds: bool, promise: &'static str, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn unless(
+        holds: bool,
+        promise: &'static str,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         if holds { Ok(()) } else { Err(Failure::new(promise, what())) }
     }
 }
@@ -63,7 +68,8 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Run `work`; a broken rule of the simulator, which asserts, is a failure. Nothing is printed of it.
+/// Run `work`; a broken rule of the simulator, which asserts, is a failure. Nothing is printed of
+/// it.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,5 @@
-//! Making a failing workload short: steps are dropped for as long as some cut still breaks the same promise.
+//! Making a failing workload short: steps are dropped for as long as some cut still breaks the same
+//! promise.
 
 use crate::Failure;
 use crate::cut::Cut;
@@ -20,9 +21,14 @@ pub struct Minimal {
 /// Runs of the workload at most.
 const TRIES: u32 = 400;
 
-/// Drop steps, in halves first and singly at the end, while a cut of what is left breaks the same promise. `None` when the
-/// workload does not fail.
-pub fn minimise(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Option<Minimal> {
+/// Drop steps, in halves first and singly at the end, while a cut of what is left breaks the same
+/// promise. `None` when the workload does not fail.
+pub fn minimise(
+    config: &DriveConfig,
+    steps: &[Step],
+    filled: bool,
+    depth: Depth,
+) -> Option<Minimal> {
     let mut best = fails(config, steps, filled, depth, None)?;
     let mut tries = 0;
     let mut size = best.steps.len().div_ceil(2);
@@ -48,7 +54,13 @@ pub fn minimise(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth
     Some(best)
 }
 
-fn fails(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth, promise: Option<&str>) -> Option<Minimal> {
+fn fails(
+    config: &DriveConfig,
+    steps: &[Step],
+    filled: bool,
+    depth: Depth,
+    promise: Option<&str>,
+) -> Option<Minimal> {
     let mut first: Option<(Vec<Cut>, Failure)> = None;
     let mut note = |cuts: &[Cut], failure: Failure| {
         if promise.is_none_or(|p| p == failure.promise) && first.is_none() {

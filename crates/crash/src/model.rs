@@ -1,8 +1,9 @@
 //! The reference model: what each logical unit may hold after a power failure.
 //!
-//! Of each unit the model has an ordered list of versions: the one that was flushed last, then every one since, those of a
-//! command that is under way at the end. After a cut any of them is right (promise R2); a FLUSH leaves the last one (R1,
-//! R3), and so does a FUA write for the units that it covers.
+//! Of each unit the model has an ordered list of versions: the one that was flushed last, then
+//! every one since, those of a command that is under way at the end. After a cut any of them is
+//! right (promise R2); a FLUSH leaves the last one (R1, R3), and so does a FUA write for the units
+//! that it covers.
 
 use flashatlas_device::Cmd;
 use flashatlas_types::{Lba, Stamp};
@@ -44,7 +45,9 @@ impl Step {
     pub fn command(self, content: u64) -> Option<Cmd<'static>> {
         let at = |lba: u32| Lba(lba.into());
         Some(match self {
-            Step::Write { lba, sectors, fua } => Cmd::Write { lba: at(lba), sectors, fua, content, data: None },
+            Step::Write { lba, sectors, fua } => {
+                Cmd::Write { lba: at(lba), sectors, fua, content, data: None }
+            }
             Step::Trim { lba, sectors } => Cmd::Trim { lba: at(lba), sectors },
             Step::Read { lba, sectors } => Cmd::Read { lba: at(lba), sectors },
             Step::Flush => Cmd::Flush,
@@ -55,8 +58,12 @@ impl Step {
     /// The units that it changes: all that a write touches, and those that a trim covers whole.
     pub fn units(self, unit_sectors: u32) -> std::ops::Range<u32> {
         match self {
-            Step::Write { lba, sectors, .. } => lba / unit_sectors..(lba + sectors).div_ceil(unit_sectors),
-            Step::Trim { lba, sectors } => lba.div_ceil(unit_sectors)..(lba + sectors) / unit_sectors,
+            Step::Write { lba, sectors, .. } => {
+                lba / unit_sectors..(lba + sectors).div_ceil(unit_sectors)
+            }
+            Step::Trim { lba, sectors } => {
+                lba.div_ceil(unit_sectors)..(lba + sectors) / unit_sectors
+            }
             Step::Read { .. } | Step::Flush | Step::Idle => 0..0,
         }
     }
@@ -123,8 +130,8 @@ impl Model {
         Model { older, forgets_trims: true, ..self }
     }
 
-    /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the last FLUSH came, may hold
-    /// anything that it ever held.
+    /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the
+    /// last FLUSH came, may hold anything that it ever held.
     #[must_use]
     pub fn forgetting_trims(mut self) -> Model {
         self.forgets_trims = true;
@@ -136,12 +143,16 @@ impl Model {
     pub fn allows(&self, unit: u32, stamp: Stamp) -> bool {
         let versions = self.versions(unit);
         versions.contains(&stamp)
-            || self.forgets_trims && versions.contains(&Stamp::ZERO) && self.older[unit as usize].contains(&stamp)
+            || self.forgets_trims
+                && versions.contains(&Stamp::ZERO)
+                && self.older[unit as usize].contains(&stamp)
     }
 
     /// Whether a unit ever held this, or nothing: what may come back where pages are lost.
     pub fn ever_held(&self, unit: u32, stamp: Stamp) -> bool {
-        stamp == Stamp::ZERO || self.versions(unit).contains(&stamp) || self.older[unit as usize].contains(&stamp)
+        stamp == Stamp::ZERO
+            || self.versions(unit).contains(&stamp)
+            || self.older[unit as usize].contains(&stamp)
     }
 
     /// Units.
@@ -165,7 +176,8 @@ impl Model {
         *self.versions[unit as usize].last().expect("a unit has a version")
     }
 
-    /// Whether a cut may leave more than one content: something is acknowledged or under way and not flushed.
+    /// Whether a cut may leave more than one content: something is acknowledged or under way and
+    /// not flushed.
     pub fn is_dirty(&self) -> bool {
         self.open > 0
     }
@@ -200,7 +212,9 @@ impl Model {
     pub fn end(&mut self, step: Step) {
         match step {
             Step::Flush => (0..self.len()).for_each(|unit| self.settle(unit)),
-            Step::Write { fua: true, .. } => step.units(self.unit_sectors).for_each(|unit| self.settle(unit)),
+            Step::Write { fua: true, .. } => {
+                step.units(self.unit_sectors).for_each(|unit| self.settle(unit))
+            }
             _ => {}
         }
     }
@@ -247,7 +261,11 @@ mod tests {
         for stamp in [Stamp(1), Stamp::whole(100, 0), Stamp::ZERO] {
             assert!(model.allows(0, stamp), "{stamp:?}");
         }
-        assert!(!model.allows(0, Stamp(2)) && !model.allows(2, Stamp::ZERO) && model.allows(2, Stamp(3)));
+        assert!(
+            !model.allows(0, Stamp(2))
+                && !model.allows(2, Stamp::ZERO)
+                && model.allows(2, Stamp(3))
+        );
         model.begin(write);
         model.end(write);
         assert!(model.allows(0, Stamp(1)), "not flushed yet");

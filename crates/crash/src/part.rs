@@ -7,7 +7,8 @@ use crate::Fault;
 pub enum Part {
     /// A program; a spare block takes the place of its block.
     Program,
-    /// A program, and there is no spare block: the command ends in an error, what was flushed is there after a mount.
+    /// A program, and there is no spare block: the command ends in an error, what was flushed is
+    /// there after a mount.
     ProgramWithoutSpare,
     /// An erase; a spare block takes the place of the block.
     Erase,

@@ -1,8 +1,10 @@
-//! Parts that fail while the power is on: a program or an erase that the flash reports as failed, blocks that were bad from the
-//! beginning, pages that cannot be read any more. What each leaves is described in [`flashatlas_nand::faults`].
+//! Parts that fail while the power is on: a program or an erase that the flash reports as failed,
+//! blocks that were bad from the beginning, pages that cannot be read any more. What each leaves is
+//! described in [`flashatlas_nand::faults`].
 //!
-//! A workload runs once more for each failure, with the failure at some place of it, and the power fails at every operation
-//! around that place. Failures are spread over the workload, [`TRIES`] of a kind.
+//! A workload runs once more for each failure, with the failure at some place of it, and the power
+//! fails at every operation around that place. Failures are spread over the workload, [`TRIES`] of
+//! a kind.
 
 use crate::Failure;
 use crate::cut::{Cut, How};
@@ -32,13 +34,16 @@ fn drive_for(part: Part, config: &DriveConfig) -> Result<DriveConfig, String> {
         Part::EraseWithoutSpare => config.with(&[blocks(1)]),
         Part::FactoryBlocks => {
             let whole = config.layout().map_err(|e| e.to_string())?;
-            let tries = (2..5).flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
+            let tries = (2..5)
+                .flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
             for (more, rate) in tries {
                 let settings = [blocks(more), format!("nand.factory_bad={rate}")];
                 let config = config.with(&settings).map_err(|e| e.to_string())?;
                 let Ok(drive) = config.build(SEED) else { continue };
                 let (medium, layout) = (drive.medium(), drive.layout());
-                let good = |lane| layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32;
+                let good = |lane| {
+                    layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32
+                };
                 let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
                 if enough && medium.good_blocks() < layout.blocks() {
                     return Ok(config);
@@ -77,7 +82,8 @@ impl Workload<'_> {
     /// Every failure, or the one that `only` begins with, with the cuts that follow there.
     pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
         let mut tally = Tally::default();
-        let count = |of: fn(&Change) -> bool| self.clean.changes.iter().filter(|&c| of(c)).count() as u32;
+        let count =
+            |of: fn(&Change) -> bool| self.clean.changes.iter().filter(|&c| of(c)).count() as u32;
         let programs = count(|c| matches!(c, Change::Program { .. }));
         let erases = count(|c| matches!(c, Change::Erase(_)));
         let (medium, model) = self.clean.end();
@@ -100,7 +106,9 @@ impl Workload<'_> {
                 Part::FactoryBlocks => 1,
             };
             let places: Vec<u32> = match only {
-                Some(only) => Some(only[0].after).filter(|&after| after < there_are).into_iter().collect(),
+                Some(only) => {
+                    Some(only[0].after).filter(|&after| after < there_are).into_iter().collect()
+                }
                 None => spread(there_are, TRIES).collect(),
             };
             for after in places {
@@ -123,11 +131,15 @@ impl Workload<'_> {
         tally
     }
 
-    /// The frames of a drive that is switched off that hold a newest version, or stand in a block of map pages.
+    /// The frames of a drive that is switched off that hold a newest version, or stand in a block
+    /// of map pages.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();
         left.switch_off();
-        let drive = self.config.build_on(left, SEED).expect("the workload ran, and every cut of it was mounted");
+        let drive = self
+            .config
+            .build_on(left, SEED)
+            .expect("the workload ran, and every cut of it was mounted");
         let layout = medium.layout();
         let newest = (0..layout.logical_units).filter_map(|unit| match drive.place(Lpn(unit)) {
             Place::Flash(ppn) => Some(layout.frame_of(ppn)),
@@ -147,23 +159,39 @@ impl Workload<'_> {
         on_failure: &mut dyn FnMut(&[Cut], Failure),
     ) -> Result<Tally, Failure> {
         let config = drive_for(part, self.config).map_err(|e| Failure::new("R5", e))?;
-        let recording = Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
+        let recording =
+            Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
         let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);
         let window = match (part, at) {
             (Part::FactoryBlocks, _) => 0..u32::MAX,
             (_, Some(at)) => at as u32..at as u32 + WINDOW,
             // a drive with a block more erases less often
-            (Part::EraseWithoutSpare, None) => return Ok(Tally { not_reached: 1, ..Tally::default() }),
-            (_, None) => return Err(Failure::new("R5", "the failure that was injected did not happen".into())),
+            (Part::EraseWithoutSpare, None) => {
+                return Ok(Tally { not_reached: 1, ..Tally::default() });
+            }
+            (_, None) => {
+                return Err(Failure::new(
+                    "R5",
+                    "the failure that was injected did not happen".into(),
+                ));
+            }
         };
-        let mut tally =
-            Enumerator::new(&config, self.depth, only, on_failure).after(cut).within(window).run(&recording);
+        let mut tally = Enumerator::new(&config, self.depth, only, on_failure)
+            .after(cut)
+            .within(window)
+            .run(&recording);
         tally.failed_parts += 1;
         Ok(tally)
     }
 
-    fn without_a_page(&self, part: Part, frame: FrameId, medium: &Medium, model: &Model) -> Result<Tally, Failure> {
+    fn without_a_page(
+        &self,
+        part: Part,
+        frame: FrameId,
+        medium: &Medium,
+        model: &Model,
+    ) -> Result<Tally, Failure> {
         let mut verifier = Verifier::new(self.config);
         let mut left = medium.clone();
         left.switch_off();
@@ -177,7 +205,13 @@ impl Workload<'_> {
             reached = verifier.run_without(left, model, frame)?;
         }
         let (failed_parts, not_reached) = (u64::from(reached), u64::from(!reached));
-        Ok(Tally { failed_parts, not_reached, between: 1, mounts: verifier.mounts, ..Tally::default() })
+        Ok(Tally {
+            failed_parts,
+            not_reached,
+            between: 1,
+            mounts: verifier.mounts,
+            ..Tally::default()
+        })
     }
 }
 

@@ -1,5 +1,5 @@
-//! A workload, carried out once: the medium before it, every change that it made, and which of them each command had made when
-//! it was acknowledged.
+//! A workload, carried out once: the medium before it, every change that it made, and which of them
+//! each command had made when it was acknowledged.
 
 use crate::model::{Model, Step};
 use crate::part::Part;
@@ -40,8 +40,8 @@ pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
 }
 
 impl Recording {
-    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the way. With `part`, one part
-    /// fails on the way, after so many of its kind.
+    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the
+    /// way. With `part`, one part fails on the way, after so many of its kind.
     ///
     /// # Errors
     /// When the drive fails, or a read returns something else, with the power on.
@@ -73,20 +73,29 @@ impl Recording {
         }
         drive.set_instant(true);
         let units = drive.shape().units();
-        let model = Model::holding((0..units).map(|unit| held_before(filled, unit)), drive.unit_sectors(), 1 << 20);
+        let model = Model::holding(
+            (0..units).map(|unit| held_before(filled, unit)),
+            drive.unit_sectors(),
+            1 << 20,
+        );
         let model = if drive.forgets_trims() { model.forgetting_trims() } else { model };
         match part {
             Some((Part::Program | Part::ProgramWithoutSpare, n)) => {
                 drive.ssd_mut().faults().fail_program_after(n.into())
             }
-            Some((Part::Erase | Part::EraseWithoutSpare, n)) => drive.ssd_mut().faults().fail_erase_after(n.into()),
+            Some((Part::Erase | Part::EraseWithoutSpare, n)) => {
+                drive.ssd_mut().faults().fail_erase_after(n.into())
+            }
             _ => {}
         }
         let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
         for &step in steps {
             let content = now.begin(step);
             let reply = match apply(&mut drive, step, content) {
-                Err(e) if is_failed_program(&e) && matches!(part, Some((Part::ProgramWithoutSpare, _))) => {
+                Err(e)
+                    if is_failed_program(&e)
+                        && matches!(part, Some((Part::ProgramWithoutSpare, _))) =>
+                {
                     ends.push(drive.ssd().medium().journal_len());
                     let steps = steps[..ends.len()].to_vec();
                     return Ok(Recording {

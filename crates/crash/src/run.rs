@@ -1,4 +1,5 @@
-//! A whole run: every stack of the registries on every geometry under every workload, on all cores, with a table at the end.
+//! A whole run: every stack of the registries on every geometry under every workload, on all cores,
+//! with a table at the end.
 
 use crate::Failure;
 use crate::cut::{Cut, How, Id, STEPS, STEPS_MAX};
@@ -146,14 +147,24 @@ impl Job {
     }
 
     /// The workload with parts that fail.
-    fn parts<'a>(&self, config: &'a DriveConfig, clean: &'a Recording, depth: Depth) -> parts::Workload<'a> {
+    fn parts<'a>(
+        &self,
+        config: &'a DriveConfig,
+        clean: &'a Recording,
+        depth: Depth,
+    ) -> parts::Workload<'a> {
         let factory = self.geometry.name == GEOMETRIES[0].name;
         let tight = self.workload.is_some_and(|w| w.tight);
         parts::Workload { config, clean, filled: self.filled(), depth, factory, tight }
     }
 
     /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
-    fn run(&self, plan: &Plan, faults: Faults, stop: &AtomicBool) -> Result<(Tally, u64, Vec<Found>), String> {
+    fn run(
+        &self,
+        plan: &Plan,
+        faults: Faults,
+        stop: &AtomicBool,
+    ) -> Result<(Tally, u64, Vec<Found>), String> {
         let config = drive(&self.stack, self.geometry, self.workload)?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
         for seed in self.seeds.clone() {
@@ -201,14 +212,16 @@ impl Job {
     }
 }
 
-/// A workload that fails, as short as it could be made: the drive's settings, the steps, the cut, what is broken.
+/// A workload that fails, as short as it could be made: the drive's settings, the steps, the cut,
+/// what is broken.
 fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Vec<String> {
     let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
     let fresh = DriveConfig::load("tiny", None, &[]).expect("a preset");
     let differs = |(key, value): &(&'static str, &flashatlas_types::Value)| {
         fresh.pairs().find(|(k, _)| k == key).is_none_or(|(_, v)| v != *value)
     };
-    let settings: Vec<String> = config.pairs().filter(differs).map(|(k, v)| format!("{k}={v}")).collect();
+    let settings: Vec<String> =
+        config.pairs().filter(differs).map(|(k, v)| format!("{k}={v}")).collect();
     let mut lines = vec![format!("drive tiny {}", settings.join(" "))];
     lines.extend(filled.then(|| "fill".to_owned()));
     lines.extend(minimal.steps.iter().map(Step::to_string));
@@ -218,13 +231,20 @@ fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Dept
     lines
 }
 
-fn chosen<'a>(given: &[String], what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+fn chosen<'a>(
+    given: &[String],
+    what: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), String> {
     let names: Vec<&str> = names.collect();
     for name in given {
         if !names.contains(&name.as_str()) {
-            let near =
-                flashatlas_types::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return Err(format!("no {what} is called `{name}`{near} (there are: {})", names.join(", ")));
+            let near = flashatlas_types::nearest(name, &names)
+                .map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(format!(
+                "no {what} is called `{name}`{near} (there are: {})",
+                names.join(", ")
+            ));
         }
     }
     Ok(())
@@ -237,13 +257,20 @@ fn plain(given: &[String]) -> Vec<String> {
 
 /// A workload's length within bounds.
 fn bounded(steps: u32) -> Result<(), String> {
-    if (1..=STEPS_MAX).contains(&steps) { Ok(()) } else { Err(format!("{steps} steps: expected 1 to {STEPS_MAX}")) }
+    if (1..=STEPS_MAX).contains(&steps) {
+        Ok(())
+    } else {
+        Err(format!("{steps} steps: expected 1 to {STEPS_MAX}"))
+    }
 }
 
-/// Whether a name is among those given: `page` for all its variants, `page.1` for the first, which is printed without a number.
+/// Whether a name is among those given: `page` for all its variants, `page.1` for the first, which
+/// is printed without a number.
 fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     let first = name == with_variant;
-    let is = |g: &String| g == name || g == with_variant || (first && g.strip_suffix(".1") == Some(name));
+    let is = |g: &String| {
+        g == name || g == with_variant || (first && g.strip_suffix(".1") == Some(name))
+    };
     given.is_empty() || given.iter().any(is)
 }
 
@@ -252,7 +279,11 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
     chosen(&plain(&plan.schemes), "scheme", flashatlas_ftl::SCHEMES.iter().map(|s| s.name))?;
-    chosen(&plain(&plan.stores), "map store", flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]))?;
+    chosen(
+        &plain(&plan.stores),
+        "map store",
+        flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]),
+    )?;
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
     let mut jobs = Vec::new();
@@ -272,11 +303,21 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
                 continue;
             }
             for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
-                jobs.push(Job { stack: stack.clone(), geometry, workload: Some(workload), seeds: seeds.clone() });
+                jobs.push(Job {
+                    stack: stack.clone(),
+                    geometry,
+                    workload: Some(workload),
+                    seeds: seeds.clone(),
+                });
             }
             // what a blank drive does with four operations does not depend on its shape
             if i == 0 && wanted(&plan.workloads, ALL_SEQUENCES, ALL_SEQUENCES) {
-                jobs.push(Job { stack: stack.clone(), geometry, workload: None, seeds: 0..SEQUENCES });
+                jobs.push(Job {
+                    stack: stack.clone(),
+                    geometry,
+                    workload: None,
+                    seeds: 0..SEQUENCES,
+                });
             }
         }
     }
@@ -289,8 +330,8 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
 /// Time between two calls of the progress function while no workload ends.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Go through everything that `plan` names. `progress` hears how many of how many workloads are done, on the calling thread,
-/// and stops the run by answering `false`.
+/// Go through everything that `plan` names. `progress` hears how many of how many workloads are
+/// done, on the calling thread, and stops the run by answering `false`.
 ///
 /// # Errors
 /// Unknown names; a stack that fits no drive of a geometry.
@@ -351,7 +392,14 @@ impl Report {
             Some(at) => &mut self.rows[at],
             None => {
                 let (scheme, store) = (scheme.to_owned(), store.to_owned());
-                self.rows.push(Row { layers, scheme, store, workloads: 0, cuts: 0, tally: Tally::default() });
+                self.rows.push(Row {
+                    layers,
+                    scheme,
+                    store,
+                    workloads: 0,
+                    cuts: 0,
+                    tally: Tally::default(),
+                });
                 self.rows.last_mut().expect("just added")
             }
         };
@@ -373,18 +421,29 @@ impl Report {
 pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
-    let named = |s: &Stack| s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store;
+    let named = |s: &Stack| {
+        s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
+    };
     let stack = stacks().into_iter().find(named);
     let stack = stack.ok_or_else(|| match id.layers.as_str() {
         "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
-        layers => format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store),
+        layers => {
+            format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store)
+        }
     })?;
     chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
-    chosen(std::slice::from_ref(&id.workload), "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
+    chosen(
+        std::slice::from_ref(&id.workload),
+        "workload",
+        WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]),
+    )?;
     let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");
     let workload = WORKLOADS.iter().find(|w| w.name == id.workload);
     if workload.is_none() && id.seed >= SEQUENCES {
-        return Err(format!("there are {SEQUENCES} sequences, counted from 0; {} is none of them", id.seed));
+        return Err(format!(
+            "there are {SEQUENCES} sequences, counted from 0; {} is none of them",
+            id.seed
+        ));
     }
     let job = Job { stack, geometry, workload, seeds: 0..0 };
     let config = drive(&job.stack, job.geometry, job.workload)?;
@@ -408,7 +467,8 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
                 tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
             }
             Ok(recording) => {
-                let tally = Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
+                let tally =
+                    Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
                 tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty()
             }
         },
@@ -419,11 +479,16 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     Ok(first.map(|failure| Found {
         id: text.to_owned(),
         failure: failure.to_string(),
-        minimal: if power_only(&id.cuts) { minimal_lines(&config, &steps, job.filled(), depth) } else { Vec::new() },
+        minimal: if power_only(&id.cuts) {
+            minimal_lines(&config, &steps, job.filled(), depth)
+        } else {
+            Vec::new()
+        },
     }))
 }
 
-/// Whether the workload fails by power failures alone, one operation after the other: such a workload can be made short.
+/// Whether the workload fails by power failures alone, one operation after the other: such a
+/// workload can be made short.
 fn power_only(cuts: &[Cut]) -> bool {
     !matches!(cuts.first(), Some(Cut { how: How::Part(_) | How::Subset(_), .. }))
 }

@@ -1,6 +1,6 @@
-//! What is tested: every scheme of the registry, with every map store where it takes one, each in every variant that its
-//! definition names ([`flashatlas_ftl::SchemeDef::small`]), on every geometry. A new scheme or store is found here without
-//! being named.
+//! What is tested: every scheme of the registry, with every map store where it takes one, each in
+//! every variant that its definition names ([`flashatlas_ftl::SchemeDef::small`]), on every
+//! geometry. A new scheme or store is found here without being named.
 
 use crate::workloads::Workload;
 use flashatlas_device::{DriveConfig, LAYERS, LayerDef};
@@ -30,7 +30,12 @@ pub const GEOMETRIES: &[Geometry] = &[
     Geometry {
         name: "mini",
         summary: "one die with blocks of four pages, writes straight through",
-        settings: &["drive.channels=1", "drive.ways=1", "drive.pages=4", "cache.mode=write-through"],
+        settings: &[
+            "drive.channels=1",
+            "drive.ways=1",
+            "drive.pages=4",
+            "cache.mode=write-through",
+        ],
         blocks: 6,
         grows: true,
         parallel: false,
@@ -47,7 +52,8 @@ pub const GEOMETRIES: &[Geometry] = &[
     },
     Geometry {
         name: "lanes",
-        summary: "four dies with blocks of six MLC pages, units of a quarter page where the scheme can, a write cache",
+        summary: "four dies with blocks of six MLC pages, units of a quarter page where the \
+                  scheme can, a write cache",
         settings: &["drive.pages=6", "drive.cell=mlc", "cache.bytes=4KiB", "drive.spare_bytes=128"],
         blocks: 6,
         grows: false,
@@ -100,7 +106,8 @@ impl Stack {
         let own = own.iter().chain(self.store_settings).map(|&s| s.to_owned());
         let names: Vec<&str> = self.layers.iter().map(|l| l.name).collect();
         let layers = (!names.is_empty()).then(|| format!("layers={}", names.join(",")));
-        let small = |l: &&'static LayerDef| l.small.get(self.layer_variant.min(l.small.len() - 1)).copied();
+        let small =
+            |l: &&'static LayerDef| l.small.get(self.layer_variant.min(l.small.len() - 1)).copied();
         let of_layers = self.layers.iter().filter_map(small).flatten().map(|&s| s.to_owned());
         scheme.into_iter().chain(store).chain(own).chain(layers).chain(of_layers).collect()
     }
@@ -120,23 +127,27 @@ const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 /// Every stack of different layers that some drive takes, up to two of them.
 fn layer_stacks() -> Vec<Vec<&'static LayerDef>> {
     let one = LAYERS.iter().map(|layer| vec![layer]);
-    let two = LAYERS.iter().flat_map(|top| LAYERS.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
+    let two = LAYERS
+        .iter()
+        .flat_map(|top| LAYERS.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
     one.chain(two).collect()
 }
 
-/// Whether layers may stand in this order over a page-mapped drive with this store, were it large enough for anything.
+/// Whether layers may stand in this order over a page-mapped drive with this store, were it large
+/// enough for anything.
 fn make_sense(layers: &[&'static LayerDef], store: &str) -> bool {
     let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
     let settings = [format!("map.store={store}"), format!("layers={}", names.join(","))];
     !DriveConfig::load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
 }
 
-/// Every scheme with every store, and layers over some of them. The variants of a scheme are tried with the first variant of each store, and those of a store
-/// with the first of the scheme.
+/// Every scheme with every store, and layers over some of them. The variants of a scheme are tried
+/// with the first variant of each store, and those of a store with the first of the scheme.
 pub fn stacks() -> Vec<Stack> {
     let mut all = Vec::new();
     for scheme in SCHEMES {
-        let takes_store = (scheme.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
+        let takes_store = (scheme.params)(&|_| None)
+            .is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
         for scheme_variant in 0..scheme.small.len().max(1) {
             let (layers, layer_variant) = (Vec::new(), 0);
             let stack = Stack {
@@ -163,11 +174,15 @@ pub fn stacks() -> Vec<Stack> {
             }
         }
     }
-    let under =
-        |s: &&Stack| s.scheme_variant == 0 && s.store_variant == 0 && UNDER_LAYERS.contains(&(s.scheme.name, s.store));
+    let under = |s: &&Stack| {
+        s.scheme_variant == 0
+            && s.store_variant == 0
+            && UNDER_LAYERS.contains(&(s.scheme.name, s.store))
+    };
     let drives: Vec<Stack> = all.iter().filter(under).cloned().collect();
     for layers in layer_stacks() {
-        // of stacks of two the first variants: what a layer does by itself is tried without the other
+        // of stacks of two the first variants: what a layer does by itself is tried without the
+        // other
         let most = if layers.len() == 1 { usize::MAX } else { 2 };
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
         let drives = drives.iter().filter(|drive| make_sense(&layers, drive.store));
@@ -182,28 +197,37 @@ pub fn stacks() -> Vec<Stack> {
     all
 }
 
-/// The drive for a stack on a geometry under a workload: as many logical pages as the scheme can do with where the workload is
-/// tight, half to two thirds of them where it is not.
+/// The drive for a stack on a geometry under a workload: as many logical pages as the scheme can do
+/// with where the workload is tight, half to two thirds of them where it is not.
 ///
 /// # Errors
 /// When no drive of this shape fits the stack, in words.
-pub fn drive(stack: &Stack, geometry: &Geometry, workload: Option<&Workload>) -> Result<DriveConfig, String> {
+pub fn drive(
+    stack: &Stack,
+    geometry: &Geometry,
+    workload: Option<&Workload>,
+) -> Result<DriveConfig, String> {
     let tight = workload.is_some_and(|w| w.tight);
     let mut last = String::new();
     for unit in geometry.units {
         let more = if stack.layers.is_empty() { 24 } else { 48 };
         let most_blocks = if tight && geometry.grows { 160 } else { geometry.blocks + more };
         let mut best: Option<(u32, u32, u32)> = None;
-        for blocks in (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 }) {
+        for blocks in
+            (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 })
+        {
             let load = |pages: u32| config(stack, geometry, unit, blocks, pages);
             let Some(slots) = load_slots(stack, geometry, unit, blocks) else { continue };
-            // at least two and a half blocks of data, so that something is collected; layers need more
+            // at least two and a half blocks of data, so that something is collected; layers need
+            // more
             let least = match stack.layers.is_empty() {
                 true => slots / blocks * 5 / 2,
                 false => {
                     let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
                     let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
-                        last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS).err().unwrap_or_default();
+                        last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS)
+                            .err()
+                            .unwrap_or_default();
                         continue;
                     };
                     least
@@ -229,7 +253,10 @@ pub fn drive(stack: &Stack, geometry: &Geometry, workload: Option<&Workload>) ->
         }
     }
     let (layers, scheme, store) = (stack.layers_name(), stack.scheme_name(), stack.store_name());
-    Err(format!("no drive like `{}` fits {layers} over {scheme} with {store}: {last}", geometry.name))
+    Err(format!(
+        "no drive like `{}` fits {layers} over {scheme} with {store}: {last}",
+        geometry.name
+    ))
 }
 
 /// Slots of the whole drive.
@@ -239,7 +266,8 @@ fn load_slots(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32) -> Op
     Some(layout.slots())
 }
 
-/// The largest number from `low` to `high` that is `good`, where `low` is and all below a good one are.
+/// The largest number from `low` to `high` that is `good`, where `low` is and all below a good one
+/// are.
 fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high.max(low));
     while low < high {
@@ -249,7 +277,13 @@ fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn config(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32, pages: u32) -> Result<DriveConfig, String> {
+fn config(
+    stack: &Stack,
+    geometry: &Geometry,
+    unit: &str,
+    blocks: u32,
+    pages: u32,
+) -> Result<DriveConfig, String> {
     let mut settings: Vec<String> = geometry.settings.iter().map(|&s| s.to_owned()).collect();
     settings.push(format!("drive.blocks={blocks}"));
     let whole = if stack.layers.is_empty() { 1 } else { UNDER_LAYERS_UNITS };
@@ -275,15 +309,24 @@ mod tests {
             assert!(stacks.iter().any(|s| s.store == store.name), "{}", store.name);
         }
         for layer in LAYERS {
-            assert!(stacks.iter().any(|s| s.layers.iter().any(|l| l.name == layer.name)), "{}", layer.name);
+            assert!(
+                stacks.iter().any(|s| s.layers.iter().any(|l| l.name == layer.name)),
+                "{}",
+                layer.name
+            );
         }
         for stack in &stacks {
             for geometry in GEOMETRIES {
                 for workload in WORKLOADS {
-                    let config = drive(stack, geometry, Some(workload)).unwrap_or_else(|e| panic!("{e}"));
+                    let config =
+                        drive(stack, geometry, Some(workload)).unwrap_or_else(|e| panic!("{e}"));
                     assert_eq!(config.layers().len(), stack.layers.len());
                     let layout = config.layout().unwrap();
-                    assert!(layout.logical_units >= 7 && layout.slots() < 3000, "{} units", layout.logical_units);
+                    assert!(
+                        layout.logical_units >= 7 && layout.slots() < 3000,
+                        "{} units",
+                        layout.logical_units
+                    );
                 }
             }
         }

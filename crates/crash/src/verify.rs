@@ -1,5 +1,6 @@
-//! What must hold after a cut, tried on the drive itself: it mounts, its tables obey their rules, every unit holds a version
-//! that the model allows, a second mount finds the same, and it can be written on.
+//! What must hold after a cut, tried on the drive itself: it mounts, its tables obey their rules,
+//! every unit holds a version that the model allows, a second mount finds the same, and it can be
+//! written on.
 
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program};
@@ -12,8 +13,9 @@ use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 /// Every so many cuts the drive is written on until it has collected for a while.
 const LONG_EVERY: u64 = 16;
 
-/// Digests of layers that a verifier remembers beside those of the workload. A layer itself forgets those that its drive does
-/// not hold when they are some more; here the drive's medium is exchanged behind its back.
+/// Digests of layers that a verifier remembers beside those of the workload. A layer itself forgets
+/// those that its drive does not hold when they are some more; here the drive's medium is exchanged
+/// behind its back.
 const LEARNT_MAX: usize = 1 << 15;
 
 /// What a mount may find.
@@ -21,11 +23,11 @@ const LEARNT_MAX: usize = 1 << 15;
 pub enum Remains {
     /// What a power failure leaves: every promise holds.
     Sound,
-    /// Pages that were relied on cannot be read: of what stood there an older version may come back, or none, and the mount says
-    /// that there is damage (promise R6).
+    /// Pages that were relied on cannot be read: of what stood there an older version may come
+    /// back, or none, and the mount says that there is damage (promise R6).
     Damaged(Lost),
-    /// A block takes no more programs and no spare one takes its place: what was flushed is there, or the mount is an error that
-    /// says so; nothing can be written on.
+    /// A block takes no more programs and no spare one takes its place: what was flushed is there,
+    /// or the mount is an error that says so; nothing can be written on.
     Broken,
 }
 
@@ -107,13 +109,28 @@ impl<'c> Verifier<'c> {
         }
         long.push(Step::Flush);
         let expected = vec![Stamp::ZERO; units as usize];
-        let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
-        let (limit, layers) = ((scheme.mount_limit)(&config.params, &layout), config.layers_limit());
+        let scheme =
+            scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
+        let (limit, layers) =
+            ((scheme.mount_limit)(&config.params, &layout), config.layers_limit());
         // a layer that writes makes that durable, and so may the map beneath
         let again = if layers.writes > 0 { limit.programs } else { 0 };
-        let limit =
-            MountLimit { reads: limit.reads + layers.reads, programs: limit.programs + layers.writes + again, ..limit };
-        Verifier { config, contents: None, drive: None, short, long, expected, limit, mounts: 0, longest_mount: 0 }
+        let limit = MountLimit {
+            reads: limit.reads + layers.reads,
+            programs: limit.programs + layers.writes + again,
+            ..limit
+        };
+        Verifier {
+            config,
+            contents: None,
+            drive: None,
+            short,
+            long,
+            expected,
+            limit,
+            mounts: 0,
+            longest_mount: 0,
+        }
     }
 
     /// What the digests on the drives stand for that are examined next.
@@ -121,18 +138,20 @@ impl<'c> Verifier<'c> {
         (self.contents, self.drive) = (contents, None);
     }
 
-    /// The next medium is one of the workload: what stands on those that were examined is of no account.
+    /// The next medium is one of the workload: what stands on those that were examined is of no
+    /// account.
     pub fn begin_again(&mut self) {
-        if let (Some(knows), Some(contents)) = (self.drive.as_mut().and_then(|d| d.contents()), &self.contents)
+        if let (Some(knows), Some(contents)) =
+            (self.drive.as_mut().and_then(|d| d.contents()), &self.contents)
             && knows.len() > contents.len() + LEARNT_MAX
         {
             *knows = contents.clone();
         }
     }
 
-    /// Examine what a cut left on `medium`, which was switched off. `number` chooses how long the drive is written on;
-    /// `keep`: the medium as it was and the changes of the mount are wanted. `None`: the drive could not be mounted, as it may
-    /// where programs fail.
+    /// Examine what a cut left on `medium`, which was switched off. `number` chooses how long the
+    /// drive is written on; `keep`: the medium as it was and the changes of the mount are wanted.
+    /// `None`: the drive could not be mounted, as it may where programs fail.
     ///
     /// # Errors
     /// The first promise that does not hold.
@@ -145,7 +164,8 @@ impl<'c> Verifier<'c> {
         remains: &Remains,
     ) -> Result<Option<Mounted>, Failure> {
         let taken = self.drive.take();
-        let Some((drive, mounted)) = guarded(|| self.try_examine(taken, medium, model, (number, keep), remains))?
+        let Some((drive, mounted)) =
+            guarded(|| self.try_examine(taken, medium, model, (number, keep), remains))?
         else {
             return Ok(None);
         };
@@ -153,12 +173,17 @@ impl<'c> Verifier<'c> {
         Ok(Some(mounted))
     }
 
-    /// Mount what is on `medium`; then one of its frames cannot be read any more. Whatever the drive is asked for is right or an
-    /// error. Whether that frame held anything after the mount.
+    /// Mount what is on `medium`; then one of its frames cannot be read any more. Whatever the
+    /// drive is asked for is right or an error. Whether that frame held anything after the mount.
     ///
     /// # Errors
     /// The first answer that is wrong.
-    pub fn run_without(&mut self, medium: Medium, model: &Model, frame: FrameId) -> Result<bool, Failure> {
+    pub fn run_without(
+        &mut self,
+        medium: Medium,
+        model: &Model,
+        frame: FrameId,
+    ) -> Result<bool, Failure> {
         let taken = self.drive.take();
         guarded(|| self.try_run_without(taken, medium, model, frame))
     }
@@ -175,9 +200,13 @@ impl<'c> Verifier<'c> {
         medium.keep_journal();
         let counted = medium.counters;
         let mut drive = match self.mount(drive, medium) {
-            Err(error) if *remains == Remains::Broken && is_failed_program(&error) => return Ok(None),
+            Err(error) if *remains == Remains::Broken && is_failed_program(&error) => {
+                return Ok(None);
+            }
             // its block cannot be erased, either: a drive without a block to lose has no room
-            Err(SubmitError::Ftl(FtlError::NoSpace { .. })) if *remains == Remains::Broken => return Ok(None),
+            Err(SubmitError::Ftl(FtlError::NoSpace { .. })) if *remains == Remains::Broken => {
+                return Ok(None);
+            }
             Err(SubmitError::Layer(_)) if self.excuses_layers(remains) => return Ok(None),
             drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
@@ -187,7 +216,9 @@ impl<'c> Verifier<'c> {
         self.within_limit(&drive, &counted, number)?;
         drive.ssd_mut().faults().fade();
         let changes = drive.ssd_mut().faults().end_journal();
-        let flash = |c: &&Change| matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_));
+        let flash = |c: &&Change| {
+            matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_))
+        };
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
@@ -202,7 +233,8 @@ impl<'c> Verifier<'c> {
             })?;
             Failure::unless(right || says_damaged(&drive), "R6", || {
                 format!(
-                    "unit {unit} holds {held:?} after the mount, allowed are {allowed:?}, and no damage is reported"
+                    "unit {unit} holds {held:?} after the mount, allowed are {allowed:?}, and no \
+                     damage is reported"
                 )
             })?;
             self.expected[unit as usize] = held;
@@ -218,8 +250,9 @@ impl<'c> Verifier<'c> {
         Ok(Some((drive, Mounted { before, changes })))
     }
 
-    /// A layer keeps no checksum of what it has written: where the drive beneath loses a page that was durable, and has an older
-    /// one in its place, that may be another page of the layer. It is the drive that says so.
+    /// A layer keeps no checksum of what it has written: where the drive beneath loses a page that
+    /// was durable, and has an older one in its place, that may be another page of the layer. It is
+    /// the drive that says so.
     fn excuses_layers(&self, remains: &Remains) -> bool {
         matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
     }
@@ -229,7 +262,8 @@ impl<'c> Verifier<'c> {
         let mut drive = match drive {
             Some(drive) => drive,
             None => {
-                let mut drive = self.config.build_stack(SEED).expect("the workload ran on such a drive");
+                let mut drive =
+                    self.config.build_stack(SEED).expect("the workload ran on such a drive");
                 if let (Some(knows), Some(contents)) = (drive.contents(), &self.contents) {
                     knows.learn(contents);
                 }
@@ -254,10 +288,12 @@ impl<'c> Verifier<'c> {
             ("erases", done(|c| &c.erases), limit.erases),
         ];
         let spare_reads = || drive.ssd().ftl_report().mount.spare_reads.iter().sum();
-        let spare_areas =
-            (number % LONG_EVERY == 0).then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
+        let spare_areas = (number % LONG_EVERY == 0)
+            .then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
         for (what, count, limit) in counts.into_iter().chain(spare_areas) {
-            Failure::unless(count <= limit, "R4", || format!("the mount took {count} {what}, {limit} at most"))?;
+            Failure::unless(count <= limit, "R4", || {
+                format!("the mount took {count} {what}, {limit} at most")
+            })?;
         }
         Ok(())
     }
@@ -269,7 +305,9 @@ impl<'c> Verifier<'c> {
         model: &Model,
         frame: FrameId,
     ) -> Result<bool, Failure> {
-        let mut drive = self.mount(drive, medium).map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?;
+        let mut drive = self
+            .mount(drive, medium)
+            .map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?;
         for unit in 0..model.len() {
             self.expected[unit as usize] = held(&drive, unit)?;
         }
@@ -286,10 +324,16 @@ impl<'c> Verifier<'c> {
             match apply(&mut drive, step, content) {
                 Ok(_) => carry_out(&mut self.expected, step, unit_sectors, content),
                 Err(error) if refused(&error) => {
-                    unsure = step.units(unit_sectors); // nobody can say what of the command was carried out
+                    // nobody can say what of the command was carried out
+                    unsure = step.units(unit_sectors);
                     break;
                 }
-                Err(error) => return Err(Failure::new("R6", format!("{step} without frame {frame}: {error}"))),
+                Err(error) => {
+                    return Err(Failure::new(
+                        "R6",
+                        format!("{step} without frame {frame}: {error}"),
+                    ));
+                }
             }
         }
         self.read_all(&mut drive, &unsure, refused)?;
@@ -297,7 +341,12 @@ impl<'c> Verifier<'c> {
         Ok(true)
     }
 
-    fn mount_again(&mut self, drive: &mut Stack, rule: &'static str, what: &str) -> Result<(), Failure> {
+    fn mount_again(
+        &mut self,
+        drive: &mut Stack,
+        rule: &'static str,
+        what: &str,
+    ) -> Result<(), Failure> {
         let counted = drive.ssd().medium().counters;
         let again = drive.power_cycle(self.config, SEED);
         again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?;
@@ -321,14 +370,16 @@ impl<'c> Verifier<'c> {
         let unit_sectors = drive.unit_sectors();
         drive.set_instant(true);
         for (content, &step) in (1u64 << 32..).zip(steps) {
-            apply(drive, step, content).map_err(|e| Failure::new("R5", format!("after the mount, {step}: {e}")))?;
+            apply(drive, step, content)
+                .map_err(|e| Failure::new("R5", format!("after the mount, {step}: {e}")))?;
             carry_out(&mut self.expected, step, unit_sectors, content);
         }
         drive.set_instant(false);
         self.compare(drive, "R5", "writing on")
     }
 
-    /// Every unit but those in `unsure` reads as expected, or not at all with an error that is `allowed`.
+    /// Every unit but those in `unsure` reads as expected, or not at all with an error that is
+    /// `allowed`.
     fn read_all(
         &self,
         drive: &mut Stack,
@@ -336,7 +387,9 @@ impl<'c> Verifier<'c> {
         allowed: impl Fn(&SubmitError) -> bool,
     ) -> Result<(), Failure> {
         let unit_sectors = drive.unit_sectors();
-        for (unit, &expected) in (0..).zip(&self.expected).filter(|(unit, _)| !unsure.contains(unit)) {
+        for (unit, &expected) in
+            (0..).zip(&self.expected).filter(|(unit, _)| !unsure.contains(unit))
+        {
             match apply(drive, Step::Read { lba: unit * unit_sectors, sectors: unit_sectors }, 0) {
                 Ok(reply) => Failure::unless(reply.stamps[0] == expected, "R6", || {
                     format!("unit {unit} reads {:?}, not {expected:?}", reply.stamps[0])
@@ -368,7 +421,8 @@ fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64
 /// Whether a mount found pages that it could not read, or entries that lead nowhere.
 fn says_damaged(drive: &Stack) -> bool {
     let mount = drive.ssd().ftl_report().mount;
-    let found = [mount.unreadable_frames, mount.unreadable_blocks, mount.lost, mount.damaged_map_pages];
+    let found =
+        [mount.unreadable_frames, mount.unreadable_blocks, mount.lost, mount.damaged_map_pages];
     found.into_iter().any(|count| count > 0)
 }
 

@@ -1,5 +1,5 @@
-//! Workloads: what a host does to a drive of a few blocks before its power fails. One function and one line in
-//! [`WORKLOADS`] each.
+//! Workloads: what a host does to a drive of a few blocks before its power fails. One function and
+//! one line in [`WORKLOADS`] each.
 
 use crate::model::Step;
 use flashatlas_types::{Rng, Seed};
@@ -38,14 +38,16 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "random",
-        summary: "writes of one to three units anywhere, some in part, some FUA; now and then a FLUSH or a read",
+        summary: "writes of one to three units anywhere, some in part, some FUA; now and then a \
+                  FLUSH or a read",
         filled: false,
         tight: false,
         make: random,
     },
     Workload {
         name: "hot-cold",
-        summary: "nine of ten writes go to a tenth of the drive; a FLUSH after every fourth; idle time",
+        summary: "nine of ten writes go to a tenth of the drive; a FLUSH after every fourth; idle \
+                  time",
         filled: true,
         tight: false,
         make: hot_cold,
@@ -59,14 +61,16 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "collect",
-        summary: "random writes to a full drive at 3 % over-provisioning, or as little as the scheme can do with",
+        summary: "random writes to a full drive at 3 % over-provisioning, or as little as the \
+                  scheme can do with",
         filled: true,
         tight: true,
         make: collect,
     },
     Workload {
         name: "map-pages",
-        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map pages rather than data",
+        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map \
+                  pages rather than data",
         filled: true,
         tight: false,
         make: map_pages,
@@ -83,7 +87,11 @@ impl Workload {
 impl Shape {
     fn write(&self, first: u32, units: u32) -> Step {
         let units = units.min(self.units - first);
-        Step::Write { lba: first * self.unit_sectors, sectors: units * self.unit_sectors, fua: false }
+        Step::Write {
+            lba: first * self.unit_sectors,
+            sectors: units * self.unit_sectors,
+            fua: false,
+        }
     }
 
     fn trim(&self, first: u32, units: u32) -> Step {
@@ -118,7 +126,11 @@ fn random(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     let one = |_| match rng.below(16) {
         0 | 1 => Step::Flush,
         2 => Step::Read { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors },
-        3 => Step::Write { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors, fua: true },
+        3 => Step::Write {
+            lba: shape.any(rng) * shape.unit_sectors,
+            sectors: shape.unit_sectors,
+            fua: true,
+        },
         4..7 => {
             let lba = rng.below(sectors.into()) as u32;
             let most = u64::from((sectors - lba).min(2 * shape.unit_sectors + 1));
@@ -144,7 +156,10 @@ fn trim(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     let one = |_| match rng.below(10) {
         0..4 => shape.trim(shape.any(rng), 1 + rng.below(5) as u32),
         4..7 => shape.write(shape.any(rng), 1 + rng.below(4) as u32),
-        7 => Step::Trim { lba: shape.any(rng) * shape.unit_sectors, sectors: shape.unit_sectors.div_ceil(2) },
+        7 => Step::Trim {
+            lba: shape.any(rng) * shape.unit_sectors,
+            sectors: shape.unit_sectors.div_ceil(2),
+        },
         _ => Step::Flush,
     };
     (0..shape.steps).map(one).collect()
@@ -185,8 +200,8 @@ pub const SEQUENCES: u64 = {
 
 const ALPHABET: usize = 7;
 
-/// All sequences of one to four operations on a blank drive, by number below [`SEQUENCES`]: writes of two units and of a run
-/// over both, in part and FUA, a trim, a FLUSH, idle time.
+/// All sequences of one to four operations on a blank drive, by number below [`SEQUENCES`]: writes
+/// of two units and of a run over both, in part and FUA, a trim, a FLUSH, idle time.
 pub fn exhaustive(shape: &Shape, number: u64) -> Vec<Step> {
     let unit = shape.unit_sectors;
     let far = shape.units - 1;
@@ -221,7 +236,8 @@ mod tests {
     #[test]
     fn the_exhaustive_workload_has_every_sequence_once() {
         let shape = Shape { units: 20, unit_sectors: 4, steps: 0 };
-        let mut all: Vec<String> = (0..SEQUENCES).map(|n| format!("{:?}", exhaustive(&shape, n))).collect();
+        let mut all: Vec<String> =
+            (0..SEQUENCES).map(|n| format!("{:?}", exhaustive(&shape, n))).collect();
         assert_eq!(exhaustive(&shape, SEQUENCES - 1).len(), 4);
         all.sort();
         all.dedup();
@@ -238,7 +254,11 @@ mod tests {
                     | Step::Trim { lba, sectors }
                     | Step::Read { lba, sectors } = step
                     {
-                        assert!(*sectors > 0 && lba + sectors <= units * 4, "{}: {step}", workload.name);
+                        assert!(
+                            *sectors > 0 && lba + sectors <= units * 4,
+                            "{}: {step}",
+                            workload.name
+                        );
                     }
                 }
                 assert!(steps.contains(&Step::Flush), "{}", workload.name);

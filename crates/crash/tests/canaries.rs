@@ -1,9 +1,11 @@
-//! Each canary, let loose, is found; without one, the same runs find nothing. If a canary goes unseen, so would a bug like it.
+//! Each canary, let loose, is found; without one, the same runs find nothing. If a canary goes
+//! unseen, so would a bug like it.
 
 use flashatlas_crash::{Plan, run};
 use flashatlas_types::Canary;
 
-/// A bug, and where it is looked for: schemes (after the layers over them), stores, geometries, workloads, depth, steps.
+/// A bug, and where it is looked for: schemes (after the layers over them), stores, geometries,
+/// workloads, depth, steps.
 type Case = (Canary, &'static str, &'static str, &'static str, &'static str, u32, u32);
 
 const CASES: &[Case] = &[
@@ -20,7 +22,15 @@ const CASES: &[Case] = &[
     (Canary::NvmInPlace, "page", "nvm-hybrid", "square", "trim,map-pages", 1, 60),
     (Canary::NvmWithoutFence, "page", "nvm-hybrid", "square", "trim,map-pages", 1, 60),
     (Canary::NvmWithoutChecksum, "page", "nvm-hybrid", "square", "trim,map-pages", 1, 60),
-    (Canary::NumbersBeginAgain, "page", "nvm-hybrid", "mini,square", "trim,map-pages,random", 1, 60),
+    (
+        Canary::NumbersBeginAgain,
+        "page",
+        "nvm-hybrid",
+        "mini,square",
+        "trim,map-pages,random",
+        1,
+        60,
+    ),
     (Canary::CloseOpenBlocks, "page", "dram", "square", "collect", 1, 60),
     (Canary::KeepUnreadable, "page", "demand", "square", "random,collect", 2, 160),
     (Canary::WithoutSeal, "block,bast", "-", "mini", "random", 1, 60),
@@ -61,10 +71,12 @@ fn every_canary_is_found_and_nothing_else() {
     let mut unseen = Vec::new();
     for case in CASES {
         Canary::choose(None);
-        let clean = run(&plan(case), &mut |_, _| true).unwrap_or_else(|e| panic!("{:?}: {e}", case.0));
+        let clean =
+            run(&plan(case), &mut |_, _| true).unwrap_or_else(|e| panic!("{:?}: {e}", case.0));
         assert_eq!(clean.violations(), 0, "{:?}: without the canary: {:?}", case.0, clean.found);
         Canary::choose(Some(case.0));
-        let sung = run(&plan(case), &mut |_, _| true).unwrap_or_else(|e| panic!("{:?}: {e}", case.0));
+        let sung =
+            run(&plan(case), &mut |_, _| true).unwrap_or_else(|e| panic!("{:?}: {e}", case.0));
         Canary::choose(None);
         match sung.found.first() {
             Some(first) => println!("{:?}: {} {}", case.0, first.id, first.failure),

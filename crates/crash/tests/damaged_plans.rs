@@ -42,7 +42,8 @@ const PIECES: &[&str] = &[
 
 /// Whether it was accepted.
 fn survive(text: &str) -> bool {
-    let one_line = |error: String| assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
+    let one_line =
+        |error: String| assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
     let mut accepted = false;
     match text.parse::<Id>() {
         Ok(id) => {
@@ -61,7 +62,13 @@ fn survive(text: &str) -> bool {
         Err(error) => one_line(error),
     }
     if let Ok(plan) = serde_json::from_str::<Plan>(text) {
-        let plan = Plan { steps: plan.steps.min(4), depth: plan.depth.min(1), threads: 1, minimise: false, ..plan };
+        let plan = Plan {
+            steps: plan.steps.min(4),
+            depth: plan.depth.min(1),
+            threads: 1,
+            minimise: false,
+            ..plan
+        };
         // stopped at the first report of progress
         match run(&plan, &mut |_, _| false) {
             Ok(report) => {

@@ -1,8 +1,9 @@
-//! The write cache: mapping units in the controller's memory that are not on flash yet, least recently written first.
+//! The write cache: mapping units in the controller's memory that are not on flash yet, least
+//! recently written first.
 //!
-//! A unit that was written in part knows which of its sectors it holds; the others are fetched when it leaves, and only
-//! if nobody wrote them in the meantime. Its slot is free again when the program that took it to flash is complete: a
-//! write that needs a slot waits for that program.
+//! A unit that was written in part knows which of its sectors it holds; the others are fetched when
+//! it leaves, and only if nobody wrote them in the meantime. Its slot is free again when the
+//! program that took it to flash is complete: a write that needs a slot waits for that program.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
@@ -17,7 +18,8 @@ pub struct Entry {
     pub lpn: Lpn,
     /// Stamp of the unit as a read must return it.
     pub stamp: Stamp,
-    /// Stamp of the unit on flash when the entry was made: what a fetch of missing sectors must find.
+    /// Stamp of the unit on flash when the entry was made: what a fetch of missing sectors must
+    /// find.
     pub base: Stamp,
     /// Sectors of the unit that are here.
     pub present: u128,
@@ -99,7 +101,10 @@ impl WriteCache {
     /// `count` slots are free once `op` is complete.
     pub fn release(&mut self, op: OpId, count: u32) {
         self.freed.extend(std::iter::repeat_n(op, count as usize));
-        assert!(self.free_slots() + self.len() <= self.capacity, "more cache slots were freed than taken");
+        assert!(
+            self.free_slots() + self.len() <= self.capacity,
+            "more cache slots were freed than taken"
+        );
     }
 
     /// The entry of a page.

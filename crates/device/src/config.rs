@@ -7,7 +7,8 @@ use crate::{Ssd, Stack};
 use flashatlas_ftl::scheme_by_name;
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
-    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, RawConfig, Seed, Span,
+    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, RawConfig, Seed,
+    Span,
 };
 use std::sync::Arc;
 
@@ -21,21 +22,33 @@ pub struct DriveConfig {
 }
 
 impl DriveConfig {
-    /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it may build on a preset
-    /// with `drive.base = "…"`). Then apply `settings` of the form `key=value`.
+    /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it
+    /// may build on a preset with `drive.base = "…"`). Then apply `settings` of the form
+    /// `key=value`.
     ///
     /// # Errors
-    /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that cannot work.
-    pub fn load(name: &str, file: Option<&str>, settings: &[String]) -> Result<DriveConfig, ConfigError> {
+    /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that
+    /// cannot work.
+    pub fn load(
+        name: &str,
+        file: Option<&str>,
+        settings: &[String],
+    ) -> Result<DriveConfig, ConfigError> {
         let raw = match file {
-            None => DriveConfig::from_preset_text(preset_by_name(name)?.toml, &format!("devices/{name}.toml"))?,
+            None => DriveConfig::from_preset_text(
+                preset_by_name(name)?.toml,
+                &format!("devices/{name}.toml"),
+            )?,
             Some(text) => {
                 let over = RawConfig::from_toml(text, name)?;
                 match over.text("drive.base").map(str::to_owned) {
                     None => over,
                     Some(base) => {
                         let preset = preset_by_name(&base).map_err(|e| e.at(name))?;
-                        let mut raw = DriveConfig::from_preset_text(preset.toml, &format!("devices/{base}.toml"))?;
+                        let mut raw = DriveConfig::from_preset_text(
+                            preset.toml,
+                            &format!("devices/{base}.toml"),
+                        )?;
                         one_capacity(&mut raw, &over)?;
                         raw.overlay(over);
                         raw.remove("drive.base");
@@ -57,10 +70,18 @@ impl DriveConfig {
         DriveConfig::resolved(&self.name, raw, settings)
     }
 
-    fn resolved(name: &str, mut raw: RawConfig, settings: &[String]) -> Result<DriveConfig, ConfigError> {
+    fn resolved(
+        name: &str,
+        mut raw: RawConfig,
+        settings: &[String],
+    ) -> Result<DriveConfig, ConfigError> {
         for setting in settings {
             let (key, value) = setting.split_once('=').ok_or_else(|| {
-                ConfigError::new(setting.as_str(), "expected key=value, such as ftl.victim=cost-benefit").at("--set")
+                ConfigError::new(
+                    setting.as_str(),
+                    "expected key=value, such as ftl.victim=cost-benefit",
+                )
+                .at("--set")
             })?;
             let mut over = RawConfig::default();
             over.set(key.trim(), value.trim(), "--set");
@@ -86,11 +107,14 @@ impl DriveConfig {
 
     /// What mounts of the layers do at most, beside that of the drive.
     pub fn layers_limit(&self) -> LayerLimit {
-        let (layers, drive) = (self.layers(), Shape::of(&self.layout().expect("the configuration is checked")));
+        let (layers, drive) =
+            (self.layers(), Shape::of(&self.layout().expect("the configuration is checked")));
         (0..layers.len()).fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
             let layers_beneath = &layers[at + 1..];
-            let shape = layers::exported(layers_beneath, &self.params, drive).expect("the configuration is checked");
-            let one = (layers[at].mount_limit)(&self.params, &Beneath { shape, layers: layers_beneath });
+            let shape = layers::exported(layers_beneath, &self.params, drive)
+                .expect("the configuration is checked");
+            let one =
+                (layers[at].mount_limit)(&self.params, &Beneath { shape, layers: layers_beneath });
             LayerLimit { reads: sum.reads + one.reads, writes: sum.writes + one.writes }
         })
     }
@@ -103,9 +127,11 @@ impl DriveConfig {
         let raw = RawConfig::from_toml(text, file)?;
         match raw.without_source(&["drive.summary"]) {
             None => Ok(raw),
-            Some((key, place)) => {
-                Err(ConfigError::new(key, "a preset's number needs a source: { value = …, source = \"…\" }").at(place))
-            }
+            Some((key, place)) => Err(ConfigError::new(
+                key,
+                "a preset's number needs a source: { value = …, source = \"…\" }",
+            )
+            .at(place)),
         }
     }
 
@@ -138,11 +164,17 @@ impl DriveConfig {
         };
         let order = p.text("drive.allocation");
         let order = AllocationOrder::parse(order).ok_or_else(|| {
-            ConfigError::new("drive.allocation", format!("`{order}` is not an order of the four letters C, W, D and P"))
+            ConfigError::new(
+                "drive.allocation",
+                format!("`{order}` is not an order of the four letters C, W, D and P"),
+            )
         })?;
         let unit = p.u32("map.unit");
         if unit % flashatlas_types::SECTOR_BYTES != 0 {
-            return Err(ConfigError::new("map.unit", format!("{unit} bytes are no whole number of 512-byte sectors")));
+            return Err(ConfigError::new(
+                "map.unit",
+                format!("{unit} bytes are no whole number of 512-byte sectors"),
+            ));
         }
         let mut layout = Layout::new(geometry, span, unit, order, 0)?;
         let physical = u64::from(layout.slots());
@@ -167,13 +199,15 @@ impl DriveConfig {
         if p.text("cache.mode") == "write-through" {
             return Ok(());
         }
-        // a frame of each lane's frontier may be waiting in page buffers while the cache fills the next one
+        // a frame of each lane's frontier may be waiting in page buffers while the cache fills the
+        // next one
         let least = 2 * layout.frame_bytes();
         if p.int("cache.bytes") < least {
             return Err(ConfigError::new(
                 "cache.bytes",
                 format!(
-                    "a write-back cache needs at least two frames, {least} bytes; or use cache.mode = write-through"
+                    "a write-back cache needs at least two frames, {least} bytes; or use \
+                     cache.mode = write-through"
                 ),
             ));
         }
@@ -181,7 +215,10 @@ impl DriveConfig {
             return Err(ConfigError::new("cache.low", "lies above cache.high"));
         }
         if layout.unit_sectors() > 128 {
-            return Err(ConfigError::new("map.unit", "the write cache knows the sectors of units up to 64 KiB"));
+            return Err(ConfigError::new(
+                "map.unit",
+                "the write cache knows the sectors of units up to 64 KiB",
+            ));
         }
         Ok(())
     }
@@ -189,8 +226,8 @@ impl DriveConfig {
     /// Build the drive: blank, at time zero.
     ///
     /// # Errors
-    /// What [`DriveConfig::load`] could not know: a spare area that is too small, factory-bad blocks that leave too
-    /// little room.
+    /// What [`DriveConfig::load`] could not know: a spare area that is too small, factory-bad
+    /// blocks that leave too little room.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         Ssd::new(self, seed)
     }
@@ -212,8 +249,8 @@ impl DriveConfig {
         Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
     }
 
-    /// Build the drive around a medium that was written before under the same [`DriveConfig::on_flash`] parameters: it
-    /// mounts what stands there, at time zero.
+    /// Build the drive around a medium that was written before under the same
+    /// [`DriveConfig::on_flash`] parameters: it mounts what stands there, at time zero.
     ///
     /// # Errors
     /// When the scheme cannot mount it.
@@ -221,7 +258,8 @@ impl DriveConfig {
         Ssd::on(medium, self, seed)
     }
 
-    /// Mount a medium as [`DriveConfig::build_on`] does, and switch off at once: what the mount changed on flash stays.
+    /// Mount a medium as [`DriveConfig::build_on`] does, and switch off at once: what the mount
+    /// changed on flash stays.
     ///
     /// # Errors
     /// When the scheme cannot mount it; when the power fails.
@@ -233,7 +271,8 @@ impl DriveConfig {
 
     /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
-        let scheme = scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
+        let scheme =
+            scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
         let own = [
             "ftl.scheme",
             "map.unit",
@@ -249,8 +288,8 @@ impl DriveConfig {
         })
     }
 
-    /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways to say the capacity,
-    /// the one that counts.
+    /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways
+    /// to say the capacity, the one that counts.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let unused = match self.params.int("drive.logical_pages") {
             0 => "drive.logical_pages",
@@ -265,10 +304,11 @@ fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError
     let keys = ["drive.logical_pages", "drive.over_provisioning"];
     let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));
     match given {
-        [true, true] => {
-            Err(ConfigError::new(keys[0], format!("is given together with {}: give one of the two", keys[1]))
-                .at(over.place(keys[0])))
-        }
+        [true, true] => Err(ConfigError::new(
+            keys[0],
+            format!("is given together with {}: give one of the two", keys[1]),
+        )
+        .at(over.place(keys[0]))),
         [logical, share] => {
             if logical {
                 raw.remove(keys[1]);
@@ -309,57 +349,116 @@ mod tests {
 
     #[test]
     fn logs_that_cannot_work_say_what_would() {
-        // 33792 blocks, 32768 of them for data, 2 for merges, 6 for trims (of 2 Mi pages, 130 frames of 64 a block, twice)
+        // 33792 blocks, 32768 of them for data, 2 for merges, 6 for trims (of 2 Mi pages, 130
+        // frames of 64 a block, twice)
         let log = |settings: &[&str]| error("mast-4gb", settings);
-        for (scheme, least) in
-            [("bast", 1), ("sast", 2), ("fast", 2), ("faster", 6), ("superblock", 1), ("last", 4), ("mast", 7)]
-        {
+        for (scheme, least) in [
+            ("bast", 1),
+            ("sast", 2),
+            ("fast", 2),
+            ("faster", 6),
+            ("superblock", 1),
+            ("last", 4),
+            ("mast", 7),
+        ] {
             let scheme = format!("ftl.scheme={scheme}");
-            let refused = |n: u32| log(&[&scheme, &format!("ftl.log_blocks={n}"), "ftl.idle_log_blocks=0"]);
-            assert!(refused(1023).contains("1023 log blocks: the scheme needs at least"), "{scheme}");
+            let refused =
+                |n: u32| log(&[&scheme, &format!("ftl.log_blocks={n}"), "ftl.idle_log_blocks=0"]);
+            assert!(
+                refused(1023).contains("1023 log blocks: the scheme needs at least"),
+                "{scheme}"
+            );
             assert!(refused(1023).ends_with("to 1016)"), "{scheme}");
             if least > 2 {
-                assert!(refused(least - 1).contains(&format!("(allowed: {least} to 1016)")), "{scheme}");
+                assert!(
+                    refused(least - 1).contains(&format!("(allowed: {least} to 1016)")),
+                    "{scheme}"
+                );
             }
-            let fits = [scheme.clone(), format!("ftl.log_blocks={least}"), "ftl.idle_log_blocks=0".into()];
+            let fits =
+                [scheme.clone(), format!("ftl.log_blocks={least}"), "ftl.idle_log_blocks=0".into()];
             DriveConfig::load("mast-4gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
-            assert!(log(&[&scheme, "map.unit=1KiB"]).contains("must be the whole frame (2048 bytes), not 1024"));
-            assert!(log(&[&scheme, "ftl.idle_log_blocks=300"]).contains("300 log blocks to keep ready, of 256 in all"));
+            assert!(
+                log(&[&scheme, "map.unit=1KiB"])
+                    .contains("must be the whole frame (2048 bytes), not 1024")
+            );
+            assert!(
+                log(&[&scheme, "ftl.idle_log_blocks=300"])
+                    .contains("300 log blocks to keep ready, of 256 in all")
+            );
             let full = log(&[&scheme, "drive.logical_pages=2162600"]);
-            assert!(full.contains("leave no room for the log") && full.contains("33792 blocks"), "{full}");
+            assert!(
+                full.contains("leave no room for the log") && full.contains("33792 blocks"),
+                "{full}"
+            );
         }
         let sizes = log(&["ftl.scheme=mast", "ftl.cold_blocks=10"]);
         assert_eq!(
             sizes,
-            "ftl.log_blocks: the parts of the log sum to 106 log blocks, not to 256: ftl.sequential_blocks 8, \
-             ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
+            "ftl.log_blocks: the parts of the log sum to 106 log blocks, not to 256: \
+             ftl.sequential_blocks 8, ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
         );
-        assert!(log(&["ftl.scheme=mast", "ftl.locality_blocks=1"]).ends_with("(allowed: 2 to 251)"));
-        assert!(log(&["ftl.scheme=last", "ftl.hot_blocks=254"]).contains("ftl.cold_blocks: 0 log blocks, of 256"));
-        assert!(log(&["ftl.scheme=faster", "ftl.isolation_blocks=254"]).ends_with("(allowed: 3 to 253)"));
-        assert!(log(&["ftl.scheme=sast", "ftl.group_log_blocks=300"]).contains("there are 256 (ftl.log_blocks)"));
+        assert!(
+            log(&["ftl.scheme=mast", "ftl.locality_blocks=1"]).ends_with("(allowed: 2 to 251)")
+        );
+        assert!(
+            log(&["ftl.scheme=last", "ftl.hot_blocks=254"])
+                .contains("ftl.cold_blocks: 0 log blocks, of 256")
+        );
+        assert!(
+            log(&["ftl.scheme=faster", "ftl.isolation_blocks=254"])
+                .ends_with("(allowed: 3 to 253)")
+        );
+        assert!(
+            log(&["ftl.scheme=sast", "ftl.group_log_blocks=300"])
+                .contains("there are 256 (ftl.log_blocks)")
+        );
         assert!(log(&["ftl.scheme=mast", "ftl.migrate_valid=1.5"]).ends_with("(allowed: 0 to 1)"));
-        assert!(log(&["ftl.scheme=last", "ftl.migrate_valid=0.5"]).contains("belongs to ftl.scheme = mast"));
+        assert!(
+            log(&["ftl.scheme=last", "ftl.migrate_valid=0.5"])
+                .contains("belongs to ftl.scheme = mast")
+        );
     }
 
     #[test]
     fn maps_that_cannot_work_say_what_would() {
-        let hybrid = |settings: &[&str]| error("ufs-128gb", &[&["map.store=nvm-hybrid"], settings].concat());
+        let hybrid =
+            |settings: &[&str]| error("ufs-128gb", &[&["map.store=nvm-hybrid"], settings].concat());
         assert_eq!(
             hybrid(&["nvm.bytes=20000"]),
-            "nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its header take 32832 (give 0 for \
-             no NVM)"
+            "nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its \
+             header take 32832 (give 0 for no NVM)"
         );
-        assert!(hybrid(&["map.dense_share=0.9", "map.full_share=0.8"]).contains("lies above map.full_share"));
-        assert_eq!(hybrid(&["map.entry_bytes=5"]), "map.entry_bytes: an entry of 5 bytes (allowed: 4, 8)");
-        assert_eq!(error("ufs-128gb", &["map.entry_bytes=6"]), "map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)");
+        assert!(
+            hybrid(&["map.dense_share=0.9", "map.full_share=0.8"])
+                .contains("lies above map.full_share")
+        );
+        assert_eq!(
+            hybrid(&["map.entry_bytes=5"]),
+            "map.entry_bytes: an entry of 5 bytes (allowed: 4, 8)"
+        );
+        assert_eq!(
+            error("ufs-128gb", &["map.entry_bytes=6"]),
+            "map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)"
+        );
         let large = hybrid(&["map.dram_bytes=64MiB"]);
-        assert!(large.contains("33554432 pages needs 134217728 bytes, there are 67108864"), "{large}");
-        assert!(hybrid(&["map.segment_bytes=3000"]).contains("map pages of 3000 bytes: expected a power of two"));
+        assert!(
+            large.contains("33554432 pages needs 134217728 bytes, there are 67108864"),
+            "{large}"
+        );
+        assert!(
+            hybrid(&["map.segment_bytes=3000"])
+                .contains("map pages of 3000 bytes: expected a power of two")
+        );
         assert!(hybrid(&["map.lanes=5"]).contains("5 lanes for map pages, the drive has 4"));
-        for (store, least) in
-            [("demand", 16_384), ("dftl", 16), ("cdftl", 16_400), ("sftl", 18_774), ("tpftl", 44), ("leaftl", 34_816)]
-        {
+        for (store, least) in [
+            ("demand", 16_384),
+            ("dftl", 16),
+            ("cdftl", 16_400),
+            ("sftl", 18_774),
+            ("tpftl", 44),
+            ("leaftl", 34_816),
+        ] {
             let store = format!("map.store={store}");
             let refused = error("ufs-128gb", &[&store, &format!("map.cache_bytes={}", least - 1)]);
             assert!(refused.contains("are less than one request needs"), "{store}: {refused}");
@@ -367,10 +466,14 @@ mod tests {
             DriveConfig::load("ufs-128gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
         }
         assert!(error("ufs-128gb", &["map.gamma=1"]).contains("belongs to map.store = leaftl"));
-        assert!(error("ufs-128gb", &["map.store=dftl", "map.flush=pages"]).contains("belongs to map.store = dram"));
+        assert!(
+            error("ufs-128gb", &["map.store=dftl", "map.flush=pages"])
+                .contains("belongs to map.store = dram")
+        );
         // a small drive has no room for that many map pages
         assert!(
-            error("tiny", &["map.store=dftl", "map.over_provisioning=100"]).contains("map pages, which leaves room")
+            error("tiny", &["map.store=dftl", "map.over_provisioning=100"])
+                .contains("map pages, which leaves room")
         );
     }
 
@@ -379,12 +482,14 @@ mod tests {
     fn the_map_of_a_phone_has_the_size_that_its_paper_says() {
         let config = DriveConfig::load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
         let units = u64::from(config.layout().unwrap().logical_units);
-        let (entry, page) = (config.params.int("map.entry_bytes"), config.params.int("map.page_bytes"));
+        let (entry, page) =
+            (config.params.int("map.entry_bytes"), config.params.int("map.page_bytes"));
         assert_eq!(units * entry, 128 << 20, "128 MB of map");
         assert_eq!(units * entry / page, 8192, "map pages");
         assert_eq!(page / entry * config.params.int("map.unit"), 16 << 20, "16 MB each");
         let drive = config.build(Seed(1)).unwrap();
-        let directory = drive.ftl_report().memory.iter().find(|m| m.table.contains("directory")).unwrap().bytes;
+        let directory =
+            drive.ftl_report().memory.iter().find(|m| m.table.contains("directory")).unwrap().bytes;
         assert_eq!(directory, 8192 * 4);
     }
 
@@ -400,17 +505,26 @@ mod tests {
         assert_eq!(units(&["drive.over_provisioning=0.25", "drive.logical_pages=1000"]), 1000);
         let both = "[drive]\nbase = \"tiny\"\nlogical_pages = 9\nover_provisioning = 0.5\n";
         let error = DriveConfig::load("mine.toml", Some(both), &[]).unwrap_err().to_string();
-        assert!(error.starts_with("mine.toml:3:1: drive.logical_pages: is given together with"), "{error}");
+        assert!(
+            error.starts_with("mine.toml:3:1: drive.logical_pages: is given together with"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_file_may_build_on_a_preset() {
-        let config = DriveConfig::load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[]).unwrap();
+        let config =
+            DriveConfig::load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[])
+                .unwrap();
         assert_eq!(config.params.int("drive.planes"), 2);
         assert_eq!(config.params.text("drive.cell"), "slc");
-        let wrong = |text: &str| DriveConfig::load("mine.toml", Some(text), &[]).unwrap_err().to_string();
+        let wrong =
+            |text: &str| DriveConfig::load("mine.toml", Some(text), &[]).unwrap_err().to_string();
         let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nvictim = \"gredy\"\n");
-        assert!(error.starts_with("mine.toml:4:1: ftl.victim: victim policy `gredy` is not known"), "{error}");
+        assert!(
+            error.starts_with("mine.toml:4:1: ftl.victim: victim policy `gredy` is not known"),
+            "{error}"
+        );
         let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nscheme = \"pgae\"\n");
         assert!(error.starts_with("mine.toml:4:1: ftl.scheme: "), "{error}");
     }

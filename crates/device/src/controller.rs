@@ -1,5 +1,5 @@
-//! The controller of a drive: splits commands into mapping units, merges partial ones, keeps the write cache, and hands
-//! plans to the timing engine.
+//! The controller of a drive: splits commands into mapping units, merges partial ones, keeps the
+//! write cache, and hands plans to the timing engine.
 
 use crate::cache::WriteCache;
 use crate::hpb::{Manager, Notice};
@@ -10,7 +10,8 @@ use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, Stamp, Tag, Violation,
+    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, Stamp,
+    Tag, Violation,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -76,7 +77,8 @@ pub struct Ssd {
     pub(crate) remapped: Vec<Lpn>,
     /// What the response to the current command says.
     pub(crate) notice: Option<Box<Notice>>,
-    /// What stopped the drive: what it keeps in memory is of no account, and every command gets this error.
+    /// What stopped the drive: what it keeps in memory is of no account, and every command gets
+    /// this error.
     pub(crate) failed: Option<FtlError>,
     pub(crate) times: Times,
 }
@@ -109,7 +111,9 @@ impl Ssd {
 
     /// Bytes of the write cache.
     pub fn cache_bytes(&self) -> u64 {
-        self.cache.as_ref().map_or(0, |c| u64::from(c.capacity()) * u64::from(self.layout.unit_bytes))
+        self.cache
+            .as_ref()
+            .map_or(0, |c| u64::from(c.capacity()) * u64::from(self.layout.unit_bytes))
     }
 
     /// How busy the resources were.
@@ -132,10 +136,15 @@ impl Ssd {
         self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
     }
 
-    /// Let everything that is under way come to its end; no command may be in flight. Returns when that was.
+    /// Let everything that is under way come to its end; no command may be in flight. Returns when
+    /// that was.
     pub fn settle_down(&mut self) -> Ps {
         let awaited = self.awaited.as_ref().map_or(0, FxHashMap::len);
-        assert!(self.outstanding + awaited == 0, "{} commands are in flight, {awaited} awaited", self.outstanding);
+        assert!(
+            self.outstanding + awaited == 0,
+            "{} commands are in flight, {awaited} awaited",
+            self.outstanding
+        );
         while let Some(at) = self.engine.next_event() {
             self.engine.advance(at, &mut self.finished);
         }
@@ -172,7 +181,8 @@ impl Ssd {
         }
     }
 
-    /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write cache is not asked.
+    /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write
+    /// cache is not asked.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.ftl.peek(lpn)
     }
@@ -299,7 +309,10 @@ impl Device for Ssd {
         self.plan.clear();
         self.sent_after.clear();
         if !after.is_empty() {
-            let awaited = self.awaited.as_ref().expect("a layer that sends commands after others has asked for it");
+            let awaited = self
+                .awaited
+                .as_ref()
+                .expect("a layer that sends commands after others has asked for it");
             self.sent_after.extend(after.iter().filter_map(|tag| awaited.get(tag).copied()));
         }
         let changed = match cmd {

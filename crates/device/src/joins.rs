@@ -11,7 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct Joins {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
-    /// Flights that wait for each command to the device beneath, from tag `base` on; `None` for those that are complete.
+    /// Flights that wait for each command to the device beneath, from tag `base` on; `None` for
+    /// those that are complete.
     waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
     base: u64,
     /// Flights that are complete at a time of the layer's own.
@@ -26,7 +27,8 @@ struct Flight {
 }
 
 impl Joins {
-    /// A command to the device beneath is on its way. Tags ascend, few are left out, and most are complete in order.
+    /// A command to the device beneath is on its way. Tags ascend, few are left out, and most are
+    /// complete in order.
     #[inline]
     pub fn sent(&mut self, beneath: Tag) {
         if self.waiting.is_empty() {
@@ -45,16 +47,21 @@ impl Joins {
     /// Whether it still is.
     #[inline]
     pub fn is_in_flight(&self, beneath: Tag) -> bool {
-        self.place(beneath).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
+        self.place(beneath)
+            .is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
     /// A command to the device beneath was refused.
     pub fn refused(&mut self, beneath: Tag) {
         let flights = self.take(beneath);
-        assert!(flights.is_none_or(|f| f.is_empty()), "a command waits for {beneath}, which was refused");
+        assert!(
+            flights.is_none_or(|f| f.is_empty()),
+            "a command waits for {beneath}, which was refused"
+        );
     }
 
-    /// The command `tag` is complete when all of `beneath` that are in flight are; if none is, at `alone`.
+    /// The command `tag` is complete when all of `beneath` that are in flight are; if none is, at
+    /// `alone`.
     pub fn wait(&mut self, tag: Tag, beneath: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
@@ -92,9 +99,13 @@ impl Joins {
 
     /// Commands to the device beneath that `tag` waits for.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
-        let waits = |flights: &SmallVec<[u32; 2]>| flights.iter().any(|&f| self.flights[f as usize].tag == tag);
+        let waits = |flights: &SmallVec<[u32; 2]>| {
+            flights.iter().any(|&f| self.flights[f as usize].tag == tag)
+        };
         let all = (self.base..).zip(&self.waiting);
-        all.filter(|(_, flights)| flights.as_ref().is_some_and(waits)).map(|(tag, _)| Tag(tag)).collect()
+        all.filter(|(_, flights)| flights.as_ref().is_some_and(waits))
+            .map(|(tag, _)| Tag(tag))
+            .collect()
     }
 
     /// A command to the device beneath is complete: so are those that waited for nothing else.

@@ -1,8 +1,9 @@
 //! The drive as a host sees it: commands in, completions out.
 //!
-//! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges partial units, and puts
-//! the FTL, the medium and the timing engine together. [`layers`] are what a host puts over a drive; [`Stack`] is a drive with
-//! its layers. [`config`] builds them from a preset, a file and single settings, which [`params`] declares.
+//! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
+//! partial units, and puts the FTL, the medium and the timing engine together. [`layers`] are what
+//! a host puts over a drive; [`Stack`] is a drive with its layers. [`config`] builds them from a
+//! preset, a file and single settings, which [`params`] declares.
 
 pub mod cache;
 pub mod config;
@@ -41,14 +42,16 @@ pub enum Cmd<'a> {
         /// How many.
         sectors: u32,
     },
-    /// Read sectors, with what the host knows of the map (HPB READ; see [`hpb`]). A drive that does not believe an entry, or
-    /// hands out no map, reads as for [`Cmd::Read`]: entries change times and counters, never data.
+    /// Read sectors, with what the host knows of the map (HPB READ; see [`hpb`]). A drive that does
+    /// not believe an entry, or hands out no map, reads as for [`Cmd::Read`]: entries change times
+    /// and counters, never data.
     HpbRead {
         /// First sector.
         lba: Lba,
         /// How many.
         sectors: u32,
-        /// The entry of each mapping unit that the range touches, in order; of those that lack one, none is known.
+        /// The entry of each mapping unit that the range touches, in order; of those that lack one,
+        /// none is known.
         entries: &'a [u64],
     },
     /// Fetch a subregion of the map (HPB READ BUFFER). Its entries are in the reply.
@@ -69,12 +72,14 @@ pub enum Cmd<'a> {
         sectors: u32,
         /// Durable when complete.
         fua: bool,
-        /// Identifies what is written; stamps are made of it (see [`Stamp::whole`] and [`Stamp::overwritten`]).
+        /// Identifies what is written; stamps are made of it (see [`Stamp::whole`] and
+        /// [`Stamp::overwritten`]).
         content: u64,
         /// The bytes, where the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Write whole mapping units of which a layer says itself what their stamps are: it moves them, or gathered them.
+    /// Write whole mapping units of which a layer says itself what their stamps are: it moves them,
+    /// or gathered them.
     WriteUnits {
         /// First sector.
         lba: Lba,
@@ -109,8 +114,8 @@ impl Cmd<'_> {
         }
     }
 
-    /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands out so many of each; none,
-    /// where it hands nothing out.
+    /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands
+    /// out so many of each; none, where it hands nothing out.
     ///
     /// # Errors
     /// [`SubmitError::NoMap`].
@@ -142,7 +147,8 @@ pub struct Reply {
     pub bytes: Vec<u8>,
     /// The entries of a subregion of the map, in the order of its pages.
     pub entries: Vec<u64>,
-    /// What the response to any command says of the map; it reaches the host when the command is complete.
+    /// What the response to any command says of the map; it reaches the host when the command is
+    /// complete.
     pub notice: Option<Box<hpb::Notice>>,
 }
 
@@ -155,9 +161,9 @@ impl Reply {
     }
 }
 
-/// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it half-way: then every later
-/// command gets the same error, until the drive is switched off and on again. A read of data that cannot be read changes nothing,
-/// and others may follow.
+/// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it
+/// half-way: then every later command gets the same error, until the drive is switched off and on
+/// again. A read of data that cannot be read changes nothing, and others may follow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {
     /// The range is empty or does not lie inside the drive.
@@ -203,7 +209,9 @@ impl std::fmt::Display for SubmitError {
             SubmitError::NoMap { what, number, count: 0 } => {
                 write!(f, "{what} {number} of the map: this device hands out no map")
             }
-            SubmitError::NoMap { what, number, count } => write!(f, "{what} {number} of the map: there are {count}"),
+            SubmitError::NoMap { what, number, count } => {
+                write!(f, "{what} {number} of the map: there are {count}")
+            }
         }
     }
 }
@@ -212,17 +220,24 @@ impl std::error::Error for SubmitError {}
 
 /// Something that takes host commands: a drive, or a layer that owns the next device.
 pub trait Device: Send {
-    /// Take a command at `now`. Its effect is decided at once, in order of submission; its completion comes from
-    /// [`Device::advance`]. What a read returns is in `reply`.
+    /// Take a command at `now`. Its effect is decided at once, in order of submission; its
+    /// completion comes from [`Device::advance`]. What a read returns is in `reply`.
     ///
     /// # Errors
     /// [`SubmitError`]; a command that was refused completes never.
-    fn submit(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
+    fn submit(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
         self.submit_after(now, tag, cmd, &[], reply)
     }
 
-    /// As [`Device::submit`], of a host that sends the command when those of `after` are complete: it decides now what it
-    /// sends, and the device says when. Tags that are not in flight are complete.
+    /// As [`Device::submit`], of a host that sends the command when those of `after` are complete:
+    /// it decides now what it sends, and the device says when. Tags that are not in flight are
+    /// complete.
     ///
     /// # Errors
     /// As [`Device::submit`].
@@ -275,11 +290,12 @@ pub trait Device: Send {
     /// The first rule that does not hold.
     fn check(&self) -> Result<(), Violation>;
 
-    /// Commands take effect without any time passing and without completions: how a device is brought into a state.
+    /// Commands take effect without any time passing and without completions: how a device is
+    /// brought into a state.
     fn set_instant(&mut self, on: bool);
 
-    /// The power is back: everything in memory is gone, and what stands on the medium is mounted. `config` is that of the
-    /// device.
+    /// The power is back: everything in memory is gone, and what stands on the medium is mounted.
+    /// `config` is that of the device.
     ///
     /// # Errors
     /// When it cannot be mounted. The device is of no use then.
@@ -297,7 +313,8 @@ pub trait Device: Send {
     /// What each layer counted and keeps in the host's memory, from the top down.
     fn reports(&self) -> Vec<LayerReport>;
 
-    /// What the digests of layers stand for, where a layer composes what it writes (see [`Contents`]).
+    /// What the digests of layers stand for, where a layer composes what it writes (see
+    /// [`Contents`]).
     fn contents(&mut self) -> Option<&mut Contents>;
 
     /// The drive at the bottom.

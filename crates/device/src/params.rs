@@ -25,15 +25,33 @@ pub const PARAMS: &[ParamDef] = &[
         default: None,
         doc: "spare bytes of a page",
     },
-    ParamDef { key: "drive.cell", kind: ParamKind::Choice(&["slc", "mlc", "tlc"]), default: None, doc: "bits a cell" },
+    ParamDef {
+        key: "drive.cell",
+        kind: ParamKind::Choice(&["slc", "mlc", "tlc"]),
+        default: None,
+        doc: "bits a cell",
+    },
     int("drive.frame_channels", 1, 64, Some("1"), "channels under one program unit (superpage)"),
     int("drive.frame_ways", 1, 64, Some("1"), "ways under one program unit (superpage)"),
-    int("drive.frame_dies", 1, 16, Some("1"), "dies of a package under one program unit (superpage)"),
-    int("drive.frame_planes", 1, 16, Some("1"), "planes under one program unit (multi-plane operations)"),
+    int(
+        "drive.frame_dies",
+        1,
+        16,
+        Some("1"),
+        "dies of a package under one program unit (superpage)",
+    ),
+    int(
+        "drive.frame_planes",
+        1,
+        16,
+        Some("1"),
+        "planes under one program unit (multi-plane operations)",
+    ),
     text(
         "drive.allocation",
         "CWDP",
-        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter changes fastest; 24 orders",
+        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first \
+         letter changes fastest; 24 orders",
     ),
     int(
         "drive.logical_pages",
@@ -52,8 +70,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "cache.mode",
         kind: ParamKind::Choice(&["write-back", "write-through"]),
         default: Some("write-back"),
-        doc: "`write-back`: a write completes when it is in the cache; `write-through`: when it is on flash, and a frame that \
-              it does not fill is padded",
+        doc: "`write-back`: a write completes when it is in the cache; `write-through`: when it is \
+              on flash, and a frame that it does not fill is padded",
     },
     ParamDef {
         key: "cache.bytes",
@@ -82,9 +100,16 @@ pub const PARAMS: &[ParamDef] = &[
     text(
         "layers",
         "",
-        "what the host puts over the drive, from the top down: names of layers, separated by commas; see `flashatlas layers`",
+        "what the host puts over the drive, from the top down: names of layers, separated by \
+         commas; see `flashatlas layers`",
     ),
-    int("host.queue_depth", 1, 1 << 16, Some("32"), "commands that the drive accepts before the first completes"),
+    int(
+        "host.queue_depth",
+        1,
+        1 << 16,
+        Some("32"),
+        "commands that the drive accepts before the first completes",
+    ),
     ParamDef {
         key: "host.idle_after",
         kind: ParamKind::Time,
@@ -93,7 +118,13 @@ pub const PARAMS: &[ParamDef] = &[
     },
 ];
 
-const fn int(key: &'static str, low: u64, high: u64, default: Option<&'static str>, doc: &'static str) -> ParamDef {
+const fn int(
+    key: &'static str,
+    low: u64,
+    high: u64,
+    default: Option<&'static str>,
+    doc: &'static str,
+) -> ParamDef {
     ParamDef { key, kind: ParamKind::Int(low, high), default, doc }
 }
 
@@ -103,7 +134,10 @@ const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Pa
 
 /// Parameters that every drive has, whatever its scheme.
 pub fn common_params() -> Vec<&'static ParamDef> {
-    [PARAMS, flashatlas_nand::PARAMS, flashatlas_timing::PARAMS, flashatlas_ftl::PARAMS].into_iter().flatten().collect()
+    [PARAMS, flashatlas_nand::PARAMS, flashatlas_timing::PARAMS, flashatlas_ftl::PARAMS]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Check `raw` against everything that the drive's parts declare.
@@ -119,7 +153,10 @@ pub(crate) fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
     let layers = layers::parse(&text("layers").unwrap_or_default()).map_err(placed)?;
     for (i, layer) in layers.iter().enumerate() {
         if layers[..i].iter().any(|l| l.name == layer.name) {
-            return Err(placed(ConfigError::new("layers", format!("`{}` is named twice", layer.name))));
+            return Err(placed(ConfigError::new(
+                "layers",
+                format!("`{}` is named twice", layer.name),
+            )));
         }
         defs.extend(layer.params);
     }

@@ -64,7 +64,8 @@ impl Piece {
 pub(crate) fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
     let unit = u64::from(unit_sectors);
     let end = lba.0 + u64::from(sectors) + unit - 1;
-    // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a request
+    // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a
+    // request
     match unit.is_power_of_two() {
         true => lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros(),
         false => lba.0 / unit..end / unit,
@@ -135,14 +136,20 @@ mod tests {
     #[test]
     fn pieces_cover_a_range_unit_by_unit() {
         for unit in [1, 3, 8, 12] {
-            for (lba, sectors) in (0..40).flat_map(|lba| (1..30).map(move |sectors| (lba, sectors))) {
+            for (lba, sectors) in (0..40).flat_map(|lba| (1..30).map(move |sectors| (lba, sectors)))
+            {
                 let all = pieces(Lba(lba), sectors, unit);
-                let covered = all.flat_map(|p| (0..p.sectors).map(move |s| (p.offset + s, p.lpn.0, p.first + s)));
+                let covered = all.flat_map(|p| {
+                    (0..p.sectors).map(move |s| (p.offset + s, p.lpn.0, p.first + s))
+                });
                 let sector = |offset: u32| {
                     let at = lba as u32 + offset;
                     (offset, at / unit, at % unit)
                 };
-                assert!(covered.eq((0..sectors).map(sector)), "{sectors} sectors from {lba} on, in units of {unit}");
+                assert!(
+                    covered.eq((0..sectors).map(sector)),
+                    "{sectors} sectors from {lba} on, in units of {unit}"
+                );
                 let touched = units(Lba(lba), sectors, unit);
                 let ends = [touched.start, touched.end - 1].map(|u| u as u32);
                 assert_eq!(ends, [sector(0).1, sector(sectors - 1).1]);

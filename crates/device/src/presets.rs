@@ -46,18 +46,25 @@ mod tests {
             .collect();
         assert_eq!(files, PRESETS.iter().map(|p| p.name.to_owned()).collect());
         for preset in PRESETS {
-            let config = DriveConfig::load(preset.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(config.layout().unwrap_or_else(|e| panic!("{}: {e}", preset.name)).unit_bytes % 512, 0);
+            let config =
+                DriveConfig::load(preset.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(
+                config.layout().unwrap_or_else(|e| panic!("{}: {e}", preset.name)).unit_bytes % 512,
+                0
+            );
         }
     }
 
     #[test]
     fn a_number_without_a_source_does_not_load() {
-        let error =
-            DriveConfig::from_preset_text("[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n", "x.toml");
+        let error = DriveConfig::from_preset_text(
+            "[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n",
+            "x.toml",
+        );
         assert_eq!(
             error.unwrap_err().to_string(),
-            "x.toml:3:1: drive.ways: a preset's number needs a source: { value = …, source = \"…\" }"
+            "x.toml:3:1: drive.ways: a preset's number needs a source: \
+             { value = …, source = \"…\" }"
         );
     }
 }

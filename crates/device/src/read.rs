@@ -6,7 +6,9 @@ use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::{Part, Unit};
-use flashatlas_types::{Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag};
+use flashatlas_types::{
+    Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
+};
 
 use smallvec::SmallVec;
 
@@ -48,13 +50,17 @@ impl Ssd {
             self.ahead = rest.size_hint().0 as u32;
             let unit = match self.read_cached(&piece, reply) {
                 true => {
-                    waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));
+                    waits.extend(
+                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
+                    );
                     sectors_at_hand += piece.sectors;
                     continue;
                 }
                 false => {
                     // the cache may hold a part of it that is still on its way
-                    waits.extend(self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready));
+                    waits.extend(
+                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
+                    );
                     match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
                         Some(unit) => Found::Flash(unit),
                         None => self.read_flash(now, &piece, command, &mut groups)?,
@@ -79,8 +85,9 @@ impl Ssd {
         let mut sent = Waits::new();
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
-            let sensed =
-                self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?))?;
+            let sensed = self.with_ftl(now, |_, cx| {
+                Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?)
+            })?;
             sent.push(self.send(group.sectors, &[sensed]));
         }
         if sectors_at_hand > 0 {
@@ -93,7 +100,8 @@ impl Ssd {
     }
 
     fn send(&mut self, sectors: u32, after: &[OpId]) -> OpId {
-        let link = OpKind::Link { inbound: false, bytes: u64::from(sectors) * u64::from(SECTOR_BYTES) };
+        let link =
+            OpKind::Link { inbound: false, bytes: u64::from(sectors) * u64::from(SECTOR_BYTES) };
         self.plan.push(link, Class::HostRead, after)
     }
 
@@ -111,9 +119,18 @@ impl Ssd {
         true
     }
 
-    /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what is found.
-    fn read_flash(&mut self, now: Ps, piece: &Piece, command: OpId, groups: &mut Groups) -> Result<Found, FtlError> {
-        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn)).map_err(|error| self.fail(error))?;
+    /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what
+    /// is found.
+    fn read_flash(
+        &mut self,
+        now: Ps,
+        piece: &Piece,
+        command: OpId,
+        groups: &mut Groups,
+    ) -> Result<Found, FtlError> {
+        let located = self
+            .with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))
+            .map_err(|error| self.fail(error))?;
         let unit = match located.place {
             Place::Nowhere => None,
             Place::Buffer(unit) => Some(unit),
@@ -130,8 +147,8 @@ impl Ssd {
         })
     }
 
-    /// The sectors that the cache holds of a page over what was found beneath; without any, what was found. The cached
-    /// unit itself stays as it is: only the pages of this read were sensed.
+    /// The sectors that the cache holds of a page over what was found beneath; without any, what
+    /// was found. The cached unit itself stays as it is: only the pages of this read were sensed.
     pub(crate) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
@@ -140,7 +157,13 @@ impl Ssd {
         Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) })
     }
 
-    pub(crate) fn join_group(&self, groups: &mut Groups, ppn: Ppn, piece: &Piece, after: [OpId; 2]) {
+    pub(crate) fn join_group(
+        &self,
+        groups: &mut Groups,
+        ppn: Ppn,
+        piece: &Piece,
+        after: [OpId; 2],
+    ) {
         let frame = self.layout.frame_of(ppn);
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
         if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
@@ -150,7 +173,13 @@ impl Ssd {
             group.after.push(after[1]);
         } else {
             let part = Part::Sectors { first: piece.first, count: piece.sectors };
-            groups.push(Group { frame, slots: slot, part, sectors: piece.sectors, after: Waits::from_slice(&after) });
+            groups.push(Group {
+                frame,
+                slots: slot,
+                part,
+                sectors: piece.sectors,
+                after: Waits::from_slice(&after),
+            });
         }
     }
 
@@ -159,7 +188,9 @@ impl Ssd {
         if self.settings.keep_bytes {
             match unit.and_then(|u| u.bytes.as_deref()) {
                 Some(bytes) => reply.bytes.extend_from_slice(&bytes[byte_range(piece)]),
-                None => reply.bytes.extend(std::iter::repeat_n(0, (piece.sectors * SECTOR_BYTES) as usize)),
+                None => reply
+                    .bytes
+                    .extend(std::iter::repeat_n(0, (piece.sectors * SECTOR_BYTES) as usize)),
             }
         }
     }

@@ -24,7 +24,8 @@ impl Stack {
         let mut top: Box<dyn Device> = Box::new(ssd);
         top.set_instant(true);
         for layer in layers.iter().rev() {
-            top = (layer.build)(&config.params, top).map_err(|e| ConfigError::new("layers", e.to_string()))?;
+            top = (layer.build)(&config.params, top)
+                .map_err(|e| ConfigError::new("layers", e.to_string()))?;
         }
         top.set_instant(false);
         Ok(Stack { top, bare: layers.is_empty() })
@@ -35,8 +36,8 @@ impl Stack {
         self.bare
     }
 
-    /// Power off and on again: whatever is in memory, of the drive and of the host, is lost, and what stands on the medium is
-    /// mounted.
+    /// Power off and on again: whatever is in memory, of the drive and of the host, is lost, and
+    /// what stands on the medium is mounted.
     ///
     /// # Errors
     /// When it cannot be mounted.
@@ -55,12 +56,18 @@ impl Stack {
     ///
     /// # Panics
     /// When commands are in flight.
-    pub fn remount(&mut self, medium: Medium, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+    pub fn remount(
+        &mut self,
+        medium: Medium,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<(), SubmitError> {
         self.ssd_mut().medium = medium;
         self.top.switch_on(config, seed)
     }
 
-    /// Let everything that is under way come to its end; no command may be in flight. Returns when that was.
+    /// Let everything that is under way come to its end; no command may be in flight. Returns when
+    /// that was.
     pub fn settle_down(&mut self) -> Ps {
         let mut done = Vec::new();
         while let Some(at) = self.top.next_event() {
@@ -70,8 +77,9 @@ impl Stack {
         self.ssd_mut().settle_down()
     }
 
-    /// Write every mapping unit once, in ascending order, in no time, and make it durable. `content` names what is written to
-    /// each; `go_on` hears now and then how many were, and stops it by answering `false`. Returns whether all were written.
+    /// Write every mapping unit once, in ascending order, in no time, and make it durable.
+    /// `content` names what is written to each; `go_on` hears now and then how many were, and stops
+    /// it by answering `false`. Returns whether all were written.
     ///
     /// # Errors
     /// When the drive cannot hold them.

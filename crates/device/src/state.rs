@@ -1,4 +1,5 @@
-//! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no simulated time.
+//! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no
+//! simulated time.
 
 use crate::cache::WriteCache;
 use crate::controller::{DeviceCounters, Settings, Ssd};
@@ -6,7 +7,9 @@ use crate::{Device, DriveConfig, SubmitError};
 use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed, scheme_by_name};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
-use flashatlas_types::{Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp};
+use flashatlas_types::{
+    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp,
+};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -18,11 +21,19 @@ pub(crate) fn mount(
     plan: &mut Plan,
     programmed: &mut Vec<Programmed>,
 ) -> Result<Box<dyn Ftl>, FtlError> {
-    let scheme = scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
+    let scheme =
+        scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
     let flash = Flash { medium, plan };
     let oldest_unfinished = OpId(u64::MAX);
-    let mut cx =
-        Cx { flash, now: Ps::ZERO, command: OpId::NONE, oldest_unfinished, ahead: 0, programmed, remapped: None };
+    let mut cx = Cx {
+        flash,
+        now: Ps::ZERO,
+        command: OpId::NONE,
+        oldest_unfinished,
+        ahead: 0,
+        programmed,
+        remapped: None,
+    };
     scheme.mount(&config.params, &mut cx, seed)
 }
 
@@ -36,22 +47,34 @@ fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
     })
 }
 
-/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the lanes.
-fn fits_good_blocks(config: &DriveConfig, layout: &Layout, medium: &Medium) -> Result<(), ConfigError> {
+/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the
+/// lanes.
+fn fits_good_blocks(
+    config: &DriveConfig,
+    layout: &Layout,
+    medium: &Medium,
+) -> Result<(), ConfigError> {
     let good = medium.good_blocks();
     if good == layout.blocks() {
         return Ok(());
     }
     let mut left = layout.clone();
     left.blocks_per_lane = good / layout.lanes;
-    (scheme_by_name(config.params.text("ftl.scheme"))?.fits)(&config.params, &left).map_err(|e| ConfigError {
-        why: format!("{} of {} blocks are factory-bad: {}", layout.blocks() - good, layout.blocks(), e.why),
-        ..e
+    (scheme_by_name(config.params.text("ftl.scheme"))?.fits)(&config.params, &left).map_err(|e| {
+        ConfigError {
+            why: format!(
+                "{} of {} blocks are factory-bad: {}",
+                layout.blocks() - good,
+                layout.blocks(),
+                e.why
+            ),
+            ..e
+        }
     })
 }
 
-/// How long a mount takes, as an estimate: lanes work side by side, each reads its spare areas one after the other, and map
-/// pages are spread evenly over them, each a whole frame on the channel.
+/// How long a mount takes, as an estimate: lanes work side by side, each reads its spare areas one
+/// after the other, and map pages are spread evenly over them, each a whole frame on the channel.
 fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     let busiest = mount.spare_reads.iter().copied().max().unwrap_or(0);
     let lanes = u64::from(layout.lanes);
@@ -76,7 +99,11 @@ impl Ssd {
     }
 
     /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
-    pub(crate) fn on(mut medium: Medium, config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+    pub(crate) fn on(
+        mut medium: Medium,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<Ssd, ConfigError> {
         let p = &config.params;
         let (layout, rules) = (medium.shared_layout(), medium.rules());
         if medium.sequence() == 0 {
@@ -123,13 +150,14 @@ impl Ssd {
         })
     }
 
-    /// How long the last mount takes, by an estimate (see [`flashatlas_ftl::FtlReport::mount`] for its operations).
+    /// How long the last mount takes, by an estimate (see [`flashatlas_ftl::FtlReport::mount`] for
+    /// its operations).
     pub fn mount_time(&self) -> Dur {
         mount_time(&self.times, &self.layout, &self.ftl.report().mount)
     }
 
-    /// Power off and on again: the write cache and every table in the controller's memory are lost, and the FTL mounts
-    /// what is on the medium. `config` is that of the drive.
+    /// Power off and on again: the write cache and every table in the controller's memory are lost,
+    /// and the FTL mounts what is on the medium. `config` is that of the drive.
     ///
     /// # Errors
     /// When the FTL cannot mount.
@@ -141,20 +169,30 @@ impl Ssd {
         self.mount_again(config, seed)
     }
 
-    /// Another medium takes the place of this drive's, and is mounted: as [`DriveConfig::build_on`], in a controller that is
-    /// there already. The medium was switched off; `config` is that of both.
+    /// Another medium takes the place of this drive's, and is mounted: as
+    /// [`DriveConfig::build_on`], in a controller that is there already. The medium was switched
+    /// off; `config` is that of both.
     ///
     /// # Errors
     /// When the FTL cannot mount. The drive is of no use then.
     ///
     /// # Panics
     /// When the drive is busy.
-    pub fn remount(&mut self, medium: Medium, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+    pub fn remount(
+        &mut self,
+        medium: Medium,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<(), SubmitError> {
         self.medium = medium;
         self.mount_again(config, seed)
     }
 
-    pub(crate) fn mount_again(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+    pub(crate) fn mount_again(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.outstanding == 0, "the drive is busy");
         self.set_instant(true);
         self.programmed.clear();
@@ -170,8 +208,9 @@ impl Ssd {
         Ok(())
     }
 
-    /// The medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal of what is done to it. After a cut
-    /// what the drive does is of no account: mount what [`Ssd::into_medium`] gives.
+    /// The medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal of what
+    /// is done to it. After a cut what the drive does is of no account: mount what
+    /// [`Ssd::into_medium`] gives.
     pub fn faults(&mut self) -> &mut Medium {
         &mut self.medium
     }
@@ -182,7 +221,8 @@ impl Ssd {
         self.medium
     }
 
-    /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page holds.
+    /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page
+    /// holds.
     ///
     /// # Errors
     /// When the drive cannot hold them.
@@ -190,8 +230,8 @@ impl Ssd {
         self.fill_while(stamp, &mut |_| true).map(|_| ())
     }
 
-    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by answering `false`. Returns
-    /// whether all were written.
+    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by
+    /// answering `false`. Returns whether all were written.
     ///
     /// # Errors
     /// As [`Ssd::fill`].
@@ -222,9 +262,10 @@ impl Ssd {
         Ok(true)
     }
 
-    /// Bring a blank drive into the steady state that uniform random writes of single units lead to. `stamp` gives what
-    /// each page holds; `go_on` hears how many were placed, and stops it by answering `false` (the answer then is `false`,
-    /// too). The drive must be power cycled afterwards.
+    /// Bring a blank drive into the steady state that uniform random writes of single units lead
+    /// to. `stamp` gives what each page holds; `go_on` hears how many were placed, and stops it by
+    /// answering `false` (the answer then is `false`, too). The drive must be power cycled
+    /// afterwards.
     ///
     /// # Errors
     /// When the scheme or its victim policy has no model of that state.
@@ -241,8 +282,10 @@ impl Ssd {
         assert!(self.medium.sequence() == 0, "the drive is not blank");
         let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
         let make = scheme.steady.ok_or_else(|| {
-            let why =
-                format!("the steady state of `{}` has no model: use --precondition fill or trace:FILE", scheme.name);
+            let why = format!(
+                "the steady state of `{}` has no model: use --precondition fill or trace:FILE",
+                scheme.name
+            );
             ConfigError::new("ftl.scheme", why)
         })?;
         self.set_instant(true);
@@ -272,7 +315,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Bring the write cache, the page buffers and the map to where they survive, as a FLUSH does, in no time.
+    /// Bring the write cache, the page buffers and the map to where they survive, as a FLUSH does,
+    /// in no time.
     ///
     /// # Errors
     /// When there is no space.

@@ -1,8 +1,11 @@
-//! The write path: into the cache and out of it, or straight through; partial units are merged on the way.
+//! The write path: into the cache and out of it, or straight through; partial units are merged on
+//! the way.
 
 use crate::cache::{Entry, WriteCache};
 use crate::controller::Ssd;
-use crate::pieces::{Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of};
+use crate::pieces::{
+    Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
+};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
@@ -94,7 +97,8 @@ impl Ssd {
         for piece in pieces {
             after.push(match cache.get(piece.lpn) {
                 None => cache.take_slot(),
-                // the slot may still wait for its last program, or for data that this write leaves in place
+                // the slot may still wait for its last program, or for data that this write leaves
+                // in place
                 Some(entry) => entry.ready,
             });
         }
@@ -106,7 +110,8 @@ impl Ssd {
                 Some(stamp) => (stamp, None),
                 None if piece.is_whole(unit_sectors) => (Stamp::ZERO, Some(Stamp::ZERO)),
                 None => {
-                    // only the stamp is looked up here; sectors are fetched, and charged, when the unit leaves
+                    // only the stamp is looked up here; sectors are fetched, and charged, when the
+                    // unit leaves
                     let old = self.peek(piece.lpn)?.map_or(Stamp::ZERO, |u| u.stamp);
                     (old, Some(old))
                 }
@@ -131,7 +136,8 @@ impl Ssd {
         Ok(arrived)
     }
 
-    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame. Returns what the write waits for.
+    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame. Returns
+    /// what the write waits for.
     fn write_through(
         &mut self,
         now: Ps,
@@ -153,10 +159,17 @@ impl Ssd {
                 (old, base) = (unit.stamp, unit.bytes);
             }
             let bytes = data.map(|d| {
-                let under = base.map_or_else(|| vec![0; self.layout.unit_bytes as usize].into(), |b| Box::from(&*b));
+                let under = base.map_or_else(
+                    || vec![0; self.layout.unit_bytes as usize].into(),
+                    |b| Box::from(&*b),
+                );
                 Arc::from(placed(slice_of(d, piece), piece, under))
             });
-            run.push(Unit { lpn: piece.lpn, stamp: content.stamp(piece, old, unit_sectors), bytes });
+            run.push(Unit {
+                lpn: piece.lpn,
+                stamp: content.stamp(piece, old, unit_sectors),
+                bytes,
+            });
         }
         self.with_ftl(now, |ftl, cx| {
             ftl.write(cx, &run, Cause::Host, &after)?;
@@ -168,8 +181,14 @@ impl Ssd {
         Ok(after)
     }
 
-    /// Read the sectors of a page that are not in `present`, and hand back the whole unit. `None` when nobody wrote it.
-    fn fetch_missing(&mut self, now: Ps, lpn: Lpn, present: u128) -> Result<Option<(Unit, OpId)>, FtlError> {
+    /// Read the sectors of a page that are not in `present`, and hand back the whole unit. `None`
+    /// when nobody wrote it.
+    fn fetch_missing(
+        &mut self,
+        now: Ps,
+        lpn: Lpn,
+        present: u128,
+    ) -> Result<Option<(Unit, OpId)>, FtlError> {
         let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, lpn))?;
         let unit = match located.place {
             Place::Nowhere => return Ok(None),
@@ -212,8 +231,16 @@ impl Ssd {
     }
 
     /// Take a unit out of the cache, whole: sectors that it lacks are fetched.
-    fn take_out(&mut self, now: Ps, lpn: Lpn, run: &mut Vec<Unit>, ready: &mut Vec<OpId>) -> Result<(), FtlError> {
-        let Some(mut entry) = self.cache.as_mut().and_then(|c| c.remove(lpn)) else { return Ok(()) };
+    fn take_out(
+        &mut self,
+        now: Ps,
+        lpn: Lpn,
+        run: &mut Vec<Unit>,
+        ready: &mut Vec<OpId>,
+    ) -> Result<(), FtlError> {
+        let Some(mut entry) = self.cache.as_mut().and_then(|c| c.remove(lpn)) else {
+            return Ok(());
+        };
         self.counters.cache_evictions += 1;
         if entry.present != all_sectors(self.layout.unit_sectors()) {
             if let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)? {
@@ -238,7 +265,12 @@ impl Ssd {
         );
     }
 
-    fn send_run(&mut self, now: Ps, run: &mut Vec<Unit>, ready: &mut Vec<OpId>) -> Result<(), FtlError> {
+    fn send_run(
+        &mut self,
+        now: Ps,
+        run: &mut Vec<Unit>,
+        ready: &mut Vec<OpId>,
+    ) -> Result<(), FtlError> {
         if !run.is_empty() {
             ready.dedup();
             self.with_ftl(now, |ftl, cx| ftl.write(cx, run, Cause::CacheEvict, ready))?;

@@ -1,4 +1,5 @@
-//! Media as a damaged or hostile checkpoint may hold them: refused in words, or mounted; never a panic.
+//! Media as a damaged or hostile checkpoint may hold them: refused in words, or mounted; never a
+//! panic.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::Image;
@@ -18,7 +19,8 @@ fn written(config: &DriveConfig) -> Ssd {
     updated(drive, 300)
 }
 
-/// The same drive after more writes of four sectors to its first half, most of them to a small part of it.
+/// The same drive after more writes of four sectors to its first half, most of them to a small part
+/// of it.
 fn updated(mut drive: Ssd, writes: u64) -> Ssd {
     let mut rng = Rng::stream(Seed(2), "updates");
     drive.set_instant(true);
@@ -37,7 +39,13 @@ const DRIVES: &[&[&str]] = &[
     &["map.unit=512"],
     &["nand.factory_bad=100000", "drive.blocks=64"],
     // blocks of map pages wear out; blocks are replaced
-    &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=80", "nand.endurance=2", "drive.blocks=72"],
+    &[
+        "map.store=dftl",
+        "map.page_bytes=64",
+        "map.cache_bytes=80",
+        "nand.endurance=2",
+        "drive.blocks=72",
+    ],
     &["nand.endurance=1", "nand.spare_blocks=300"],
     &["ftl.scheme=block"],
     &["ftl.scheme=bast", "ftl.log_blocks=6"],
@@ -55,7 +63,8 @@ fn an_image_is_the_medium_it_was_made_of() {
         let config = config(settings);
         let before = written(&config);
         let holds = |drive: &Ssd, lpn| drive.peek(Lpn(lpn)).unwrap().map(|u| u.stamp);
-        let expected: Vec<_> = (0..before.layout().logical_units).map(|lpn| holds(&before, lpn)).collect();
+        let expected: Vec<_> =
+            (0..before.layout().logical_units).map(|lpn| holds(&before, lpn)).collect();
         let image = before.into_medium().into_image();
         let again = config.medium_from(image.clone()).unwrap().into_image();
         assert_eq!(image, again, "{settings:?}");
@@ -116,14 +125,17 @@ fn damaged_media_are_refused_or_mounted() {
         for _ in 0..CASES / DRIVES.len() as u32 {
             let mut image = good.clone();
             (0..=rng.below(4)).for_each(|_| damage(&mut image, &mut rng));
-            let drive = config.medium_from(image).and_then(|m| config.build_on(m, Seed(1)).map_err(|e| e.to_string()));
+            let drive = config
+                .medium_from(image)
+                .and_then(|m| config.build_on(m, Seed(1)).map_err(|e| e.to_string()));
             match drive {
                 Err(why) => {
                     assert!(!why.is_empty());
                     refused += 1;
                 }
                 Ok(drive) => {
-                    // what it holds is not what was written, and a rule may not hold: both are found, neither is a panic
+                    // what it holds is not what was written, and a rule may not hold: both are
+                    // found, neither is a panic
                     drop(drive.check());
                     (0..drive.layout().logical_units).for_each(|lpn| drop(drive.peek(Lpn(lpn))));
                     mounted += 1;
@@ -134,16 +146,19 @@ fn damaged_media_are_refused_or_mounted() {
     assert!(refused > 300 && mounted > 300, "{refused} {mounted}");
 }
 
-/// A mount may change the medium (it erases what is dead, and finishes what was cut); a second one finds the same drive.
+/// A mount may change the medium (it erases what is dead, and finishes what was cut); a second one
+/// finds the same drive.
 #[test]
 fn a_second_mount_finds_what_the_first_left() {
     for settings in DRIVES {
         let config = config(settings);
-        let mount = |image: Image| config.build_on(config.medium_from(image).unwrap(), Seed(1)).unwrap();
+        let mount =
+            |image: Image| config.build_on(config.medium_from(image).unwrap(), Seed(1)).unwrap();
         let state = |drive: &Ssd| {
             let mut blocks = Vec::new();
             drive.survey(&mut |block, role, valid| blocks.push((block, role, valid)));
-            let places: Vec<_> = (0..drive.layout().logical_units).map(|lpn| drive.place(Lpn(lpn))).collect();
+            let places: Vec<_> =
+                (0..drive.layout().logical_units).map(|lpn| drive.place(Lpn(lpn))).collect();
             (blocks, places, drive.ftl_report().areas)
         };
         let blank = config.build(Seed(1)).unwrap();
@@ -152,16 +167,25 @@ fn a_second_mount_finds_what_the_first_left() {
             let programs = image.sequence;
             let first = mount(image);
             let written = first.medium().sequence() - programs;
-            // a map in little memory has no room for the entries that a mount finds, and writes their pages
+            // a map in little memory has no room for the entries that a mount finds, and writes
+            // their pages
             let map_pages = first.ftl_report().mount.map_page_writes;
-            assert_eq!(written > 0, map_pages > 0, "{settings:?}: nothing was cut, so no data is written again");
+            assert_eq!(
+                written > 0,
+                map_pages > 0,
+                "{settings:?}: nothing was cut, so no data is written again"
+            );
             assert_eq!(map_pages > 0, settings.contains(&"map.store=dftl"), "{settings:?}");
             let expected = state(&first);
             let second = mount(first.into_medium().into_image());
             let (found, expected) = (state(&second), expected);
             let other = found.0.iter().zip(&expected.0).find(|(a, b)| a != b);
             assert_eq!(other, None, "{settings:?}: a block");
-            assert_eq!(found.1.iter().zip(&expected.1).position(|(a, b)| a != b), None, "{settings:?}: a page");
+            assert_eq!(
+                found.1.iter().zip(&expected.1).position(|(a, b)| a != b),
+                None,
+                "{settings:?}: a page"
+            );
             assert_eq!(found.2, expected.2, "{settings:?}");
         }
     }

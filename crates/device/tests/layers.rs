@@ -1,5 +1,5 @@
-//! Layers are transparent: random requests give the same data with and without them, at any depth of stacking, in simulated
-//! time and outside it, across power cycles, with stamps and with bytes.
+//! Layers are transparent: random requests give the same data with and without them, at any depth
+//! of stacking, in simulated time and outside it, across power cycles, with stamps and with bytes.
 
 use flashatlas_device::{Cmd, Done, DriveConfig, LAYERS, LayerDef, Reply, Stack, SubmitError};
 use flashatlas_nand::{FrameState, Medium};
@@ -26,7 +26,8 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1);
         for variant in 0..variants {
             let small = layers.iter().flat_map(|l| l.small[variant.min(l.small.len() - 1)]);
-            let mut settings: Vec<String> = drive.iter().chain(small).map(|&s| s.to_owned()).collect();
+            let mut settings: Vec<String> =
+                drive.iter().chain(small).map(|&s| s.to_owned()).collect();
             settings.push(format!("layers={}", names.join(",")));
             // an order that makes no sense is refused; what is refused says why
             match DriveConfig::load("tiny", None, &settings) {
@@ -73,7 +74,8 @@ impl Model {
     }
 
     fn compare(&self, lba: u32, sectors: u32, reply: &Reply, what: &str) {
-        let units = (lba / self.unit_sectors) as usize..((lba + sectors).div_ceil(self.unit_sectors)) as usize;
+        let units = (lba / self.unit_sectors) as usize
+            ..((lba + sectors).div_ceil(self.unit_sectors)) as usize;
         assert_eq!(reply.stamps, self.stamps[units], "{what}: read of {sectors} sectors at {lba}");
         if let Some(bytes) = &self.bytes {
             let range = (lba * SECTOR_BYTES) as usize..((lba + sectors) * SECTOR_BYTES) as usize;
@@ -101,20 +103,28 @@ impl Host {
     fn wait(&mut self, most: usize, what: &str) {
         let mut done: Vec<Done> = Vec::new();
         while self.in_flight.len() > most {
-            let at = self.stack.next_event().unwrap_or_else(|| panic!("{what}: {:?} never complete", self.in_flight));
+            let at = self
+                .stack
+                .next_event()
+                .unwrap_or_else(|| panic!("{what}: {:?} never complete", self.in_flight));
             self.now = self.now.max(at);
             self.stack.advance(at, &mut done);
             for d in done.drain(..) {
                 assert!(d.at <= self.now, "{what}: complete in the future");
                 let place = self.in_flight.iter().position(|&t| t == d.tag.0);
-                self.in_flight.remove(place.unwrap_or_else(|| panic!("{what}: {} was complete before", d.tag)));
+                self.in_flight.remove(
+                    place.unwrap_or_else(|| panic!("{what}: {} was complete before", d.tag)),
+                );
             }
         }
     }
 }
 
 fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
-    let what = format!("{:?} seed {seed}", config.pairs().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>());
+    let what = format!(
+        "{:?} seed {seed}",
+        config.pairs().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>()
+    );
     let stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
     let (unit_sectors, sectors) = (stack.unit_sectors(), stack.sectors() as u32);
     assert_eq!(stack.shape(), config.shape());
@@ -142,10 +152,18 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
         let range = Lba(lba.into());
         match rng.below(32) {
             0..16 => {
-                let data: Vec<u8> = (0..count * SECTOR_BYTES).map(|i| (number as u32 * 31 + i / 512) as u8).collect();
+                let data: Vec<u8> = (0..count * SECTOR_BYTES)
+                    .map(|i| (number as u32 * 31 + i / 512) as u8)
+                    .collect();
                 let fua = rng.below(16) == 0;
                 let data_given = keeps.then_some(&data[..]);
-                let write = Cmd::Write { lba: range, sectors: count, fua, content: number, data: data_given };
+                let write = Cmd::Write {
+                    lba: range,
+                    sectors: count,
+                    fua,
+                    content: number,
+                    data: data_given,
+                };
                 host.submit(number, write, &mut reply, &what);
                 model.write(lba, count, number, &data);
             }
@@ -183,7 +201,10 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 host.stack.check().unwrap_or_else(|v| panic!("{what}, mounted at {number}: {v}"));
                 for unit in 0..units {
                     let held = host.stack.held(Lpn(unit)).unwrap_or_else(|e| panic!("{what}: {e}"));
-                    assert_eq!(held, model.stamps[unit as usize], "{what}: unit {unit} after request {number}");
+                    assert_eq!(
+                        held, model.stamps[unit as usize],
+                        "{what}: unit {unit} after request {number}"
+                    );
                 }
             }
         }
@@ -192,7 +213,11 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
     host.wait(0, &what);
     host.stack.check().unwrap_or_else(|v| panic!("{what}: {v}"));
     for unit in 0..units {
-        assert_eq!(host.stack.held(Lpn(unit)).unwrap(), model.stamps[unit as usize], "{what}: unit {unit}");
+        assert_eq!(
+            host.stack.held(Lpn(unit)).unwrap(),
+            model.stamps[unit as usize],
+            "{what}: unit {unit}"
+        );
     }
 }
 
@@ -203,9 +228,26 @@ fn layers_change_no_data() {
     let drives: [&[&str]; 7] = [
         &["map.unit=2KiB", "drive.logical_pages=496"],
         &["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=2048", "cache.bytes=16KiB"],
-        &["map.unit=4KiB", "drive.frame_channels=2", "cache.mode=write-through", "drive.logical_pages=248"],
-        &["map.unit=2KiB", "drive.logical_pages=496", "map.store=demand", "map.page_bytes=64", "map.cache_bytes=200"],
-        &["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=1536", "map.store=dftl", "map.page_bytes=64"],
+        &[
+            "map.unit=4KiB",
+            "drive.frame_channels=2",
+            "cache.mode=write-through",
+            "drive.logical_pages=248",
+        ],
+        &[
+            "map.unit=2KiB",
+            "drive.logical_pages=496",
+            "map.store=demand",
+            "map.page_bytes=64",
+            "map.cache_bytes=200",
+        ],
+        &[
+            "map.unit=512",
+            "drive.spare_bytes=128",
+            "drive.logical_pages=1536",
+            "map.store=dftl",
+            "map.page_bytes=64",
+        ],
         &[
             "map.unit=2KiB",
             "drive.logical_pages=496",
@@ -230,12 +272,24 @@ fn layers_change_no_data() {
     assert_eq!(tested.len(), LAYERS.len(), "some layer is tested on no drive: {tested:?}");
 }
 
-/// A checkpoint of several parts is written beside the records that follow, and begun anew after each mount: the ring of records
-/// never runs over.
+/// A checkpoint of several parts is written beside the records that follow, and begun anew after
+/// each mount: the ring of records never runs over.
 #[test]
 fn a_checkpoint_keeps_ahead_of_the_ring() {
-    let drive = ["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=4096", "drive.blocks=48", "layers=hard"];
-    let layer = ["hard.superpage=1KiB", "hard.page=512", "hard.segment=2", "hard.ring=8", "hard.reserve=0.3"];
+    let drive = [
+        "map.unit=512",
+        "drive.spare_bytes=128",
+        "drive.logical_pages=4096",
+        "drive.blocks=48",
+        "layers=hard",
+    ];
+    let layer = [
+        "hard.superpage=1KiB",
+        "hard.page=512",
+        "hard.segment=2",
+        "hard.ring=8",
+        "hard.reserve=0.3",
+    ];
     let settings: Vec<String> = drive.iter().chain(&layer).map(|&s| s.to_owned()).collect();
     let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
     for seed in 0..4 {
@@ -248,7 +302,13 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
         reports[0].counters.iter().find(|(key, _)| *key == name).map(|c| c.1).unwrap()
     };
     for number in 1..200u64 {
-        let write = Cmd::Write { lba: Lba(number * 7 % 1000), sectors: 1, fua: true, content: number, data: None };
+        let write = Cmd::Write {
+            lba: Lba(number * 7 % 1000),
+            sectors: 1,
+            fua: true,
+            content: number,
+            data: None,
+        };
         stack.submit(Ps::ZERO, Tag(1), write, &mut Reply::default()).unwrap();
         if number % 3 == 0 {
             stack.set_instant(false);
@@ -256,8 +316,12 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
             stack.set_instant(true);
         }
     }
-    let (parts, checkpoints) = (counter(&stack, "checkpoint_chunks"), counter(&stack, "checkpoints"));
-    assert!(checkpoints > 0 && parts >= 8 * checkpoints, "{parts} parts of {checkpoints} checkpoints");
+    let (parts, checkpoints) =
+        (counter(&stack, "checkpoint_chunks"), counter(&stack, "checkpoints"));
+    assert!(
+        checkpoints > 0 && parts >= 8 * checkpoints,
+        "{parts} parts of {checkpoints} checkpoints"
+    );
 }
 
 const HARD: &[&str] = &[
@@ -283,17 +347,28 @@ fn stacks_that_cannot_work_say_why() {
     let refused = |more: &[&str]| hard(more).map(drop).unwrap_err();
     let said = refused(&["drive.logical_pages=495"]);
     assert!(
-        said.contains("hard.superpage: 4096 bytes do not divide the 1013760 bytes of the device beneath"),
+        said.contains(
+            "hard.superpage: 4096 bytes do not divide the 1013760 bytes of the device beneath"
+        ),
         "{said}"
     );
     let said = refused(&["hard.superpage=5KiB"]);
-    assert!(said.contains("hard.superpage: 5120 bytes are not several pages of 2048 bytes"), "{said}");
+    assert!(
+        said.contains("hard.superpage: 5120 bytes are not several pages of 2048 bytes"),
+        "{said}"
+    );
     let said = refused(&["hard.page=4KiB"]);
-    assert!(said.contains("hard.superpage: 4096 bytes are not several pages of 4096 bytes"), "{said}");
+    assert!(
+        said.contains("hard.superpage: 4096 bytes are not several pages of 4096 bytes"),
+        "{said}"
+    );
     let said = refused(&["hard.superpage=1KiB", "hard.page=512"]);
     assert!(said.contains("each write would be a read-modify-write there"), "{said}");
     let said = refused(&["hard.reserve=0.01"]);
-    assert!(said.contains("hard.reserve: ") && said.contains("reclamation needs 6 at least"), "{said}");
+    assert!(
+        said.contains("hard.reserve: ") && said.contains("reclamation needs 6 at least"),
+        "{said}"
+    );
     let said = refused(&["hard.ring=7"]);
     assert!(said.contains("hard.ring: 7 records: 8 at least"), "{said}");
     let said = refused(&["hard.segment=400"]);
@@ -313,7 +388,11 @@ fn a_file_may_name_layers_in_a_list() {
     assert_eq!(config.layers().iter().map(|l| l.name).collect::<Vec<_>>(), ["hard"]);
     let shape = config.shape();
     assert_eq!(shape.unit_sectors, 8, "pages of 4 KiB over superpages of 16 KiB");
-    let error = DriveConfig::load("mine.toml", Some("layers = [\"hrad\"]\n[drive]\nbase = \"tiny\"\n"), &[]);
+    let error = DriveConfig::load(
+        "mine.toml",
+        Some("layers = [\"hrad\"]\n[drive]\nbase = \"tiny\"\n"),
+        &[],
+    );
     let said = error.unwrap_err().to_string();
     assert!(said.starts_with("mine.toml:1:"), "{said}");
 }
@@ -329,11 +408,19 @@ fn refused(config: &DriveConfig, medium: &Medium) -> String {
 #[test]
 fn what_another_wrote_is_left_alone() {
     let config = hard(&[]).unwrap();
-    let bare = DriveConfig::load("tiny", None, &HARD[..3].iter().map(|&s| s.to_owned()).collect::<Vec<_>>()).unwrap();
+    let bare = DriveConfig::load(
+        "tiny",
+        None,
+        &HARD[..3].iter().map(|&s| s.to_owned()).collect::<Vec<_>>(),
+    )
+    .unwrap();
     let mut drive = bare.build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     let said = refused(&config, &drive.into_medium());
-    assert!(said.contains("hard: the device beneath was not written by this layer: sector 0"), "{said}");
+    assert!(
+        said.contains("hard: the device beneath was not written by this layer: sector 0"),
+        "{said}"
+    );
     assert!(said.contains("nothing was overwritten"), "{said}");
 }
 
@@ -341,12 +428,15 @@ fn what_another_wrote_is_left_alone() {
 fn records_of_another_layout_are_left_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();
     let medium = config.build_stack(Seed(1)).unwrap().into_medium();
-    for (setting, key) in
-        [("hard.reserve=0.5", "hard.reserve"), ("hard.ring=9", "hard.ring"), ("hard.page=1KiB", "hard.page")]
-    {
+    for (setting, key) in [
+        ("hard.reserve=0.5", "hard.reserve"),
+        ("hard.ring=9", "hard.ring"),
+        ("hard.page=1KiB", "hard.page"),
+    ] {
         let said = refused(&hard(&["nand.data=ram", setting]).unwrap(), &medium);
         assert!(
-            said.contains(&format!("was written with {key} = ")) && said.contains("nothing was overwritten"),
+            said.contains(&format!("was written with {key} = "))
+                && said.contains("nothing was overwritten"),
             "{said}"
         );
     }
@@ -354,18 +444,32 @@ fn records_of_another_layout_are_left_alone() {
     stack.remount(medium, &config, Seed(1)).unwrap();
 }
 
-/// A record that is full when a trim comes is written before the trim: it must not free what the trim vacates.
+/// A record that is full when a trim comes is written before the trim: it must not free what the
+/// trim vacates.
 #[test]
 fn a_trim_waits_for_a_record_of_its_own() {
-    let drive = ["map.unit=512", "drive.spare_bytes=128", "drive.logical_pages=2048", "drive.blocks=24", "layers=hard"];
-    let layer = ["hard.superpage=1KiB", "hard.page=512", "hard.segment=80", "hard.ring=8", "hard.reserve=0.2"];
+    let drive = [
+        "map.unit=512",
+        "drive.spare_bytes=128",
+        "drive.logical_pages=2048",
+        "drive.blocks=24",
+        "layers=hard",
+    ];
+    let layer = [
+        "hard.superpage=1KiB",
+        "hard.page=512",
+        "hard.segment=80",
+        "hard.ring=8",
+        "hard.reserve=0.2",
+    ];
     let settings: Vec<String> = drive.iter().chain(&layer).map(|&s| s.to_owned()).collect();
     let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
     stack.set_instant(true);
     let mut reply = Reply::default();
-    let mut send = |stack: &mut Stack, cmd: Cmd<'_>| stack.submit(Ps::ZERO, Tag(1), cmd, &mut reply).unwrap();
+    let mut send =
+        |stack: &mut Stack, cmd: Cmd<'_>| stack.submit(Ps::ZERO, Tag(1), cmd, &mut reply).unwrap();
     // a record has room for 124 trims of single pages
     for n in 0..124 {
         send(&mut stack, Cmd::Trim { lba: Lba(2 * n), sectors: 1 });
@@ -373,7 +477,13 @@ fn a_trim_waits_for_a_record_of_its_own() {
     send(&mut stack, Cmd::Trim { lba: Lba(300), sectors: 200 });
     // what is written now goes to superpages that are free, and none of it is durable
     for n in 0..75 {
-        let write = Cmd::Write { lba: Lba(600 + 2 * n), sectors: 2, fua: false, content: 9000 + n, data: None };
+        let write = Cmd::Write {
+            lba: Lba(600 + 2 * n),
+            sectors: 2,
+            fua: false,
+            content: 9000 + n,
+            data: None,
+        };
         send(&mut stack, write);
     }
     stack.set_instant(false);
@@ -390,7 +500,8 @@ fn completions(more: &[&str], writes: u64) -> Vec<u64> {
     let more = [&["cache.mode=write-through"], more].concat();
     let mut stack = hard(&more).unwrap().build_stack(Seed(1)).unwrap();
     for n in 0..writes {
-        let write = Cmd::Write { lba: Lba(n * 4), sectors: 4, fua: false, content: n + 1, data: None };
+        let write =
+            Cmd::Write { lba: Lba(n * 4), sectors: 4, fua: false, content: n + 1, data: None };
         stack.submit(Ps::ZERO, Tag(n), write, &mut Reply::default()).unwrap();
     }
     let mut done = Vec::new();
@@ -405,17 +516,25 @@ fn completions(more: &[&str], writes: u64) -> Vec<u64> {
 #[test]
 fn time_is_what_the_settings_say() {
     // one page of a superpage of two: it goes out when the timer says so
-    let alone = completions(&["hard.complete=written", "hard.dispatch_after=3ms", "hard.fill=pad"], 1);
+    let alone =
+        completions(&["hard.complete=written", "hard.dispatch_after=3ms", "hard.fill=pad"], 1);
     let written = alone[0] - 3000;
     assert!((1..2000).contains(&written), "{alone:?}");
-    assert_eq!(completions(&["hard.dispatch_after=3ms", "hard.lookup_time=7us"], 1), [7], "in the buffer");
+    assert_eq!(
+        completions(&["hard.dispatch_after=3ms", "hard.lookup_time=7us"], 1),
+        [7],
+        "in the buffer"
+    );
     // a buffer at a time: each superpage is written after the one before, and takes as long
     let narrow = completions(&["hard.complete=written", "hard.buffers=1"], 12);
     let wide = completions(&["hard.complete=written", "hard.buffers=64"], 12);
     assert!(narrow.chunks(2).all(|pair| pair[0] == pair[1]), "{narrow:?}");
     let serial = |(i, &at): (usize, &u64)| at.abs_diff((i as u64 / 2 + 1) * narrow[0]) < 3;
     assert!(narrow.iter().enumerate().all(serial), "{narrow:?}");
-    assert!(3 * wide[11] < 2 * narrow[11], "one at a time {narrow:?}, as many as there are {wide:?}");
+    assert!(
+        3 * wide[11] < 2 * narrow[11],
+        "one at a time {narrow:?}, as many as there are {wide:?}"
+    );
 }
 
 #[test]
@@ -423,7 +542,9 @@ fn a_read_that_fails_leaves_nothing_behind() {
     let mut stack = hard(&[]).unwrap().build_stack(Seed(1)).unwrap();
     stack.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
     let medium = stack.ssd_mut().faults();
-    let last = (0..medium.layout().frames()).map(FrameId).filter(|&f| medium.state(f) == FrameState::Programmed);
+    let last = (0..medium.layout().frames())
+        .map(FrameId)
+        .filter(|&f| medium.state(f) == FrameState::Programmed);
     let frames: Vec<FrameId> = last.collect();
     frames.iter().for_each(|&frame| medium.decay(frame));
     let read = Cmd::Read { lba: Lba(0), sectors: 4 };
@@ -434,7 +555,8 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// With bytes, what stands on the drive is all that a mount has: the layer and its table of digests are gone.
+/// With bytes, what stands on the drive is all that a mount has: the layer and its table of digests
+/// are gone.
 #[test]
 fn a_mount_needs_the_drive_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();
@@ -454,7 +576,14 @@ fn a_mount_needs_the_drive_alone() {
     stack.contents().unwrap().learn(&contents); // what the stamps beside the bytes stand for
     stack.set_instant(true);
     for number in 140..200u64 {
-        stack.submit(Ps::ZERO, Tag(1), Cmd::Read { lba: Lba(number * 37 % 60 * 4), sectors: 4 }, &mut reply).unwrap();
+        stack
+            .submit(
+                Ps::ZERO,
+                Tag(1),
+                Cmd::Read { lba: Lba(number * 37 % 60 * 4), sectors: 4 },
+                &mut reply,
+            )
+            .unwrap();
         assert_eq!(reply.bytes, page(number), "page of write {number}");
     }
     stack.check().unwrap();

@@ -1,5 +1,6 @@
-//! LAST and MAST against a naive reference: after every request the same counts, the same sizes of the areas, and every
-//! page at the same index of the same block, whatever number each side gives the block.
+//! LAST and MAST against a naive reference: after every request the same counts, the same sizes of
+//! the areas, and every page at the same index of the same block, whatever number each side gives
+//! the block.
 
 mod naive;
 
@@ -28,7 +29,8 @@ const fn frame(pages: u32, block_pages: u32, channels: u32, ways: u32) -> Frame 
 }
 
 /// The last logical block of the first two is short.
-const FRAMES: [Frame; 4] = [frame(150, 8, 1, 1), frame(243, 16, 2, 2), frame(92, 4, 1, 1), frame(160, 8, 2, 2)];
+const FRAMES: [Frame; 4] =
+    [frame(150, 8, 1, 1), frame(243, 16, 2, 2), frame(92, 4, 1, 1), frame(160, 8, 2, 2)];
 
 const LAST: LastRules = LastRules {
     sequential_pages: 4,
@@ -50,8 +52,20 @@ const LAST_VARIANTS: &[LastRules] = &[
     LastRules { sequential_blocks: 1, hot_blocks: 2, cold_blocks: 2, hot_window: 5, ..LAST },
     LastRules { hot_window: 70, ..LAST },
     LastRules { hot_window_adaptive: true, ..LAST },
-    LastRules { hot_window_adaptive: true, hot_window: 7, hot_blocks: 4, sequential_pages: 1, ..LAST },
-    LastRules { hot_window_adaptive: true, hot_blocks: 2, cold_blocks: 6, sequential_pages: 9, ..LAST },
+    LastRules {
+        hot_window_adaptive: true,
+        hot_window: 7,
+        hot_blocks: 4,
+        sequential_pages: 1,
+        ..LAST
+    },
+    LastRules {
+        hot_window_adaptive: true,
+        hot_blocks: 2,
+        cold_blocks: 6,
+        sequential_pages: 9,
+        ..LAST
+    },
 ];
 
 const MAST: MastRules = MastRules {
@@ -73,8 +87,13 @@ const MAST: MastRules = MastRules {
 };
 
 /// Sizes that can change often.
-const RESIZED: MastRules =
-    MastRules { locality_blocks: 4, cold_blocks: 6, resize_window: 16, hot_utilisation: 300_000, ..MAST };
+const RESIZED: MastRules = MastRules {
+    locality_blocks: 4,
+    cold_blocks: 6,
+    resize_window: 16,
+    hot_utilisation: 300_000,
+    ..MAST
+};
 
 const MAST_VARIANTS: &[MastRules] = &[
     MAST,
@@ -88,13 +107,24 @@ const MAST_VARIANTS: &[MastRules] = &[
     MastRules { cold_victim: ColdVictim::Ratio, migrate_valid: 400_000, ..MAST },
     MastRules { cold_update_is_hot: true, ..MAST },
     MastRules { sequential_hit_is_hot: true, ..MAST },
-    MastRules { cold_update_is_hot: true, sequential_hit_is_hot: true, fifo: true, never_migrate: true, ..MAST },
+    MastRules {
+        cold_update_is_hot: true,
+        sequential_hit_is_hot: true,
+        fifo: true,
+        never_migrate: true,
+        ..MAST
+    },
     MastRules { resize_window: 0, ..MAST },
     RESIZED,
     MastRules { resize_window: 64, cold_utilisation: 300_000, ..RESIZED },
     MastRules { resize_hot_is_hot: true, cold_utilisation: 200_000, resize_slope: 0, ..RESIZED },
     MastRules { resize_slope: 100_000, cold_utilisation: 900_000, never_migrate: true, ..RESIZED },
-    MastRules { cold_utilisation: 0, hot_utilisation: 0, cold_victim: ColdVictim::Ratio, ..RESIZED },
+    MastRules {
+        cold_utilisation: 0,
+        hot_utilisation: 0,
+        cold_victim: ColdVictim::Ratio,
+        ..RESIZED
+    },
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +145,9 @@ impl Setup {
     fn log_blocks(&self) -> usize {
         match self.rules {
             Rules::Last(r) => r.sequential_blocks + r.hot_blocks + r.cold_blocks,
-            Rules::Mast(r) => r.sequential_blocks + r.locality_blocks + r.hot_blocks + r.cold_blocks,
+            Rules::Mast(r) => {
+                r.sequential_blocks + r.locality_blocks + r.hot_blocks + r.cold_blocks
+            }
         }
     }
 
@@ -169,7 +201,8 @@ impl Setup {
 
     fn drive(&self) -> Ssd {
         let settings = self.settings();
-        let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+        let config = DriveConfig::load("tiny", None, &settings)
+            .unwrap_or_else(|e| panic!("{settings:?}: {e}"));
         let mut drive = config.build(Seed(1)).unwrap();
         if self.filled {
             drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
@@ -257,7 +290,9 @@ fn serve_drive(drive: &mut Ssd, request: Request, content: u64) {
             content,
             data: None,
         },
-        Request::Trim { first, pages } => Cmd::Trim { lba: Lba(u64::from(first * SECTORS)), sectors: pages * SECTORS },
+        Request::Trim { first, pages } => {
+            Cmd::Trim { lba: Lba(u64::from(first * SECTORS)), sectors: pages * SECTORS }
+        }
     };
     drive.submit(Ps::ZERO, Tag(content), cmd, &mut Reply::default()).unwrap();
 }
@@ -265,14 +300,17 @@ fn serve_drive(drive: &mut Ssd, request: Request, content: u64) {
 fn serve_reference(reference: &mut dyn Reference, request: Request) {
     match request {
         Request::Write { first, pages } => reference.write(first, pages),
-        Request::Trim { first, pages } => (first..first + pages).for_each(|page| reference.trim(page)),
+        Request::Trim { first, pages } => {
+            (first..first + pages).for_each(|page| reference.trim(page))
+        }
     }
 }
 
 fn counts_of(drive: &Ssd) -> Counts {
     let merges = drive.ftl_report().merges.expect("the scheme merges");
     let [data_switch, data_partial, data_full] = merges.data_blocks;
-    let [log_switch, log_partial, log_full, log_dead, log_moved] = merges.log_blocks.unwrap_or_default();
+    let [log_switch, log_partial, log_full, log_dead, log_moved] =
+        merges.log_blocks.unwrap_or_default();
     Counts {
         data_switch,
         data_partial,
@@ -295,7 +333,12 @@ fn counts_of(drive: &Ssd) -> Counts {
 }
 
 fn areas_of(drive: &Ssd) -> Vec<AreaSize> {
-    drive.ftl_report().areas.iter().map(|a| (a.name, a.budget as usize, a.blocks as usize)).collect()
+    drive
+        .ftl_report()
+        .areas
+        .iter()
+        .map(|a| (a.name, a.budget as usize, a.blocks as usize))
+        .collect()
 }
 
 /// The first difference.
@@ -321,7 +364,8 @@ fn compare(drive: &Ssd, reference: &dyn Reference, pages: u32) -> Result<(), Str
         if !same {
             let known = real.and_then(|(block, _)| to_naive.get(&block));
             return Err(format!(
-                "page {page}: real (block, index) {real:?}, reference {naive:?}; that real block is the reference's {known:?}"
+                "page {page}: real (block, index) {real:?}, reference {naive:?}; that real block \
+                 is the reference's {known:?}"
             ));
         }
     }
@@ -372,16 +416,26 @@ fn shorter_traces(trace: &[Request], at: usize) -> Vec<Vec<Request>> {
         shorter.splice(at..at + removed, instead);
         shorter
     };
-    let mut list: Vec<_> = [16, 4, 2, 1].into_iter().filter(|n| at + n <= trace.len()).map(|n| with(n, None)).collect();
+    let mut list: Vec<_> = [16, 4, 2, 1]
+        .into_iter()
+        .filter(|n| at + n <= trace.len())
+        .map(|n| with(n, None))
+        .collect();
     if let Request::Write { first, pages: pages @ 2.. } = trace[at] {
         let half = pages / 2;
-        let parts = [(first + half, pages - half), (first, half), (first, pages - 1), (first + 1, pages - 1)];
+        let parts = [
+            (first + half, pages - half),
+            (first, half),
+            (first, pages - 1),
+            (first + 1, pages - 1),
+        ];
         list.extend(parts.map(|(first, pages)| with(1, Some(Request::Write { first, pages }))));
     }
     list
 }
 
-/// Leave out what the difference does not need, from the last request to the first, until nothing more can go.
+/// Leave out what the difference does not need, from the last request to the first, until nothing
+/// more can go.
 fn shorten(setup: &Setup, (mut trace, mut what): (Vec<Request>, String)) -> (Vec<Request>, String) {
     let mut again = true;
     while std::mem::take(&mut again) {
@@ -427,7 +481,8 @@ fn run_all(variants: impl Iterator<Item = Rules>) -> Summary {
                 run_seeds(&Setup { frame, rules, strict, filled }, &mut summary);
             }
         }
-        let own: Vec<u64> = summary.counts.iter().map(|(name, sum)| sum - before.get(name).unwrap_or(&0)).collect();
+        let own: Vec<u64> =
+            summary.counts.iter().map(|(name, sum)| sum - before.get(name).unwrap_or(&0)).collect();
         if let Some(other) = seen.insert(own, rules) {
             panic!("no request shows the difference between {rules:?} and {other:?}");
         }
@@ -438,11 +493,18 @@ fn run_all(variants: impl Iterator<Item = Rules>) -> Summary {
 fn run_seeds(setup: &Setup, summary: &mut Summary) {
     for seed in 0..SEEDS {
         let requests = requests(setup.frame, seed);
-        let Outcome { counts, budgets } =
-            run(setup, &requests).unwrap_or_else(|found| panic!("{}", explain(setup, seed, &requests, found)));
-        let left = counts.log_switch + counts.log_partial + counts.log_full + counts.log_dead + counts.log_moved;
+        let Outcome { counts, budgets } = run(setup, &requests)
+            .unwrap_or_else(|found| panic!("{}", explain(setup, seed, &requests, found)));
+        let left = counts.log_switch
+            + counts.log_partial
+            + counts.log_full
+            + counts.log_dead
+            + counts.log_moved;
         let blocks = setup.log_blocks() as u64;
-        assert!(left > 4 * blocks, "{setup:?}, seed {seed}: {left} times one of {blocks} log blocks was given up");
+        assert!(
+            left > 4 * blocks,
+            "{setup:?}, seed {seed}: {left} times one of {blocks} log blocks was given up"
+        );
         for (name, count) in counts.list() {
             *summary.counts.entry(name).or_insert(0) += count;
         }
@@ -463,6 +525,7 @@ fn mast_does_what_its_rules_say() {
     let Summary { counts, resized } = run_all(MAST_VARIANTS.iter().copied().map(Rules::Mast));
     assert!(counts.values().all(|&count| count > 0), "{counts:?}");
     // locality, hot and cold, after sequential
-    let grown = [1, 2, 3].map(|area| resized.iter().filter(|(old, new)| new[area] > old[area]).count());
+    let grown =
+        [1, 2, 3].map(|area| resized.iter().filter(|(old, new)| new[area] > old[area]).count());
     assert!(grown.iter().all(|&times| times > 0), "the budgets grew so often: {grown:?}");
 }

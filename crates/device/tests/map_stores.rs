@@ -1,6 +1,7 @@
-//! Map stores of the page-mapped FTL, on small drives that collect data and map pages all the time: after every FLUSH the
-//! drive forgets its memory, mounts, and has the map that it had; whatever a power cut leaves mounts, obeys its rules, and
-//! holds of every page what was flushed or something newer; damage is found, and mended or reported.
+//! Map stores of the page-mapped FTL, on small drives that collect data and map pages all the time:
+//! after every FLUSH the drive forgets its memory, mounts, and has the map that it had; whatever a
+//! power cut leaves mounts, obeys its rules, and holds of every page what was flushed or something
+//! newer; damage is found, and mended or reported.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_ftl::Place;
@@ -8,18 +9,43 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every store that keeps a map over a mount, with its parameters such that each of its paths is taken; see
-/// `every_store_is_here`. (One that does not is in `model.rs`, and among those that are cut at every power failure.)
+/// Every store that keeps a map over a mount, with its parameters such that each of its paths is
+/// taken; see `every_store_is_here`. (One that does not is in `model.rs`, and among those that are
+/// cut at every power failure.)
 const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
     &["map.store=dram", "map.flush=whole", "map.segment_bytes=256", "map.roll_forward=false"],
-    &["map.store=dram", "map.flush=pages", "map.page_bytes=128", "map.roll_forward=false", "map.pack=false"],
-    &["map.store=dram", "map.flush=pages", "map.page_bytes=64", "map.directory=page", "map.lanes=1"],
-    &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=400", "map.directory=page", "map.roll_forward=false"],
+    &[
+        "map.store=dram",
+        "map.flush=pages",
+        "map.page_bytes=128",
+        "map.roll_forward=false",
+        "map.pack=false",
+    ],
+    &[
+        "map.store=dram",
+        "map.flush=pages",
+        "map.page_bytes=64",
+        "map.directory=page",
+        "map.lanes=1",
+    ],
+    &[
+        "map.store=nvm-hybrid",
+        "map.segment_bytes=64",
+        "nvm.bytes=400",
+        "map.directory=page",
+        "map.roll_forward=false",
+    ],
     // room for every segment, for some, for one (the spare slot), and none at all
     &["map.store=nvm-hybrid", "map.segment_bytes=128", "nvm.bytes=4KiB"],
-    &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=512", "map.dense_share=0.2", "map.full_share=0.5"],
+    &[
+        "map.store=nvm-hybrid",
+        "map.segment_bytes=64",
+        "nvm.bytes=512",
+        "map.dense_share=0.2",
+        "map.full_share=0.5",
+    ],
     &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=300", "map.nvm_idle=10us"],
     &["map.store=nvm-hybrid", "map.segment_bytes=256", "nvm.bytes=0"],
     &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=640", "map.roll_forward=false"],
@@ -31,7 +57,13 @@ const STORES: &[&[&str]] = &[
     &["map.store=cdftl", "map.page_bytes=64", "map.cache_bytes=80"],
     &["map.store=cdftl", "map.page_bytes=64", "map.cache_bytes=300", "map.victim_search=3"],
     &["map.store=sftl", "map.page_bytes=64", "map.cache_bytes=80"],
-    &["map.store=sftl", "map.page_bytes=128", "map.cache_bytes=300", "map.buffer_share=0.4", "map.entry_bytes=8"],
+    &[
+        "map.store=sftl",
+        "map.page_bytes=128",
+        "map.cache_bytes=300",
+        "map.buffer_share=0.4",
+        "map.entry_bytes=8",
+    ],
     &["map.store=tpftl", "map.page_bytes=64", "map.cache_bytes=44"],
     &["map.store=tpftl", "map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
     &["map.store=leaftl", "map.page_bytes=64", "map.cache_bytes=160", "map.learn_batch=4"],
@@ -63,7 +95,8 @@ const STORES: &[&[&str]] = &[
 
 /// A drive of 90 pages in blocks of eight, with hardly more blocks than it needs.
 fn config(settings: &[&str]) -> DriveConfig {
-    let common = ["drive.ways=1", "drive.blocks=14", "drive.logical_pages=90", "cache.mode=write-through"];
+    let common =
+        ["drive.ways=1", "drive.blocks=14", "drive.logical_pages=90", "cache.mode=write-through"];
     let mut all: Vec<String> = common.iter().map(|&s| s.to_owned()).collect();
     if settings.contains(&"drive.logical_pages=600") {
         all[1] = "drive.blocks=60".into();
@@ -85,7 +118,11 @@ enum Step {
 fn workload(seed: u64, pages: u32, steps: u32) -> Vec<Step> {
     let mut rng = Rng::stream(Seed(seed), "steps");
     let one = |_| {
-        let at = if rng.below(3) > 0 { rng.below(u64::from(pages) / 8) } else { rng.below(pages.into()) } as u32;
+        let at = if rng.below(3) > 0 {
+            rng.below(u64::from(pages) / 8)
+        } else {
+            rng.below(pages.into())
+        } as u32;
         let few = |rng: &mut Rng, most: u64| (1 + rng.below(most) as u32).min(pages - at);
         match rng.below(20) {
             0..9 => Step::Write(at, few(&mut rng, 2)),
@@ -124,7 +161,13 @@ impl Model {
                 for i in 0..pages {
                     self.versions[(first + i) as usize].push(Stamp::whole(self.content, i * unit));
                 }
-                Cmd::Write { lba: lba(first), sectors: pages * unit, fua: false, content: self.content, data: None }
+                Cmd::Write {
+                    lba: lba(first),
+                    sectors: pages * unit,
+                    fua: false,
+                    content: self.content,
+                    data: None,
+                }
             }
             Step::Trim(first, pages) => {
                 (first..first + pages).for_each(|p| self.versions[p as usize].push(Stamp::ZERO));
@@ -147,7 +190,11 @@ impl Model {
         self.drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).map_err(|e| e.to_string())?;
         match step {
             Step::Flush => self.versions.iter_mut().for_each(|v| drop(v.drain(..v.len() - 1))),
-            Step::Read(page) => assert_eq!(Some(&reply.stamps[0]), self.versions[page as usize].last(), "page {page}"),
+            Step::Read(page) => assert_eq!(
+                Some(&reply.stamps[0]),
+                self.versions[page as usize].last(),
+                "page {page}"
+            ),
             _ => {}
         }
         Ok(())
@@ -155,7 +202,10 @@ impl Model {
 }
 
 fn held(drive: &Ssd, page: usize) -> Stamp {
-    drive.peek(Lpn(page as u32)).unwrap_or_else(|e| panic!("page {page}: {e}")).map_or(Stamp::ZERO, |u| u.stamp)
+    drive
+        .peek(Lpn(page as u32))
+        .unwrap_or_else(|e| panic!("page {page}: {e}"))
+        .map_or(Stamp::ZERO, |u| u.stamp)
 }
 
 /// Mount a medium and compare every page; the newest of what a page may hold if `exactly`.
@@ -211,15 +261,23 @@ fn a_flush_keeps_the_whole_map() {
                     place => place,
                 };
                 for page in 0..model.versions.len() {
-                    assert_eq!(place(&drive, page), place(&model.drive, page), "the place of page {page}");
+                    assert_eq!(
+                        place(&drive, page),
+                        place(&model.drive, page),
+                        "the place of page {page}"
+                    );
                 }
                 let mount = drive.ftl_report().mount;
-                assert_eq!((mount.lost, mount.damaged_map_pages, mount.damaged_nvm_slots), (0, 0, 0));
+                assert_eq!(
+                    (mount.lost, mount.damaged_map_pages, mount.damaged_nvm_slots),
+                    (0, 0, 0)
+                );
             }
             assert!(flushes > 200, "{flushes} flushes");
             let medium = model.drive.medium();
             let collected = |role: OobRole| {
-                let of_role = (0..medium.layout().blocks()).filter(|&b| medium.oob_role(BlockId(b)) == role);
+                let of_role =
+                    (0..medium.layout().blocks()).filter(|&b| medium.oob_role(BlockId(b)) == role);
                 of_role.map(|b| medium.erases(BlockId(b))).sum::<u32>()
             };
             assert!(collected(OobRole(0)) > 20, "data was collected");
@@ -247,11 +305,14 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
                 medium.restore_power();
                 let goes_on = || {
                     let drive = mounts(config, medium.clone(), &versions, false);
-                    let versions = (0..versions.len()).map(|page| vec![held(&drive, page)]).collect();
+                    let versions =
+                        (0..versions.len()).map(|page| vec![held(&drive, page)]).collect();
                     let mut model = Model { drive, versions, content: 1 << 32 };
                     model.drive.set_instant(true);
                     for &step in work[..40].iter().chain([&Step::Flush]) {
-                        model.step(step).unwrap_or_else(|e| panic!("after the mount, {step:?}: {e}"));
+                        model
+                            .step(step)
+                            .unwrap_or_else(|e| panic!("after the mount, {step:?}: {e}"));
                     }
                     model.drive.check().unwrap_or_else(|v| panic!("after writing on: {v}"));
                     mounts(config, model.drive.into_medium(), &model.versions, true);
@@ -293,8 +354,9 @@ fn mounts_that_are_cut_take_nothing_away() {
                 drop(config.mount(&mut again, Seed(1)));
                 again.restore_power();
                 cut_mounts.fetch_add(1, Ordering::Relaxed);
-                let held =
-                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mounts(config, again, &versions, false)));
+                let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    mounts(config, again, &versions, false)
+                }));
                 assert!(held.is_ok(), "cut after {cuts}, its mount after {operations}");
             }
         }

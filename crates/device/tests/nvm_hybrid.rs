@@ -1,7 +1,9 @@
-//! The DRAM+NVM map, FLUSH by FLUSH: what goes to NVM and what to flash, worked out by hand from the paper's section 2 and the
-//! rules at the top of `maps/nvm_hybrid.rs`; and damage to what it keeps.
+//! The DRAM+NVM map, FLUSH by FLUSH: what goes to NVM and what to flash, worked out by hand from
+//! the paper's section 2 and the rules at the top of `maps/nvm_hybrid.rs`; and damage to what it
+//! keeps.
 //!
-//! Six segments of 16 pages each. A slot of NVM takes 128 bytes: a segment of 64 and its header of 64.
+//! Six segments of 16 pages each. A slot of NVM takes 128 bytes: a segment of 64 and its header of
+//! 64.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_ftl::MountReport;
@@ -52,7 +54,8 @@ impl Drive {
         self.submit(Cmd::Write { lba, sectors, fua: false, content: self.content, data: None });
     }
 
-    /// FLUSH; returns what it sent where: sparse, dense and full segments to NVM, full ones and others to flash.
+    /// FLUSH; returns what it sent where: sparse, dense and full segments to NVM, full ones and
+    /// others to flash.
     fn flush(&mut self) -> [u64; 5] {
         let before = self.segments();
         self.submit(Cmd::Flush);
@@ -115,7 +118,11 @@ fn a_segment_that_is_flushed_again_moves_to_the_spare_slot() {
     let mut drive = Drive::with_slots(2);
     for round in 1..=5 {
         drive.write(3..4);
-        assert_eq!(drive.flush(), [1, 0, 0, 0, 0], "round {round}: its old copy does not count as space");
+        assert_eq!(
+            drive.flush(),
+            [1, 0, 0, 0, 0],
+            "round {round}: its old copy does not count as space"
+        );
         assert_eq!(drive.detail("nvm_slots_used"), 1);
         drive.mounts(drive.ssd.medium().clone());
     }
@@ -133,7 +140,8 @@ fn when_nvm_is_short_sparse_goes_first_then_dense_and_full_to_flash() {
     assert_eq!(drive.flush(), [1, 1, 0, 1, 0], "full, dense and sparse in one FLUSH");
     assert_eq!(drive.ssd.ftl_report().map_pages.writes[1], 1, "one map page to flash");
     drive.mounts(drive.ssd.medium().clone());
-    // only the spare slot is left: a new sparse segment goes to flash, one that has a slot is copied beside it
+    // only the spare slot is left: a new sparse segment goes to flash, one that has a slot is
+    // copied beside it
     drive.write(48..49);
     assert_eq!(drive.flush(), [0, 0, 0, 0, 1]);
     drive.write(33..34);
@@ -163,7 +171,8 @@ fn a_full_segment_that_goes_to_flash_gives_its_slot_back() {
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([1, 0, 0, 0, 0], 1));
     drive.write(0..16);
     drive.write(16..17);
-    // neither fits beside the other: the sparse one finds only the spare slot, and the full one goes to flash
+    // neither fits beside the other: the sparse one finds only the spare slot, and the full one
+    // goes to flash
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([0, 0, 0, 1, 1], 0));
     drive.mounts(drive.ssd.medium().clone());
     drive.write(17..18);
@@ -196,11 +205,14 @@ fn idle_time_moves_segments_to_flash_and_the_longest_held_first() {
         drive.write(segment * 16..segment * 16 + 1);
         drive.flush();
     }
-    // from 200 ms on; one program of 200 us and its transfer fit before 201 ms, so just one segment moves
+    // from 200 ms on; one program of 200 us and its transfer fit before 201 ms, so just one segment
+    // moves
     let now = drive.ssd.settle_down();
     drive.ssd.idle(now, now.after(Dur::from_us(200_100))).unwrap();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 2));
-    let on_flash = |drive: &Drive, segment: u32| map_pages(drive.ssd.medium()).iter().any(|&(page, _)| page == segment);
+    let on_flash = |drive: &Drive, segment: u32| {
+        map_pages(drive.ssd.medium()).iter().any(|&(page, _)| page == segment)
+    };
     assert!(on_flash(&drive, 2) && !on_flash(&drive, 0) && !on_flash(&drive, 1));
     drive.idle();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (3, 0));
@@ -213,12 +225,14 @@ fn an_update_races_the_write_back() {
     let mut drive = Drive::with_slots(7);
     drive.write(0..1);
     drive.flush();
-    // an update that no FLUSH has followed goes to flash with the segment, and nothing is left to flush
+    // an update that no FLUSH has followed goes to flash with the segment, and nothing is left to
+    // flush
     drive.write(1..2);
     drive.idle();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 0));
     assert_eq!(drive.flush(), [0; 5]);
-    // one after the write-back stays in DRAM until the next FLUSH puts it into NVM, which then has the newer copy
+    // one after the write-back stays in DRAM until the next FLUSH puts it into NVM, which then has
+    // the newer copy
     drive.write(2..3);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
     let mount = drive.mounts(drive.ssd.medium().clone());
@@ -248,7 +262,9 @@ fn a_flush_waits_for_nvm_and_for_flash() {
 /// Map pages on the medium: number and first slot, oldest first.
 fn map_pages(medium: &Medium) -> Vec<(u32, Ppn)> {
     let layout = medium.layout();
-    let is_map = |slot: &Ppn| medium.oob_role(layout.block_of(*slot)) == OobRole::MAP && medium.lpn(*slot).is_ok();
+    let is_map = |slot: &Ppn| {
+        medium.oob_role(layout.block_of(*slot)) == OobRole::MAP && medium.lpn(*slot).is_ok()
+    };
     let mut found: Vec<Ppn> = (0..layout.slots()).map(Ppn).filter(is_map).collect();
     found.sort_by_key(|&slot| medium.frame_sequence(layout.frame_of(slot)).unwrap());
     found.into_iter().map(|slot| (medium.lpn(slot).unwrap().0, slot)).collect()
@@ -261,7 +277,8 @@ fn a_damaged_slot_is_found_and_mended_from_spare_areas() {
     drive.flush();
     drive.write(5..6);
     drive.flush();
-    // of each byte of a slot's header that says something, and of its entries; segment 0 stands in the fourth slot
+    // of each byte of a slot's header that says something, and of its entries; segment 0 stands in
+    // the fourth slot
     for at in [0, 4, 8, 12, 16, 24, 32, 40, 64, 100, 127] {
         let mut medium = drive.ssd.medium().clone();
         medium.nvm.corrupt(3 * 128 + at);
@@ -281,7 +298,11 @@ fn a_damaged_map_page_is_found_and_mended_from_an_older_one_and_spare_areas() {
     let mut medium = drive.ssd.medium().clone();
     let pages = map_pages(&medium);
     let (page, newest) = *pages.last().unwrap();
-    assert_eq!((page, pages.iter().filter(|p| p.0 == 0).count()), (0, 2), "an older version stands on flash");
+    assert_eq!(
+        (page, pages.iter().filter(|p| p.0 == 0).count()),
+        (0, 2),
+        "an older version stands on flash"
+    );
     medium.corrupt(newest);
     let mount = drive.mounts(medium.clone());
     assert_eq!((mount.damaged_map_pages, mount.rolled_forward), (1, 1));
@@ -306,14 +327,16 @@ fn damage_that_nothing_mends_is_reported_and_never_another_pages_data() {
 
 #[test]
 fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
-    let settings = ["map.store=demand", "map.page_bytes=64", "map.cache_bytes=64", "drive.logical_pages=96"];
+    let settings =
+        ["map.store=demand", "map.page_bytes=64", "map.cache_bytes=64", "drive.logical_pages=96"];
     let all: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
     let config = DriveConfig::load("tiny", None, &all).unwrap_or_else(|e| panic!("{e}"));
     let mut ssd = config.build(Seed(1)).unwrap();
     ssd.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     ssd.set_instant(true);
-    let read =
-        |ssd: &mut Ssd| ssd.submit(Ps::ZERO, Tag(0), Cmd::Read { lba: Lba(0), sectors: 4 }, &mut Reply::default());
+    let read = |ssd: &mut Ssd| {
+        ssd.submit(Ps::ZERO, Tag(0), Cmd::Read { lba: Lba(0), sectors: 4 }, &mut Reply::default())
+    };
     read(&mut ssd).unwrap();
     // another map page takes the only place in memory
     let other = Cmd::Read { lba: Lba(90 * 4), sectors: 4 };

@@ -1,7 +1,9 @@
-//! The plan graph of random short workloads: whatever part of it a power cut leaves behind (any downward-closed subset),
-//! no page is without a version, and nothing is confirmed before what it promises.
+//! The plan graph of random short workloads: whatever part of it a power cut leaves behind (any
+//! downward-closed subset), no page is without a version, and nothing is confirmed before what it
+//! promises.
 //!
-//! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one another inside one call.
+//! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one
+//! another inside one call.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::OobRole;
@@ -18,27 +20,51 @@ const DRIVES: &[&[&str]] = &[
     &["cache.bytes=16KiB"],
     &["cache.bytes=4KiB", "cache.high=1", "cache.low=1"],
     &["cache.bytes=4KiB", "map.unit=512"],
-    &["cache.bytes=8KiB", "map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "drive.blocks=15"],
+    &[
+        "cache.bytes=8KiB",
+        "map.unit=1KiB",
+        "ftl.streams=2",
+        "ftl.classifier=dac",
+        "drive.blocks=15",
+    ],
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_mode=single"],
     &["cache.bytes=32KiB", "drive.frame_channels=2", "drive.frame_ways=2", "map.unit=8KiB"],
     &["cache.bytes=8KiB", "ftl.scheme=block", "nand.program_order=any"],
     &["cache.mode=write-through", "ftl.scheme=bast", "ftl.log_blocks=2"],
     &["cache.bytes=8KiB", "ftl.scheme=sast", "ftl.log_blocks=4", "nand.program_order=any"],
     &["cache.mode=write-through", "ftl.scheme=fast", "ftl.log_blocks=3"],
-    &["cache.bytes=8KiB", "ftl.scheme=fast", "ftl.log_blocks=4", "drive.frame_channels=2", "map.unit=4KiB"],
+    &[
+        "cache.bytes=8KiB",
+        "ftl.scheme=fast",
+        "ftl.log_blocks=4",
+        "drive.frame_channels=2",
+        "map.unit=4KiB",
+    ],
     &["cache.mode=write-through", "ftl.scheme=faster", "ftl.log_blocks=6"],
     &["cache.bytes=8KiB", "ftl.scheme=superblock", "ftl.log_blocks=3"],
-    &["cache.mode=write-through", "ftl.scheme=superblock", "ftl.log_blocks=2", "ftl.superblock_blocks=2"],
+    &[
+        "cache.mode=write-through",
+        "ftl.scheme=superblock",
+        "ftl.log_blocks=2",
+        "ftl.superblock_blocks=2",
+    ],
     &["cache.mode=write-through", "ftl.scheme=last", "ftl.log_blocks=4", "nand.program_order=any"],
     &["cache.bytes=8KiB", "ftl.scheme=last", "ftl.log_blocks=7", "ftl.sequential_pages=2"],
     &["cache.mode=write-through", "ftl.scheme=mast", "ftl.log_blocks=7", "nand.program_order=any"],
-    &["cache.bytes=8KiB", "ftl.scheme=mast", "ftl.log_blocks=7", "ftl.resize_window=16", "ftl.migrate_valid=0.3"],
+    &[
+        "cache.bytes=8KiB",
+        "ftl.scheme=mast",
+        "ftl.log_blocks=7",
+        "ftl.resize_window=16",
+        "ftl.migrate_valid=0.3",
+    ],
 ];
 
 /// Requests go to the first sectors of the drive, so that they meet one another.
 const SECTORS: u64 = 160;
 
-/// A set of operations: for each number, whether it is in. Number 0 stands for what was there from the start.
+/// A set of operations: for each number, whether it is in. Number 0 stands for what was there from
+/// the start.
 type Ops = Vec<bool>;
 
 fn add_all(to: &mut Ops, from: &Ops) {
@@ -50,7 +76,8 @@ fn has(ops: &Ops, op: u64) -> bool {
     op == 0 || ops.get(op as usize) == Some(&true)
 }
 
-/// One version of a page in one block: there once all of `programs` are complete, until the block is erased.
+/// One version of a page in one block: there once all of `programs` are complete, until the block
+/// is erased.
 struct Copy {
     lpn: u32,
     version: usize,
@@ -74,7 +101,8 @@ struct World {
     copies: Vec<Copy>,
     /// Erases of each block of the FTL.
     erases: HashMap<u32, Vec<u64>>,
-    /// Stamps of each page in the order of the host's writes and trims (zero), and the transfers each is made of.
+    /// Stamps of each page in the order of the host's writes and trims (zero), and the transfers
+    /// each is made of.
     versions: Vec<Vec<(Stamp, BTreeSet<u64>)>>,
     /// Transfer that brought each sector.
     arrivals: Vec<u64>,
@@ -90,16 +118,23 @@ impl World {
     fn new(settings: &[&str], seed: u64) -> World {
         let common = ["drive.blocks=8", "drive.over_provisioning=1.7", "host.link_rate=100MB"];
         let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
-        let mut drive = DriveConfig::load("tiny", None, &settings).unwrap().build(Seed(seed)).unwrap();
+        let mut drive =
+            DriveConfig::load("tiny", None, &settings).unwrap().build(Seed(seed)).unwrap();
         drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
         let unit = u64::from(drive.unit_sectors());
         let layout = drive.layout().clone();
         let copies = (0..layout.slots()).map(Ppn).filter_map(|ppn| {
             let lpn = drive.medium().lpn(ppn).ok().filter(|&l| l != Lpn::NONE)?;
-            Some(Copy { lpn: lpn.0, version: 0, block: layout.block_of(ppn).0, programs: Vec::new() })
+            Some(Copy {
+                lpn: lpn.0,
+                version: 0,
+                block: layout.block_of(ppn).0,
+                programs: Vec::new(),
+            })
         });
         let copies = copies.collect();
-        let versions = (0..layout.logical_units).map(|l| vec![(Stamp(l + 1), BTreeSet::new())]).collect();
+        let versions =
+            (0..layout.logical_units).map(|l| vec![(Stamp(l + 1), BTreeSet::new())]).collect();
         World {
             unit,
             before: vec![Vec::new()],
@@ -121,17 +156,22 @@ impl World {
         self.now = self.now.after(by);
         let mut done = Vec::new();
         self.drive.advance(self.now, &mut done);
-        for (lpn, version) in done.iter().flat_map(|d| self.pending.remove(&d.tag.0).unwrap_or_default()) {
+        for (lpn, version) in
+            done.iter().flat_map(|d| self.pending.remove(&d.tag.0).unwrap_or_default())
+        {
             self.confirmed[lpn as usize] = version.max(self.confirmed[lpn as usize]);
         }
     }
 
     fn submit(&mut self, cmd: Cmd<'_>) -> Result<bool, String> {
-        let complete: Ops = (0..self.before.len() as u64).map(|op| self.drive.is_complete(OpId(op))).collect();
+        let complete: Ops =
+            (0..self.before.len() as u64).map(|op| self.drive.is_complete(OpId(op))).collect();
         let accepted = self.drive.submit(self.now, Tag(self.commands), cmd, &mut Reply::default());
         accepted.map_err(|e| format!("{cmd:?}: {e}"))?;
         let plan = self.drive.plan().iter();
-        let ops: Vec<Op> = plan.map(|(id, op, after)| (id.0, op.kind, after.iter().map(|d| d.0).collect())).collect();
+        let ops: Vec<Op> = plan
+            .map(|(id, op, after)| (id.0, op.kind, after.iter().map(|d| d.0).collect()))
+            .collect();
         ops.iter().for_each(|(id, kind, after)| self.order(*id, *kind, after));
         let mut must = Vec::new();
         match cmd {
@@ -160,7 +200,10 @@ impl World {
                 self.erases.entry(block / dies).or_default().push(*id);
                 erased.push((*id, block / dies));
             } else if let OpKind::Program { block, page, .. } = *kind {
-                if ops[i..].iter().any(|op| matches!(op.1, OpKind::Erase { block: b, .. } if b == block)) {
+                if ops[i..]
+                    .iter()
+                    .any(|op| matches!(op.1, OpKind::Erase { block: b, .. } if b == block))
+                {
                     return Ok(false); // what it held cannot be looked up any more
                 }
                 self.programmed(*id, BlockId(block / dies), page, &complete)?;
@@ -171,11 +214,17 @@ impl World {
             let mut state = self.before[id as usize].clone();
             add_all(&mut state, &complete);
             let held = |c: &&Copy| c.block == block && c.programs.last().is_none_or(|&p| p < id);
-            if let Some(c) = self.copies.iter().filter(held).find(|c| !self.survives(c.lpn, c.version, &state)) {
-                return Err(format!("erase {id} of block {block}: page {} without version {}", c.lpn, c.version));
+            if let Some(c) =
+                self.copies.iter().filter(held).find(|c| !self.survives(c.lpn, c.version, &state))
+            {
+                return Err(format!(
+                    "erase {id} of block {block}: page {} without version {}",
+                    c.lpn, c.version
+                ));
             }
         }
-        let Some((id, ..)) = ops.iter().find(|(_, kind, _)| matches!(kind, OpKind::Complete(_))) else {
+        let Some((id, ..)) = ops.iter().find(|(_, kind, _)| matches!(kind, OpKind::Complete(_)))
+        else {
             return Err(format!("{cmd:?} is never complete"));
         };
         let mut state = self.before[*id as usize].clone();
@@ -192,12 +241,17 @@ impl World {
         add_all(&mut state, &complete);
         if let Cmd::Read { lba, sectors } = cmd {
             let late = |s: &&u64| !has(&state, **s);
-            if let Some(op) = self.arrivals[lba.0 as usize..(lba.0 + u64::from(sectors)) as usize].iter().find(late) {
+            if let Some(op) = self.arrivals[lba.0 as usize..(lba.0 + u64::from(sectors)) as usize]
+                .iter()
+                .find(late)
+            {
                 return Err(format!("{cmd:?} returns data that transfer {op} has yet to bring"));
             }
         }
         match must.into_iter().find(|&(lpn, version)| !self.survives(lpn, version, &state)) {
-            Some((lpn, v)) => Err(format!("{cmd:?} is complete, but version {v} of page {lpn} is not on flash")),
+            Some((lpn, v)) => {
+                Err(format!("{cmd:?} is complete, but version {v} of page {lpn} is not on flash"))
+            }
             None => Ok(true),
         }
     }
@@ -206,7 +260,10 @@ impl World {
     fn order(&mut self, id: u64, kind: OpKind, after: &[u64]) {
         assert_eq!(id, self.before.len() as u64);
         let mut earlier = after.to_vec();
-        if let OpKind::Read { block, .. } | OpKind::Program { block, .. } | OpKind::Erase { block, .. } = kind {
+        if let OpKind::Read { block, .. }
+        | OpKind::Program { block, .. }
+        | OpKind::Erase { block, .. } = kind
+        {
             let group = self.groups.entry(block).or_default();
             let first = |mark| group.iter().find(|o| o.1 == mark).map(|o| o.0);
             match kind {
@@ -228,7 +285,8 @@ impl World {
             OpKind::Link { inbound: true, bytes } => Some((*id, bytes / 512)),
             _ => None,
         });
-        let order: Vec<u64> = links.flat_map(|(id, n)| std::iter::repeat_n(id, n as usize)).collect();
+        let order: Vec<u64> =
+            links.flat_map(|(id, n)| std::iter::repeat_n(id, n as usize)).collect();
         self.arrivals[lba as usize..][..sectors as usize].copy_from_slice(&order);
         let mut written = Vec::new();
         for u in lba / self.unit..(lba + sectors).div_ceil(self.unit) {
@@ -237,9 +295,16 @@ impl World {
             let stamp = if to - from == self.unit {
                 Stamp::whole(content, (from - lba) as u32)
             } else {
-                versions.last().unwrap().0.overwritten(content, (from - u * self.unit) as u32, (to - from) as u32)
+                versions.last().unwrap().0.overwritten(
+                    content,
+                    (from - u * self.unit) as u32,
+                    (to - from) as u32,
+                )
             };
-            let made_of = self.arrivals[(u * self.unit) as usize..][..self.unit as usize].iter().copied().collect();
+            let made_of = self.arrivals[(u * self.unit) as usize..][..self.unit as usize]
+                .iter()
+                .copied()
+                .collect();
             versions.push((stamp, made_of));
             written.push((u as u32, versions.len() - 1));
         }
@@ -247,7 +312,13 @@ impl World {
     }
 
     /// Look up what a program put on flash, and whether all of it had arrived.
-    fn programmed(&mut self, id: u64, block: BlockId, page: u32, complete: &Ops) -> Result<(), String> {
+    fn programmed(
+        &mut self,
+        id: u64,
+        block: BlockId,
+        page: u32,
+        complete: &Ops,
+    ) -> Result<(), String> {
         if self.drive.medium().oob_role(block) == OobRole::MAP {
             return Ok(()); // a record of trims
         }
@@ -256,21 +327,40 @@ impl World {
         for ppn in (first..first + layout.slots_per_frame).map(Ppn) {
             let unit = self.drive.medium().unit(ppn).unwrap();
             let Some(versions) = self.versions.get(unit.lpn.0 as usize) else { continue };
-            let version = versions.iter().rposition(|v| v.0 == unit.stamp).expect("a version that the host wrote");
+            let version = versions
+                .iter()
+                .rposition(|v| v.0 == unit.stamp)
+                .expect("a version that the host wrote");
             let late = |op: &&u64| !has(&self.before[id as usize], **op) && !has(complete, **op);
             if let Some(op) = versions[version].1.iter().find(late) {
-                return Err(format!("program {id} of page {} does not wait for its data, transfer {op}", unit.lpn));
+                return Err(format!(
+                    "program {id} of page {} does not wait for its data, transfer {op}",
+                    unit.lpn
+                ));
             }
-            let same = |c: &&mut Copy| c.lpn == unit.lpn.0 && c.block == block.0 && c.version == version;
-            match self.copies.iter_mut().rev().find(same).filter(|c| c.programs.last().is_some_and(|&p| p + 1 == id)) {
+            let same =
+                |c: &&mut Copy| c.lpn == unit.lpn.0 && c.block == block.0 && c.version == version;
+            match self
+                .copies
+                .iter_mut()
+                .rev()
+                .find(same)
+                .filter(|c| c.programs.last().is_some_and(|&p| p + 1 == id))
+            {
                 Some(copy) => copy.programs.push(id), // another die under the same frame
-                None => self.copies.push(Copy { lpn: unit.lpn.0, version, block: block.0, programs: vec![id] }),
+                None => self.copies.push(Copy {
+                    lpn: unit.lpn.0,
+                    version,
+                    block: block.0,
+                    programs: vec![id],
+                }),
             }
         }
         Ok(())
     }
 
-    /// Whether `version` of a page, or a newer one, is on flash when exactly `state` is complete. A trim needs no flash.
+    /// Whether `version` of a page, or a newer one, is on flash when exactly `state` is complete. A
+    /// trim needs no flash.
     fn survives(&self, lpn: u32, version: usize, state: &Ops) -> bool {
         let stands = |c: &&Copy| {
             let erased = |&&e: &&u64| e > c.programs.last().copied().unwrap_or(0) && has(state, e);
@@ -278,7 +368,11 @@ impl World {
                 && self.erases.get(&c.block).is_none_or(|all| all.iter().find(erased).is_none())
         };
         self.versions[lpn as usize][version..].iter().any(|v| v.0 == Stamp::ZERO)
-            || self.copies.iter().filter(|c| c.lpn == lpn && c.version >= version).any(|c| stands(&c))
+            || self
+                .copies
+                .iter()
+                .filter(|c| c.lpn == lpn && c.version >= version)
+                .any(|c| stands(&c))
     }
 }
 
@@ -296,7 +390,10 @@ fn run(settings: &[&str], seed: u64, requests: u32, gap_us: u64) -> Result<(), S
             3 | 4 => Cmd::Read { lba, sectors },
             n => Cmd::Write { lba, sectors, fua: n == 5, content: world.commands, data: None },
         };
-        if !world.submit(cmd).map_err(|e| format!("{settings:?}, seed {seed}, gap {gap_us} us, request {i}: {e}"))? {
+        if !world
+            .submit(cmd)
+            .map_err(|e| format!("{settings:?}, seed {seed}, gap {gap_us} us, request {i}: {e}"))?
+        {
             return Ok(());
         }
         world.advance(Dur::from_us(rng.below(gap_us + 1)));
@@ -309,9 +406,16 @@ fn whatever_a_power_cut_leaves_holds_every_page() {
     let mut failures = Vec::new();
     for settings in DRIVES {
         for seed in 0..12 {
-            // nothing in between, less than a program, and long enough for the drive to come to rest
+            // nothing in between, less than a program, and long enough for the drive to come to
+            // rest
             failures.extend(run(settings, seed, 150, [0, 90, 20_000][seed as usize % 3]).err());
         }
     }
-    assert!(failures.is_empty(), "{} of {} runs:\n{}", failures.len(), DRIVES.len() * 12, failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} runs:\n{}",
+        failures.len(),
+        DRIVES.len() * 12,
+        failures.join("\n")
+    );
 }

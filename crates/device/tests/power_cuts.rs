@@ -1,8 +1,9 @@
-//! Power cuts at every program and erase of short workloads on small drives: whatever the cut leaves, the drive mounts,
-//! its tables obey their rules, and every page holds what was acknowledged, or what was under way when the power failed.
+//! Power cuts at every program and erase of short workloads on small drives: whatever the cut
+//! leaves, the drive mounts, its tables obey their rules, and every page holds what was
+//! acknowledged, or what was under way when the power failed.
 //!
-//! Log-block schemes only, on drives without a block to spare, in the order in which they plan. (What is in flight together
-//! on several dies is `plan_graph.rs`.)
+//! Log-block schemes only, on drives without a block to spare, in the order in which they plan.
+//! (What is in flight together on several dies is `plan_graph.rs`.)
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::Medium;
@@ -17,13 +18,29 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.scheme=fast", "ftl.log_blocks=3"],
     &["ftl.scheme=fast", "ftl.log_blocks=4", "nand.program_order=any"],
     &["ftl.scheme=faster", "ftl.log_blocks=6"],
-    &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"],
+    &[
+        "ftl.scheme=faster",
+        "ftl.log_blocks=7",
+        "ftl.isolation_interval=1",
+        "nand.program_order=any",
+    ],
     &["ftl.scheme=superblock", "ftl.log_blocks=2", "ftl.superblock_blocks=2"],
-    &["ftl.scheme=superblock", "ftl.log_blocks=3", "ftl.superblock_blocks=4", "nand.program_order=any"],
+    &[
+        "ftl.scheme=superblock",
+        "ftl.log_blocks=3",
+        "ftl.superblock_blocks=4",
+        "nand.program_order=any",
+    ],
     &["ftl.scheme=last", "ftl.log_blocks=4", "ftl.sequential_pages=3"],
     &["ftl.scheme=last", "ftl.log_blocks=6", "ftl.sequential_blocks=2", "nand.program_order=any"],
     &["ftl.scheme=mast", "ftl.log_blocks=7"],
-    &["ftl.scheme=mast", "ftl.log_blocks=8", "ftl.migrate_valid=0.4", "ftl.resize_window=16", "nand.program_order=any"],
+    &[
+        "ftl.scheme=mast",
+        "ftl.log_blocks=8",
+        "ftl.migrate_valid=0.4",
+        "ftl.resize_window=16",
+        "nand.program_order=any",
+    ],
 ];
 
 /// Pages of the drives: not a multiple of the eight in a block.
@@ -32,7 +49,8 @@ const PAGES: u32 = 45;
 /// A write of so many pages.
 type Write = (u32, u32);
 
-/// Runs that begin on block boundaries and elsewhere, broken off, and single pages, most of them in a hot part.
+/// Runs that begin on block boundaries and elsewhere, broken off, and single pages, most of them in
+/// a hot part.
 fn workload(seed: u64) -> Vec<Write> {
     let mut rng = Rng::stream(Seed(seed), "writes");
     let one = |_| {
@@ -49,20 +67,28 @@ fn workload(seed: u64) -> Vec<Write> {
 
 fn config(settings: &[&str]) -> DriveConfig {
     // as few blocks as it can do with: data, log, the reserve of two, and two for trims
-    let log: u32 = settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
+    let log: u32 =
+        settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
     with_blocks(settings, PAGES.div_ceil(8) + log + 4)
 }
 
 fn with_blocks(settings: &[&str], blocks: u32) -> DriveConfig {
-    let common = ["drive.channels=1", "drive.ways=1", "drive.logical_pages=45", "cache.mode=write-through"];
+    let common =
+        ["drive.channels=1", "drive.ways=1", "drive.logical_pages=45", "cache.mode=write-through"];
     let blocks = format!("drive.blocks={blocks}");
-    let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).chain([blocks]).collect();
+    let settings: Vec<String> =
+        common.iter().chain(settings).map(|&s| s.to_owned()).chain([blocks]).collect();
     DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
 }
 
 fn write(drive: &mut Ssd, number: u64, (first, pages): Write) -> Result<(), String> {
-    let cmd =
-        Cmd::Write { lba: Lba(u64::from(first) * 4), sectors: pages * 4, fua: false, content: number, data: None };
+    let cmd = Cmd::Write {
+        lba: Lba(u64::from(first) * 4),
+        sectors: pages * 4,
+        fua: false,
+        content: number,
+        data: None,
+    };
     drive.submit(Ps::ZERO, Tag(0), cmd, &mut Reply::default()).map_err(|e| e.to_string())
 }
 
@@ -106,7 +132,11 @@ fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<Cut> {
 }
 
 /// The drive mounts, obeys its rules, holds every page, and takes the workload once more.
-fn goes_on(config: &DriveConfig, work: &[Write], Cut { medium, mut expected, torn: (number, one) }: Cut) {
+fn goes_on(
+    config: &DriveConfig,
+    work: &[Write],
+    Cut { medium, mut expected, torn: (number, one) }: Cut,
+) {
     let mut drive = config.build_on(medium, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     drive.check().unwrap_or_else(|v| panic!("after the mount: {v}"));
     let holds = |drive: &Ssd, page: usize| drive.peek(Lpn(page as u32)).unwrap().map(|u| u.stamp);
@@ -154,7 +184,8 @@ fn every_cut_leaves_a_drive_that_mounts() {
     on_every_cut(goes_on);
 }
 
-/// The mount after a cut is cut, too, at each of its operations, and the mount after that once more in its middle.
+/// The mount after a cut is cut, too, at each of its operations, and the mount after that once more
+/// in its middle.
 #[test]
 fn mounts_that_are_cut_take_nothing_away() {
     let mounts = AtomicU64::new(0);
@@ -182,7 +213,8 @@ fn mounts_that_are_cut_take_nothing_away() {
     assert!(mounts.into_inner() > 5_000, "mounts have something to do");
 }
 
-/// A mount was cut, and the block that it was making can not be erased any more: the next mount does without it.
+/// A mount was cut, and the block that it was making can not be erased any more: the next mount
+/// does without it.
 #[test]
 fn a_mount_goes_on_when_what_it_discards_has_worn_out() {
     let mut worn_out = 0;
@@ -205,11 +237,14 @@ fn a_mount_goes_on_when_what_it_discards_has_worn_out() {
                 let drive = match worn.build_on(medium, Seed(1)) {
                     Ok(drive) => drive,
                     Err(e) if e.to_string().contains("no space") => continue,
-                    Err(e) => panic!("{settings:?}, cut after {cut_after}, its mount after {operations}: {e}"),
+                    Err(e) => panic!(
+                        "{settings:?}, cut after {cut_after}, its mount after {operations}: {e}"
+                    ),
                 };
                 worn_out += u32::from(drive.medium().good_blocks() < good);
                 drive.check().unwrap_or_else(|v| panic!("{settings:?}: {v}"));
-                let torn: Vec<usize> = stamps(state.torn.0, state.torn.1).map(|(page, _)| page).collect();
+                let torn: Vec<usize> =
+                    stamps(state.torn.0, state.torn.1).map(|(page, _)| page).collect();
                 for page in (0..PAGES as usize).filter(|page| !torn.contains(page)) {
                     let held = drive.peek(Lpn(page as u32)).unwrap().map(|u| u.stamp);
                     assert_eq!(held, Some(state.expected[page]), "{settings:?}: page {page}");

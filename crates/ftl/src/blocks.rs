@@ -1,9 +1,10 @@
-//! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks are free.
+//! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks
+//! are free.
 
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Canary, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef, ParamKind, Ppn,
-    Violation,
+    BlockId, Canary, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef,
+    ParamKind, Ppn, Violation,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,10 +14,12 @@ pub const WEAR_DYNAMIC: ParamDef = ParamDef {
     key: "ftl.wear_dynamic",
     kind: ParamKind::Bool,
     default: Some("true"),
-    doc: "of the free blocks take the one with the fewest erases; false: the one that has been free longest",
+    doc: "of the free blocks take the one with the fewest erases; false: the one that has been \
+          free longest",
 };
 
-/// Whether the mapping unit is a whole frame, as schemes need that map blocks; `who` ends in "keep" or "keeps".
+/// Whether the mapping unit is a whole frame, as schemes need that map blocks; `who` ends in "keep"
+/// or "keeps".
 ///
 /// # Errors
 /// Any other unit.
@@ -25,7 +28,9 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
         return Ok(());
     }
     let (frame, unit) = (layout.frame_bytes(), layout.unit_bytes);
-    let why = format!("{who} a page at its offset: the unit must be the whole frame ({frame} bytes), not {unit}");
+    let why = format!(
+        "{who} a page at its offset: the unit must be the whole frame ({frame} bytes), not {unit}"
+    );
     Err(ConfigError::new("map.unit", why))
 }
 
@@ -75,8 +80,16 @@ pub enum Role {
 
 impl Role {
     /// Every role, in the order of their numbers (`role as usize`).
-    pub const ALL: [Role; 8] =
-        [Role::Free, Role::Open, Role::Closed, Role::Leaving, Role::Bad, Role::Data, Role::Log, Role::Map];
+    pub const ALL: [Role; 8] = [
+        Role::Free,
+        Role::Open,
+        Role::Closed,
+        Role::Leaving,
+        Role::Bad,
+        Role::Data,
+        Role::Log,
+        Role::Map,
+    ];
 
     /// The name, as tables and reports show it.
     pub const fn name(self) -> &'static str {
@@ -161,7 +174,8 @@ impl Blocks {
         self.total += 1;
     }
 
-    /// A slot holds nothing that is needed any more. Returns its block and the valid slots left there.
+    /// A slot holds nothing that is needed any more. Returns its block and the valid slots left
+    /// there.
     ///
     /// # Panics
     /// When it was not valid.
@@ -177,8 +191,9 @@ impl Blocks {
         (BlockId(block), *valid)
     }
 
-    /// While a mount reads the spare areas: `slot` was programmed with number `sequence` and holds a page whose newest version
-    /// so far is `known`. The later one is valid, of one frame the later slot. Whether that is `slot`.
+    /// While a mount reads the spare areas: `slot` was programmed with number `sequence` and holds
+    /// a page whose newest version so far is `known`. The later one is valid, of one frame the
+    /// later slot. Whether that is `slot`.
     ///
     /// # Errors
     /// When `known` cannot be read.
@@ -190,7 +205,9 @@ impl Blocks {
         sequence: u64,
     ) -> Result<bool, MediumError> {
         if let Some(known) = known {
-            if medium.frame_sequence(medium.layout().frame_of(known))? > sequence && !Canary::SkipSequence.sings() {
+            if medium.frame_sequence(medium.layout().frame_of(known))? > sequence
+                && !Canary::SkipSequence.sings()
+            {
                 return Ok(false);
             }
             self.invalidate(known);
@@ -234,18 +251,25 @@ impl Blocks {
         for id in 0..layout.blocks() {
             let block = BlockId(id);
             let first = layout.block_slot(block).0;
-            let bits = (first..first + layout.slots_per_block).filter(|&s| self.is_valid(Ppn(s))).count();
-            Violation::unless(bits == self.valid(block) as usize, "a block's count equals its valid bits", || {
-                format!("block {id}: count {}, bits {bits}", self.valid(block))
-            })?;
+            let bits =
+                (first..first + layout.slots_per_block).filter(|&s| self.is_valid(Ppn(s))).count();
+            Violation::unless(
+                bits == self.valid(block) as usize,
+                "a block's count equals its valid bits",
+                || format!("block {id}: count {}, bits {bits}", self.valid(block)),
+            )?;
             let empty = matches!(self.role(block), Role::Free | Role::Bad);
-            Violation::unless(!empty || bits == 0, "a free or bad block holds nothing valid", || {
-                format!("block {id} is {:?} with {bits} valid slots", self.role(block))
-            })?;
+            Violation::unless(
+                !empty || bits == 0,
+                "a free or bad block holds nothing valid",
+                || format!("block {id} is {:?} with {bits} valid slots", self.role(block)),
+            )?;
             let erased = medium.write_pointer(block) == 0;
-            Violation::unless(self.role(block) != Role::Free || erased, "a free block is erased", || {
-                format!("block {id}, write pointer {}", medium.write_pointer(block))
-            })?;
+            Violation::unless(
+                self.role(block) != Role::Free || erased,
+                "a free block is erased",
+                || format!("block {id}, write pointer {}", medium.write_pointer(block)),
+            )?;
         }
         Ok(())
     }
@@ -263,7 +287,11 @@ pub enum FreeBlocks {
 impl FreeBlocks {
     /// An empty list.
     pub fn new(least_worn: bool) -> FreeBlocks {
-        if least_worn { FreeBlocks::LeastWorn(BinaryHeap::new()) } else { FreeBlocks::Oldest(VecDeque::new()) }
+        if least_worn {
+            FreeBlocks::LeastWorn(BinaryHeap::new())
+        } else {
+            FreeBlocks::Oldest(VecDeque::new())
+        }
     }
 
     /// Add an erased block.

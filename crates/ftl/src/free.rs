@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 
 /// Erased blocks by lane.
 ///
-/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned. So that a power cut always
-/// finds an erased block, whatever was in flight, whoever takes a block waits for the oldest of the erases that made the
-/// list as long as it is, and for the one after it: of the blocks that are free by the books one is free on the medium.
+/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned.
+/// So that a power cut always finds an erased block, whatever was in flight, whoever takes a block
+/// waits for the oldest of the erases that made the list as long as it is, and for the one after
+/// it: of the blocks that are free by the books one is free on the medium.
 pub(crate) struct FreePool {
     lanes: Vec<FreeBlocks>,
     erases: VecDeque<OpId>,
@@ -17,7 +18,10 @@ pub(crate) struct FreePool {
 
 impl FreePool {
     pub fn new(layout: &Layout, least_worn: bool) -> FreePool {
-        FreePool { lanes: vec![FreeBlocks::new(least_worn); layout.lanes as usize], erases: VecDeque::new() }
+        FreePool {
+            lanes: vec![FreeBlocks::new(least_worn); layout.lanes as usize],
+            erases: VecDeque::new(),
+        }
     }
 
     /// Add a block that is erased once `erase` is complete.
@@ -26,12 +30,22 @@ impl FreePool {
         self.erases.push_back(erase);
     }
 
-    /// Take a block, of lane `first` if that has one, and the operations to wait for that may not be complete.
+    /// Take a block, of lane `first` if that has one, and the operations to wait for that may not
+    /// be complete.
     pub fn take(&mut self, cx: &Cx<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
         let lanes = self.lanes.len() as u32;
         let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
-        let waits = [self.erases.pop_front().unwrap_or(OpId::NONE), self.erases.front().copied().unwrap_or(OpId::NONE)];
-        Some((block, waits.into_iter().filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE).collect()))
+        let waits = [
+            self.erases.pop_front().unwrap_or(OpId::NONE),
+            self.erases.front().copied().unwrap_or(OpId::NONE),
+        ];
+        Some((
+            block,
+            waits
+                .into_iter()
+                .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE)
+                .collect(),
+        ))
     }
 
     /// Blocks in it.

@@ -1,8 +1,9 @@
-//! Flash translation layers: schemes that turn logical pages into physical ones, with their map stores, victim policies
-//! and classifiers. Each of those is a registry: one file, one line.
+//! Flash translation layers: schemes that turn logical pages into physical ones, with their map
+//! stores, victim policies and classifiers. Each of those is a registry: one file, one line.
 //!
-//! A scheme decides at once and keeps no time: it changes its tables, and asks [`flashatlas_nand::Flash`] for operations
-//! that land in the plan of the request. A power cut, when one is injected, is an error that travels up through `?`.
+//! A scheme decides at once and keeps no time: it changes its tables, and asks
+//! [`flashatlas_nand::Flash`] for operations that land in the plan of the request. A power cut,
+//! when one is injected, is an error that travels up through `?`.
 
 pub mod blocks;
 pub mod classifiers;
@@ -22,13 +23,15 @@ pub mod victims;
 
 pub use blocks::Role;
 pub use report::{
-    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
-    PageCounters, Reason,
+    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters,
+    MountLimit, MountReport, PageCounters, Reason,
 };
 pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
 
 use flashatlas_nand::{Flash, Medium, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation};
+use flashatlas_types::{
+    BlockId, Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation,
+};
 
 /// Parameters that every scheme understands.
 pub const PARAMS: &[ParamDef] = &[
@@ -42,7 +45,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "map.unit",
         kind: ParamKind::Bytes(512, 64 << 10),
         default: None,
-        doc: "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* say of which dies)",
+        doc: "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* \
+              say of which dies)",
     },
     ParamDef {
         key: "map.entry_bytes",
@@ -66,7 +70,8 @@ pub struct Cx<'a> {
     pub ahead: u32,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
-    /// Pages whose map entry changed, in order, where the drive hands entries out (see [`Ftl::hand_out`]).
+    /// Pages whose map entry changed, in order, where the drive hands entries out (see
+    /// [`Ftl::hand_out`]).
     pub remapped: Option<&'a mut Vec<Lpn>>,
 }
 
@@ -83,7 +88,8 @@ impl Cx<'_> {
 /// A program that took host data to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programmed {
-    /// The operation; [`OpId::NONE`] where a unit was replaced in the page buffer before it went out.
+    /// The operation; [`OpId::NONE`] where a unit was replaced in the page buffer before it went
+    /// out.
     pub op: OpId,
     /// Mapping units of host data in it.
     pub units: u32,
@@ -128,11 +134,13 @@ pub trait Ftl: Send {
     /// When the map itself cannot be read.
     fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError>;
 
-    /// Where the newest version of a page is, at no cost: how the simulator looks behind the drive's back.
+    /// Where the newest version of a page is, at no cost: how the simulator looks behind the
+    /// drive's back.
     fn peek(&self, lpn: Lpn) -> Place;
 
-    /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to hand them to the host.
-    /// Returns the operation after which they are there. From then on every change of an entry is told in [`Cx::remapped`].
+    /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to
+    /// hand them to the host. Returns the operation after which they are there. From then on every
+    /// change of an entry is told in [`Cx::remapped`].
     ///
     /// # Errors
     /// When the map cannot be read.
@@ -144,12 +152,19 @@ pub trait Ftl: Send {
         unreachable!("this scheme hands no map out")
     }
 
-    /// Write consecutive logical pages of one request. Units may stay in the page buffer until a frame is full;
-    /// programs that take them out are appended to [`Cx::programmed`]. Programs wait for `after`.
+    /// Write consecutive logical pages of one request. Units may stay in the page buffer until a
+    /// frame is full; programs that take them out are appended to [`Cx::programmed`]. Programs wait
+    /// for `after`.
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when collection cannot free a block.
-    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError>;
+    fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError>;
 
     /// Forget a page.
     ///
@@ -157,15 +172,16 @@ pub trait Ftl: Send {
     /// When the map cannot be updated.
     fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
-    /// Bring everything that is buffered to flash, padding frames where needed. Each program keeps the cause with which its
-    /// units were written.
+    /// Bring everything that is buffered to flash, padding frames where needed. Each program keeps
+    /// the cause with which its units were written.
     ///
     /// # Errors
     /// As [`Ftl::write`].
     fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError>;
 
-    /// Make the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it, once [`Ftl::flush`] has brought the data to
-    /// flash. Returns the operation that the command waits for beside that data.
+    /// Make the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it, once
+    /// [`Ftl::flush`] has brought the data to flash. Returns the operation that the command waits
+    /// for beside that data.
     ///
     /// # Errors
     /// As [`Ftl::write`].

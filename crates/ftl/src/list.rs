@@ -1,4 +1,5 @@
-//! A doubly linked list over numbers below a bound: every step takes constant time, and a number stands in it once.
+//! A doubly linked list over numbers below a bound: every step takes constant time, and a number
+//! stands in it once.
 
 const NIL: u32 = u32::MAX;
 
@@ -127,7 +128,11 @@ mod tests {
                     model.push_back(n);
                 }
             }
-            assert!(list.iter().eq(model.iter().copied()), "{:?} {model:?}", list.iter().collect::<Vec<_>>());
+            assert!(
+                list.iter().eq(model.iter().copied()),
+                "{:?} {model:?}",
+                list.iter().collect::<Vec<_>>()
+            );
             assert_eq!((list.len() as usize, list.first()), (model.len(), model.front().copied()));
             assert!((0..9).all(|n| list.contains(n) == model.contains(&n)));
         }

@@ -4,7 +4,9 @@ use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
 use crate::{Cx, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, Lpn, OpId, ParamDef, Params, Ppn, Violation};
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, Lpn, OpId, ParamDef, Params, Ppn, Violation,
+};
 
 /// How far the map that a mount found goes.
 pub struct Replay {
@@ -12,7 +14,8 @@ pub struct Replay {
     pub upto: Vec<u64>,
     /// Number of the copy of each map page that was taken; 0 for those of which there is none.
     pub version: Vec<u64>,
-    /// Number of the last program whose changes all map pages hold: blocks that were written later are looked at.
+    /// Number of the last program whose changes all map pages hold: blocks that were written later
+    /// are looked at.
     pub from: u64,
 }
 
@@ -29,21 +32,28 @@ pub struct Update {
 
 /// The map of a page-mapped scheme.
 pub trait MapStore: Send {
-    /// Look up a page for the host: costs accesses, and returns the operation that the answer waits for.
+    /// Look up a page for the host: costs accesses, and returns the operation that the answer waits
+    /// for.
     ///
     /// # Errors
     /// When the map cannot be read.
     fn get(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
-    /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the host; nothing of what is in
-    /// memory leaves for it. Returns the operation after which they are there.
+    /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the
+    /// host; nothing of what is in memory leaves for it. Returns the operation after which they are
+    /// there.
     ///
     /// # Errors
     /// When the map cannot be read.
     ///
     /// # Panics
     /// Where the store hands nothing out ([`MapStoreDef::hands_out`]).
-    fn hand_out(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+    fn hand_out(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: std::ops::Range<u32>,
+    ) -> Result<OpId, FtlError> {
         let _ = (cx, pool, pages);
         unreachable!("this store hands no map out")
     }
@@ -51,11 +61,17 @@ pub trait MapStore: Send {
     /// The entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// Change an entry for the host; returns what it was, and the operation that the change waits for.
+    /// Change an entry for the host; returns what it was, and the operation that the change waits
+    /// for.
     ///
     /// # Errors
     /// When the map cannot be written.
-    fn set(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError>;
+    fn set(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError>;
 
     /// Change an entry because collection moved the page. What that needs of flash may wait until
     /// [`MapStore::before_erase`].
@@ -75,12 +91,17 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// A block without valid data is about to be erased: whatever a mount would need it for is written first. Returns what
-    /// the erase waits for.
+    /// A block without valid data is about to be erased: whatever a mount would need it for is
+    /// written first. Returns what the erase waits for.
     ///
     /// # Errors
     /// As [`MapStore::flush`].
-    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+    fn before_erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         let _ = (cx, pool, block);
         Ok(OpId::NONE)
     }
@@ -106,21 +127,26 @@ pub trait MapStore: Send {
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
 
-    /// During a mount: the newest version of a page that a spare area names, programmed with number `sequence`; or that its
-    /// entry points nowhere.
+    /// During a mount: the newest version of a page that a spare area names, programmed with number
+    /// `sequence`; or that its entry points nowhere.
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64);
 
     /// End a mount: the map is complete.
     ///
     /// # Errors
     /// When the power fails.
-    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+    fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+    ) -> Result<(), FtlError> {
         let _ = (cx, pool, mount);
         Ok(())
     }
 
-    /// Whether a mount takes newer entries from the spare areas of data, so that data on flash is never lost to a map that is
-    /// not.
+    /// Whether a mount takes newer entries from the spare areas of data, so that data on flash is
+    /// never lost to a map that is not.
     fn rolls_forward(&self) -> bool {
         true
     }
@@ -179,12 +205,12 @@ pub struct MapStoreDef {
     pub params: &'static [ParamDef],
     /// Whether the layout can work, and how many blocks are kept for map pages.
     pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
-    /// Whether it hands entries to a host that caches them ([`MapStore::hand_out`]): stores of which a lookup may have to read
-    /// flash, and which say what changes ([`Cx::remapped`]).
+    /// Whether it hands entries to a host that caches them ([`MapStore::hand_out`]): stores of
+    /// which a lookup may have to read flash, and which say what changes ([`Cx::remapped`]).
     pub hands_out: bool,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
-    /// Settings with which the store takes each of its paths on a drive of a few hundred pages; every one of them is tried at
-    /// every power failure.
+    /// Settings with which the store takes each of its paths on a drive of a few hundred pages;
+    /// every one of them is tried at every power failure.
     pub small: &'static [&'static [&'static str]],
 }

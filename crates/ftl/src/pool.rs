@@ -1,8 +1,10 @@
-//! The blocks of a page-mapped drive: what each is used for, which are free, and how many of those are kept for map pages.
+//! The blocks of a page-mapped drive: what each is used for, which are free, and how many of those
+//! are kept for map pages.
 //!
-//! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota of its blocks for map
-//! pages: what they have not taken of it yet does not count as free for data, so that writing a map page never has to wait
-//! for the collection of data, nor the other way round.
+//! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota
+//! of its blocks for map pages: what they have not taken of it yet does not count as free for data,
+//! so that writing a map page never has to wait for the collection of data, nor the other way
+//! round.
 
 use crate::Cx;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -90,7 +92,8 @@ impl Pool {
         self.borrow_from_map(lane)
     }
 
-    /// Take a free block for data, be it one that is kept for map pages: the data that goes there has to free another.
+    /// Take a free block for data, be it one that is kept for map pages: the data that goes there
+    /// has to free another.
     pub fn borrow_from_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.blocks.set_role(block, Role::Open);
@@ -132,8 +135,18 @@ impl Pool {
     ///
     /// # Panics
     /// When a slot of it is valid.
-    pub fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, FtlError> {
-        assert!(self.blocks.valid(block) == 0, "erase of block {block} with {} valid slots", self.blocks.valid(block));
+    pub fn erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        assert!(
+            self.blocks.valid(block) == 0,
+            "erase of block {block} with {} valid slots",
+            self.blocks.valid(block)
+        );
         let was_map = self.blocks.role(block) == Role::Map;
         let erased = match cx.flash.erase(block, cause, after) {
             Ok(op) => {
@@ -174,7 +187,9 @@ impl Pool {
 
     /// The error of a drive that has no room.
     pub fn no_space(&self) -> FtlError {
-        let good = (0..self.layout.blocks()).filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad).count() as u64;
+        let good = (0..self.layout.blocks())
+            .filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad)
+            .count() as u64;
         FtlError::NoSpace {
             free_blocks: self.free.iter().map(FreeBlocks::len).sum(),
             valid_units: self.blocks.total(),

@@ -32,7 +32,8 @@ pub struct MapCounters {
 }
 
 /// What schemes and stores say whose map changes are not charged.
-pub const FREE_CHANGES: &str = "changes of the map in memory take no time; lookups for the host are charged";
+pub const FREE_CHANGES: &str =
+    "changes of the map in memory take no time; lookups for the host are charged";
 
 /// What a mount did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,8 +50,8 @@ pub struct MountReport {
     pub erases: u64,
     /// Blocks that were not erased and of which no page can be read: erased.
     pub unreadable_blocks: u64,
-    /// Frames that were programmed and cannot be read, of those that were looked at: torn by power failures, or decayed. Of what
-    /// stood there an older version may have come back.
+    /// Frames that were programmed and cannot be read, of those that were looked at: torn by power
+    /// failures, or decayed. Of what stood there an older version may have come back.
     pub unreadable_frames: u64,
     /// Bytes loaded from NVM.
     pub nvm_bytes: u64,
@@ -60,7 +61,8 @@ pub struct MountReport {
     pub lost: u64,
     /// Map pages on flash that do not match their checksum.
     pub damaged_map_pages: u64,
-    /// Slots of NVM that do not match their checksums: damaged, or being written when the power failed.
+    /// Slots of NVM that do not match their checksums: damaged, or being written when the power
+    /// failed.
     pub damaged_nvm_slots: u64,
 }
 
@@ -85,7 +87,9 @@ impl MountReport {
     pub fn finish(&mut self, before: &Counters, medium: &Medium) {
         let per_frame = u64::from(medium.layout().pages_per_frame);
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
-            (table(&medium.counters)[Cause::Recovery as usize] - table(before)[Cause::Recovery as usize]) / per_frame
+            (table(&medium.counters)[Cause::Recovery as usize]
+                - table(before)[Cause::Recovery as usize])
+                / per_frame
         };
         (self.programs, self.erases) = (done(|c| &c.programs), done(|c| &c.erases));
         if Canary::HideDamage.sings() {
@@ -108,8 +112,9 @@ pub struct MountLimit {
 }
 
 impl MountLimit {
-    /// For schemes whose mounts end merges that were cut, of logical blocks of `pages`: each of these is merged once at most, for
-    /// after that nothing of it stands elsewhere; and what is left of any block is erased once.
+    /// For schemes whose mounts end merges that were cut, of logical blocks of `pages`: each of
+    /// these is merged once at most, for after that nothing of it stands elsewhere; and what is
+    /// left of any block is erased once.
     pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
         let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
         let merges = u64::from(layout.logical_units.div_ceil(pages)).min(blocks);
@@ -146,8 +151,15 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 7] =
-        [Reason::Evict, Reason::Flush, Reason::Moved, Reason::Trim, Reason::Idle, Reason::Mount, Reason::Directory];
+    pub const ALL: [Reason; 7] = [
+        Reason::Evict,
+        Reason::Flush,
+        Reason::Moved,
+        Reason::Trim,
+        Reason::Idle,
+        Reason::Mount,
+        Reason::Directory,
+    ];
 
     /// The name in the run record.
     pub const fn name(self) -> &'static str {
@@ -160,7 +172,8 @@ impl Reason {
 pub struct PageCounters {
     /// Map pages read to look entries up.
     pub loads: u64,
-    /// Map pages read because a change to a part of them had to be merged in before they were written.
+    /// Map pages read because a change to a part of them had to be merged in before they were
+    /// written.
     pub merges: u64,
     /// Map pages read because the host asked for their entries.
     pub handed_out: u64,
@@ -173,10 +186,11 @@ pub struct PageCounters {
 /// How a merge brings a data block up to date, or what became of a log block that was reclaimed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MergeClass {
-    /// The log block holds the whole logical block in order, all of it newest: it becomes the data block.
+    /// The log block holds the whole logical block in order, all of it newest: it becomes the data
+    /// block.
     Switch,
-    /// The log block holds the newest versions of some pages at their offsets: the others are copied in, and it becomes
-    /// the data block.
+    /// The log block holds the newest versions of some pages at their offsets: the others are
+    /// copied in, and it becomes the data block.
     Partial,
     /// The newest versions are copied to a new block.
     Full,
@@ -187,9 +201,15 @@ pub enum MergeClass {
 }
 
 impl MergeClass {
-    /// All classes, in the order of their numbers (`class as usize`); the first three merge data blocks.
-    pub const ALL: [MergeClass; 5] =
-        [MergeClass::Switch, MergeClass::Partial, MergeClass::Full, MergeClass::Dead, MergeClass::Moved];
+    /// All classes, in the order of their numbers (`class as usize`); the first three merge data
+    /// blocks.
+    pub const ALL: [MergeClass; 5] = [
+        MergeClass::Switch,
+        MergeClass::Partial,
+        MergeClass::Full,
+        MergeClass::Dead,
+        MergeClass::Moved,
+    ];
 
     /// The name in the run record.
     pub const fn name(self) -> &'static str {
@@ -212,14 +232,15 @@ pub struct MergeCounters {
     pub moved_pages: u64,
     /// Log blocks that went to another area as they were, without a copy.
     pub migrated_blocks: u64,
-    /// Logical blocks with a valid page in a log block when its reclamation began, summed over reclaimed log blocks.
+    /// Logical blocks with a valid page in a log block when its reclamation began, summed over
+    /// reclaimed log blocks.
     pub associated: u64,
     /// The largest of those.
     pub associated_max: u64,
     /// Host pages that were written in place, into their data block.
     pub in_place: u64,
-    /// Times that the order of programs forbade what the scheme would have done: a page went to the log instead of its
-    /// place, or a full merge was made of a partial one.
+    /// Times that the order of programs forbade what the scheme would have done: a page went to the
+    /// log instead of its place, or a full merge was made of a partial one.
     pub order_detours: u64,
 }
 
@@ -253,7 +274,8 @@ pub struct AreaUse {
 /// Counters since the last reset, and tables.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
-    /// Whether trims do not outlive a mount: after one, a trimmed page may hold any version that it ever had.
+    /// Whether trims do not outlive a mount: after one, a trimmed page may hold any version that it
+    /// ever had.
     pub forgets_trims: bool,
     /// Map accesses.
     pub map: MapCounters,

@@ -1,6 +1,7 @@
-//! Data blocks that a mount makes. Such a block has a role of its own and is complete once its last page is programmed, with
-//! padding if there is nothing else for it; nothing that it is made of is erased before that. One that is not complete is erased
-//! by the next mount, so that mounts that are cut again and again take no blocks away.
+//! Data blocks that a mount makes. Such a block has a role of its own and is complete once its last
+//! page is programmed, with padding if there is nothing else for it; nothing that it is made of is
+//! erased before that. One that is not complete is erased by the next mount, so that mounts that
+//! are cut again and again take no blocks away.
 
 use crate::trims::Trims;
 use crate::{Cx, MountReport};
@@ -16,13 +17,18 @@ fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
 }
 
-/// What a mount erases before it reads anything: blocks that a mount was making when it was cut, and records of trims but for the
-/// newest, which `trims` takes over.
-pub(crate) fn leftovers(medium: &Medium, trims: &mut Trims, mount: &mut MountReport) -> Vec<BlockId> {
+/// What a mount erases before it reads anything: blocks that a mount was making when it was cut,
+/// and records of trims but for the newest, which `trims` takes over.
+pub(crate) fn leftovers(
+    medium: &Medium,
+    trims: &mut Trims,
+    mount: &mut MountReport,
+) -> Vec<BlockId> {
     let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
     let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
     let mut leftovers: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
-    mount.map_page_reads += records.iter().map(|&b| u64::from(medium.write_pointer(b))).sum::<u64>();
+    mount.map_page_reads +=
+        records.iter().map(|&b| u64::from(medium.write_pointer(b))).sum::<u64>();
     leftovers.extend(trims.mount(medium, &records));
     leftovers
 }

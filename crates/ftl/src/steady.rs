@@ -1,32 +1,34 @@
 //! The steady state of collection under uniform random writes, without simulating the way to it.
 //!
-//! A lane of `n` closed blocks of `b` slots holds `valid` valid slots. Under writes that hit every logical page equally
-//! often a valid slot is as likely to be the next one overwritten as any other. For a policy that picks by valid counts,
-//! let `s_i` be the share of blocks with at most `i` valid slots and `c(s)` the chance that the victim is among the share
-//! `s` with the fewest. In the steady state as many blocks fall below a level as leave from there:
+//! A lane of `n` closed blocks of `b` slots holds `valid` valid slots. Under writes that hit every
+//! logical page equally often a valid slot is as likely to be the next one overwritten as any
+//! other. For a policy that picks by valid counts, let `s_i` be the share of blocks with at most
+//! `i` valid slots and `c(s)` the chance that the victim is among the share `s` with the fewest. In
+//! the steady state as many blocks fall below a level as leave from there:
 //!
 //! `(E n / valid) (i + 1) (s_{i+1} - s_i) = c(s_i)`,
 //!
-//! where `E` is the mean number of invalid slots of a victim (B. Van Houdt, "A Mean Field Model for a Class of Garbage
-//! Collection Algorithms in Flash-based Solid State Drives", SIGMETRICS 2013, section 5). `E` is such that the mean of the
-//! distribution is `valid / n`. For first in, first out the ages of the blocks are evenly spaced, and a slot has survived
-//! an age with a probability that falls exponentially (P. Desnoyers, "Analytic Modeling of SSD Write Performance",
-//! SYSTOR 2012, section 3).
+//! where `E` is the mean number of invalid slots of a victim (B. Van Houdt, "A Mean Field Model for
+//! a Class of Garbage Collection Algorithms in Flash-based Solid State Drives", SIGMETRICS 2013,
+//! section 5). `E` is such that the mean of the distribution is `valid / n`. For first in, first
+//! out the ages of the blocks are evenly spaced, and a slot has survived an age with a probability
+//! that falls exponentially (P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR
+//! 2012, section 3).
 
 use flashatlas_types::{Params, Rng};
 
 /// What is known of a victim policy's steady state.
 #[derive(Clone, Copy)]
 pub enum Steady {
-    /// It looks at valid counts only. Given the share of blocks with the fewest valid slots, and the number of blocks, the
-    /// chance that the victim is among them.
+    /// It looks at valid counts only. Given the share of blocks with the fewest valid slots, and
+    /// the number of blocks, the chance that the victim is among them.
     ByValid(fn(share: f64, params: &Params, blocks: u32) -> f64),
     /// It takes the block that was closed first.
     ByAge,
 }
 
-/// The chance that the best of `draws` blocks, drawn with replacement, is among the share `share` with the fewest valid
-/// slots.
+/// The chance that the best of `draws` blocks, drawn with replacement, is among the share `share`
+/// with the fewest valid slots.
 pub fn best_of(draws: u32, share: f64) -> f64 {
     // by squaring: the standard library's power may differ from machine to machine in the last bit
     let (mut none, mut base, mut left) = (1.0, 1.0 - share, draws);
@@ -38,7 +40,8 @@ pub fn best_of(draws: u32, share: f64) -> f64 {
     1.0 - none
 }
 
-/// The root of an increasing function between `low` and `high`, to the last bits that doubles resolve.
+/// The root of an increasing function between `low` and `high`, to the last bits that doubles
+/// resolve.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
@@ -58,7 +61,8 @@ pub struct Lane {
 enum Model {
     /// Valid slots of each block, oldest first.
     Counts(Vec<u32>),
-    /// By how much the logarithm of the share of slots that survive falls with each block that is closed.
+    /// By how much the logarithm of the share of slots that survive falls with each block that is
+    /// closed.
     Decay(f64),
 }
 
@@ -68,15 +72,21 @@ impl Lane {
     /// # Panics
     /// When they cannot hold so many.
     pub fn new(steady: Steady, params: &Params, blocks: u32, slots: u32, valid: u64) -> Lane {
-        assert!(valid <= u64::from(blocks) * u64::from(slots), "{valid} valid slots in {blocks} blocks of {slots}");
+        assert!(
+            valid <= u64::from(blocks) * u64::from(slots),
+            "{valid} valid slots in {blocks} blocks of {slots}"
+        );
         let model = match steady {
-            Steady::ByValid(chance) => Model::Counts(by_valid(|s| chance(s, params, blocks), blocks, slots, valid)),
+            Steady::ByValid(chance) => {
+                Model::Counts(by_valid(|s| chance(s, params, blocks), blocks, slots, valid))
+            }
             Steady::ByAge => Model::Decay(decay(blocks, slots, valid)),
         };
         Lane { blocks, slots, valid, model }
     }
 
-    /// Valid slots of each block of one such lane, from the one that was closed first to the newest; their sum is exact.
+    /// Valid slots of each block of one such lane, from the one that was closed first to the
+    /// newest; their sum is exact.
     pub fn draw(&self, rng: &mut Rng) -> Vec<u32> {
         let mut counts = match &self.model {
             Model::Counts(counts) => counts.clone(),
@@ -97,7 +107,8 @@ impl Lane {
     }
 }
 
-/// Quantiles of the mean-field distribution, fewest first: a block that has few valid slots has been closed for long.
+/// Quantiles of the mean-field distribution, fewest first: a block that has few valid slots has
+/// been closed for long.
 fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
@@ -110,20 +121,23 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
         s
     };
     // the mean is the sum over i < b of P(more than i valid) = 1 - s_i; it falls as E grows
-    let e = bisect(1e-9, slots.into(), |e| mean - shares(e)[..b].iter().map(|s| 1.0 - s).sum::<f64>());
+    let e =
+        bisect(1e-9, slots.into(), |e| mean - shares(e)[..b].iter().map(|s| 1.0 - s).sum::<f64>());
     let s = shares(e);
     let quantile = |k: u32| s.partition_point(|&share| share < (f64::from(k) + 0.5) / n) as u32;
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
 }
 
-/// The share of slots that survive until `k` more blocks than the oldest are closed, falling by `rate` with each block.
+/// The share of slots that survive until `k` more blocks than the oldest are closed, falling by
+/// `rate` with each block.
 fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
     exp(-rate * (f64::from(blocks - k) - 0.5))
 }
 
 /// The rate at which all blocks together hold `valid` slots.
 fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
-    let held = |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
+    let held =
+        |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
     bisect(0.0, 1.0, |rate| valid as f64 - held(rate))
 }
 
@@ -136,7 +150,8 @@ fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
     (0..blocks).map(|k| alive(k, rng)).collect()
 }
 
-/// `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the last bit.
+/// `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the last
+/// bit.
 fn exp(x: f64) -> f64 {
     // e^x = (e^(x / 2^k))^(2^k), with the series where it converges at once
     let halvings = 20;
@@ -163,23 +178,30 @@ mod tests {
         let defs: Vec<&'static ParamDef> = victim.params.iter().collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
         let valid = (rho * f64::from(blocks) * f64::from(slots)) as u64;
-        Lane::new(victim.steady.unwrap(), &params, blocks, slots, valid).draw(&mut Rng::stream(Seed(7), "steady"))
+        Lane::new(victim.steady.unwrap(), &params, blocks, slots, valid)
+            .draw(&mut Rng::stream(Seed(7), "steady"))
     }
 
     #[test]
     fn the_sum_is_exact_and_no_block_overflows() {
         for policy in ["greedy", "fifo", "random", "d-choices"] {
-            for (blocks, slots, rho) in [(3, 4, 0.5), (100, 64, 0.9), (2000, 128, 0.7), (10, 8, 1.0)] {
+            for (blocks, slots, rho) in
+                [(3, 4, 0.5), (100, 64, 0.9), (2000, 128, 0.7), (10, 8, 1.0)]
+            {
                 let counts = counts(policy, 5, blocks, slots, rho);
                 let valid = (rho * f64::from(blocks) * f64::from(slots)) as u64;
                 assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), valid, "{policy}");
-                assert!(counts.len() == blocks as usize && counts.iter().all(|&c| c <= slots), "{policy}");
+                assert!(
+                    counts.len() == blocks as usize && counts.iter().all(|&c| c <= slots),
+                    "{policy}"
+                );
             }
         }
     }
 
-    /// Random victims see the mean block: `A = b / (b - mean) = 1 / (1 - rho)`. For fifo the victim is the oldest block;
-    /// `A = a / (a + W0(-a e^-a))` with `a = 1 / rho` is 2.6926 at 0.8 (Desnoyers).
+    /// Random victims see the mean block: `A = b / (b - mean) = 1 / (1 - rho)`. For fifo the victim
+    /// is the oldest block; `A = a / (a + W0(-a e^-a))` with `a = 1 / rho` is 2.6926 at 0.8
+    /// (Desnoyers).
     #[test]
     fn the_oldest_blocks_are_those_that_the_models_collect() {
         let fifo = counts("fifo", 0, 4000, 64, 0.8);
@@ -188,7 +210,8 @@ mod tests {
         let x: f64 = 1.0 - 1.0 / 2.6926;
         let expected = 64.0 * (x.powf(0.9) - x) / (0.1 * -x.ln());
         assert!((victim - expected).abs() < 0.5, "{victim} {expected}");
-        // greedy at rho 0.8, b 64: A = 2.5982, so the victim has 64 (1 - 1/A) = 39.37 valid slots, and none has fewer
+        // greedy at rho 0.8, b 64: A = 2.5982, so the victim has 64 (1 - 1/A) = 39.37 valid slots,
+        // and none has fewer
         let greedy = counts("greedy", 0, 4000, 64, 0.8);
         assert!((38..=40).contains(&greedy[0]), "{}", greedy[0]);
         assert!(

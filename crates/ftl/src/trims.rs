@@ -1,21 +1,27 @@
-//! What was trimmed, where it survives: for schemes that write no map to flash, and find pages by their spare areas.
+//! What was trimmed, where it survives: for schemes that write no map to flash, and find pages by
+//! their spare areas.
 //!
-//! A trim leaves no trace on flash: after a mount, the newest copy that still stands somewhere would come back. So these schemes
-//! write a *trim record* before a FLUSH completes, and before a block is erased from which a page was trimmed that no record
-//! names yet (a copy older than the last FLUSH would come back in its stead). A record names every trimmed page that was not
-//! written since, and has a number; a copy of such a page with a smaller number is dead. The newest whole record counts. Records
-//! stand in blocks of role [`OobRole::MAP`], one frame after the other; when a block has no room for the next record, that
-//! begins another, and blocks are erased that hold nothing of the newest.
+//! A trim leaves no trace on flash: after a mount, the newest copy that still stands somewhere
+//! would come back. So these schemes write a *trim record* before a FLUSH completes, and before a
+//! block is erased from which a page was trimmed that no record names yet (a copy older than the
+//! last FLUSH would come back in its stead). A record names every trimmed page that was not written
+//! since, and has a number; a copy of such a page with a smaller number is dead. The newest whole
+//! record counts. Records stand in blocks of role [`OobRole::MAP`], one frame after the other; when
+//! a block has no room for the next record, that begins another, and blocks are erased that hold
+//! nothing of the newest.
 //!
-//! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts of the record (2), number of
-//! the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3), bytes of what follows (4); then first page and count of
-//! each range (4 + 4), or a bit a page, lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
+//! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts
+//! of the record (2), number of the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3),
+//! bytes of what follows (4); then first page and count of each range (4 + 4), or a bit a page,
+//! lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
 //! `docs/FORMATS.md`.
 
 use crate::{Cx, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, Stamp};
+use flashatlas_types::{
+    BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, Stamp,
+};
 use std::sync::Arc;
 
 const MAGIC: [u8; 4] = *b"FATR";
@@ -35,11 +41,13 @@ pub(crate) struct Trims {
     /// Counts up with each record; and for each block, its value when a page of it was trimmed.
     epoch: u64,
     pointed: Vec<u64>,
-    /// Programs of pages that had been trimmed and that the next record does not name: it waits for them.
+    /// Programs of pages that had been trimmed and that the next record does not name: it waits for
+    /// them.
     rewritten: Vec<OpId>,
     /// Programs of records that may not be complete.
     in_flight: Vec<OpId>,
-    /// The blocks that hold the newest record, the last of them being filled, each with what its programs wait for.
+    /// The blocks that hold the newest record, the last of them being filled, each with what its
+    /// programs wait for.
     blocks: Vec<(BlockId, OpId)>,
     /// Next frame of the last one.
     next: u32,
@@ -140,8 +148,9 @@ impl Trims {
         self.blocks.iter().any(|b| b.0 == block)
     }
 
-    /// Write a record of everything that is trimmed. `take` gives an erased block, and what its programs wait for. Returns the
-    /// operation after which the record is there, and the blocks that hold nothing but older ones.
+    /// Write a record of everything that is trimmed. `take` gives an erased block, and what its
+    /// programs wait for. Returns the operation after which the record is there, and the blocks
+    /// that hold nothing but older ones.
     ///
     /// # Errors
     /// When there is no block, or no power.
@@ -156,7 +165,8 @@ impl Trims {
         }
         let parts = self.parts(cx.flash.medium.take_number());
         let room = if self.blocks.is_empty() { 0 } else { self.frames_per_block - self.next };
-        let first = if parts.len() <= room as usize { self.blocks.len() - 1 } else { self.blocks.len() };
+        let first =
+            if parts.len() <= room as usize { self.blocks.len() - 1 } else { self.blocks.len() };
         let mut written = std::mem::take(&mut self.rewritten);
         written.retain(|&op| op >= cx.oldest_unfinished);
         let mut programs = Vec::with_capacity(parts.len());
@@ -183,7 +193,8 @@ impl Trims {
         Ok((written, old))
     }
 
-    /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from which pages were trimmed.
+    /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from
+    /// which pages were trimmed.
     pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
         self.in_flight.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
         cx.flash.plan.join(Class::Map, &self.in_flight)
@@ -232,41 +243,62 @@ impl Trims {
         }
         let bitmap_bytes = (self.logical_units as usize).div_ceil(8);
         if ranges.len() * 8 <= bitmap_bytes {
-            return (0, ranges.iter().flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()]).flatten().collect());
+            return (
+                0,
+                ranges
+                    .iter()
+                    .flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()])
+                    .flatten()
+                    .collect(),
+            );
         }
-        let mut bytes: Vec<u8> = self.bits.as_slice().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            self.bits.as_slice().iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.resize(bitmap_bytes, 0);
         (1, bytes)
     }
 
-    /// Begin a mount: take over the newest whole record in `blocks`. Returns the blocks that hold nothing of it.
+    /// Begin a mount: take over the newest whole record in `blocks`. Returns the blocks that hold
+    /// nothing of it.
     pub fn mount(&mut self, medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
-        let frames = |&block: &BlockId| (0..medium.write_pointer(block)).map(move |index| (block, index));
-        let mut parts: Vec<Part> =
-            blocks.iter().flat_map(frames).filter_map(|(block, index)| Part::read(medium, block, index)).collect();
+        let frames =
+            |&block: &BlockId| (0..medium.write_pointer(block)).map(move |index| (block, index));
+        let mut parts: Vec<Part> = blocks
+            .iter()
+            .flat_map(frames)
+            .filter_map(|(block, index)| Part::read(medium, block, index))
+            .collect();
         parts.sort_unstable();
         let whole = |parts: &&[Part]| {
             parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i)
                 || Canary::HalfTrimRecord.sings()
         };
-        let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else { return blocks.to_vec() };
+        let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else {
+            return blocks.to_vec();
+        };
         self.recorded = newest[0].record;
         self.blocks = newest.iter().map(|part| (part.block, OpId::NONE)).collect();
         self.blocks.dedup();
         self.next = medium.write_pointer(newest[newest.len() - 1].block);
         self.bits = FixedBitSet::with_capacity(self.logical_units as usize);
-        let payload: Vec<u8> = newest.iter().flat_map(|part| part.payload.iter().copied()).collect();
+        let payload: Vec<u8> =
+            newest.iter().flat_map(|part| part.payload.iter().copied()).collect();
         let mut set = |lpn: u32| {
             if lpn < self.logical_units {
                 self.bits.insert(lpn as usize);
             }
         };
         if newest[0].bitmap {
-            let bits = payload.iter().enumerate().flat_map(|(i, byte)| (0..8).map(move |b| (i * 8 + b, byte >> b & 1)));
+            let bits = payload
+                .iter()
+                .enumerate()
+                .flat_map(|(i, byte)| (0..8).map(move |b| (i * 8 + b, byte >> b & 1)));
             bits.filter(|&(_, bit)| bit == 1).for_each(|(lpn, _)| set(lpn as u32));
         } else {
             for range in payload.chunks_exact(8) {
-                let word = |at: usize| u32::from_le_bytes(range[at..at + 4].try_into().expect("four bytes"));
+                let word = |at: usize| {
+                    u32::from_le_bytes(range[at..at + 4].try_into().expect("four bytes"))
+                };
                 (word(0)..word(0).saturating_add(word(4))).for_each(&mut set);
             }
         }
@@ -279,7 +311,8 @@ impl Trims {
         sequence < self.recorded && self.has(lpn)
     }
 
-    /// End a mount that found the newest copy of each page there: those that stand somewhere are newer than the record.
+    /// End a mount that found the newest copy of each page there: those that stand somewhere are
+    /// newer than the record.
     pub fn mounted(&mut self, newest: &[Ppn]) {
         if !self.bits.is_empty() {
             let alive = newest.iter().enumerate().filter(|(_, ppn)| **ppn != Ppn::NONE);
@@ -290,6 +323,10 @@ impl Trims {
     /// The table, once there is anything in it.
     pub fn memory(&self) -> Option<MemoryUse> {
         let bytes = u64::from(self.logical_units).div_ceil(8);
-        (!self.bits.is_empty()).then_some(MemoryUse { table: "trimmed pages", memory: MemoryKind::Sram, bytes })
+        (!self.bits.is_empty()).then_some(MemoryUse {
+            table: "trimmed pages",
+            memory: MemoryKind::Sram,
+            bytes,
+        })
     }
 }

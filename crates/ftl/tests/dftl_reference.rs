@@ -1,6 +1,7 @@
-//! The DFTL map store against a naive reference: plain vectors, scanned from end to end, that share no code with the
-//! store. After every call of a random sequence both have counted the same hits and misses, and the same map pages read
-//! and written for each reason; now and then, both are asked for the whole map.
+//! The DFTL map store against a naive reference: plain vectors, scanned from end to end, that share
+//! no code with the store. After every call of a random sequence both have counted the same hits
+//! and misses, and the same map pages read and written for each reason; now and then, both are
+//! asked for the whole map.
 
 use flashatlas_ftl::map_store::{MapStore, Update};
 use flashatlas_ftl::maps::map_by_name;
@@ -8,7 +9,8 @@ use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{Cx, PARAMS, Reason};
 use flashatlas_nand::{Flash, Medium, Rules};
 use flashatlas_types::{
-    AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed, Span,
+    AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig,
+    Rng, Seed, Span,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +41,13 @@ struct Shape {
     stride: u32,
 }
 
-const fn shape(logical_pages: u32, map_page_bytes: u32, room: u32, protected_tenths: u32, stride: u32) -> Shape {
+const fn shape(
+    logical_pages: u32,
+    map_page_bytes: u32,
+    room: u32,
+    protected_tenths: u32,
+    stride: u32,
+) -> Shape {
     Shape {
         logical_pages,
         map_page_bytes,
@@ -132,7 +140,8 @@ struct Reference {
     /// Entries in memory, least recently used first.
     probation: Vec<Cached>,
     protected: Vec<Cached>,
-    /// Of each map page: whether it was ever written, has moves waiting, has trims that are not written.
+    /// Of each map page: whether it was ever written, has moves waiting, has trims that are not
+    /// written.
     written: Vec<bool>,
     waiting: Vec<bool>,
     trimmed: Vec<bool>,
@@ -380,10 +389,13 @@ impl Pair {
             cell: Cell::Slc,
         };
         let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
+        let layout =
+            Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
         let medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, (def.fits)(&params, &layout).unwrap());
-        for block in (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS) {
+        for block in
+            (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS)
+        {
             pool.put(&medium, BlockId(block));
         }
         let mut plan = Plan::default();
@@ -415,7 +427,9 @@ impl Pair {
         let answer = match call {
             Call::Get(lpn) => store.get(cx, pool, Lpn(lpn)).map(|(ppn, _)| Some(ppn)),
             Call::Set(lpn, ppn) => store.set(cx, pool, update(lpn, ppn)).map(|(old, _)| Some(old)),
-            Call::Trim(lpn) => store.set(cx, pool, update(lpn, Ppn::NONE)).map(|(old, _)| Some(old)),
+            Call::Trim(lpn) => {
+                store.set(cx, pool, update(lpn, Ppn::NONE)).map(|(old, _)| Some(old))
+            }
             Call::Moved(lpn, ppn) => store.moved(cx, pool, update(lpn, ppn)).map(Some),
             Call::Flush => store.flush(cx, pool).map(|_| None),
             Call::BeforeErase(block) => store.before_erase(cx, pool, BlockId(block)).map(|_| None),
@@ -423,7 +437,11 @@ impl Pair {
         let expected = self.reference.call(call);
         let at = format!("{}, call {}, {call:?}", self.name, self.calls);
         assert_eq!(answer, Ok(expected), "{at}: answer of the store, of the reference");
-        assert_eq!(self.counts(), self.reference.counts, "{at}: counts of the store, of the reference");
+        assert_eq!(
+            self.counts(),
+            self.reference.counts,
+            "{at}: counts of the store, of the reference"
+        );
         self.calls += 1;
     }
 
@@ -442,7 +460,8 @@ impl Pair {
         }
     }
 
-    /// The whole map is the same, the store's own rules hold, and the flash was read as often as is said.
+    /// The whole map is the same, the store's own rules hold, and the flash was read as often as is
+    /// said.
     fn compare_maps(&self) {
         let at = format!("{}, after {} calls", self.name, self.calls);
         for (lpn, &ppn) in self.reference.map.iter().enumerate() {
@@ -451,7 +470,11 @@ impl Pair {
         self.store.check(&self.medium, &self.pool).unwrap_or_else(|e| panic!("{at}: {e}"));
         let pages = self.store.pages();
         let reads = self.medium.counters.reads[Cause::Map as usize];
-        assert_eq!(reads, pages.loads + pages.merges + pages.copies, "{at}: reads of the flash, of map pages");
+        assert_eq!(
+            reads,
+            pages.loads + pages.merges + pages.copies,
+            "{at}: reads of the flash, of map pages"
+        );
     }
 }
 
@@ -470,7 +493,11 @@ impl Workload {
     /// Mostly of the hot ones, of which not quite all have room in memory.
     fn lpn(&mut self) -> u32 {
         let Shape { logical_pages, room, stride, .. } = self.shape;
-        if self.below(10) < 7 { self.below(room + 3) * stride % logical_pages } else { self.below(logical_pages) }
+        if self.below(10) < 7 {
+            self.below(room + 3) * stride % logical_pages
+        } else {
+            self.below(logical_pages)
+        }
     }
 
     fn block(&mut self, layout: &Layout) -> u32 {
@@ -487,7 +514,9 @@ impl Workload {
         match self.below(100) {
             0..40 => Call::Get(lpn),
             40..70 => Call::Set(lpn, self.ppn(layout)),
-            70..90 if pair.reference.map[lpn as usize] != Ppn::NONE => Call::Moved(lpn, self.ppn(layout)),
+            70..90 if pair.reference.map[lpn as usize] != Ppn::NONE => {
+                Call::Moved(lpn, self.ppn(layout))
+            }
             90..95 if self.trims => Call::Trim(lpn),
             95..98 => Call::BeforeErase(self.block(layout)),
             98 => Call::Flush,
@@ -525,7 +554,10 @@ fn run(trims: bool) {
     }
     let wanted = if trims { SOMETIMES } else { &SOMETIMES[..SOMETIMES.len() - 3] };
     for path in wanted {
-        assert!(total.get(path).is_some_and(|&times| times > 100), "{path}: too seldom in {total:?}");
+        assert!(
+            total.get(path).is_some_and(|&times| times > 100),
+            "{path}: too seldom in {total:?}"
+        );
     }
 }
 
@@ -548,13 +580,18 @@ fn calls(name: &str, calls: &[Call]) {
     pair.compare_maps();
 }
 
-/// By the rules the entry is trimmed after another has left for it, so that the flush has a trim to write.
+/// By the rules the entry is trimmed after another has left for it, so that the flush has a trim to
+/// write.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_its_map_page() {
-    calls("trim of page 2", &[Call::Set(0, Ppn(0)), Call::Set(1, Ppn(1)), Call::Trim(2), Call::Flush]);
+    calls(
+        "trim of page 2",
+        &[Call::Set(0, Ppn(0)), Call::Set(1, Ppn(1)), Call::Trim(2), Call::Flush],
+    );
 }
 
-/// By the rules the trim of page 0 is written before that of page 16 is made, so that block 0 is not needed any more.
+/// By the rules the trim of page 0 is written before that of page 16 is made, so that block 0 is
+/// not needed any more.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_all_trims_before_it() {
     calls(

@@ -44,10 +44,17 @@ impl fmt::Display for LookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LookupError::Overflow { la, sets } => {
-                write!(f, "the LPMT has no place for address {la}: all {sets} secondary sets are in use")
+                write!(
+                    f,
+                    "the LPMT has no place for address {la}: all {sets} secondary sets are in use"
+                )
             }
-            LookupError::NoRow => write!(f, "every block table holds valid pages: there is no row for another one"),
-            LookupError::Wide { la, bits } => write!(f, "address {la} is wider than its field of {bits} bits"),
+            LookupError::NoRow => {
+                write!(f, "every block table holds valid pages: there is no row for another one")
+            }
+            LookupError::Wide { la, bits } => {
+                write!(f, "address {la} is wider than its field of {bits} bits")
+            }
             LookupError::Exists { la } => write!(f, "a file begins at address {la} already"),
             LookupError::Missing { la } => write!(f, "no file begins at address {la}"),
             LookupError::Row { pn, why } => write!(f, "page {pn} {why}"),

@@ -1,17 +1,19 @@
 //! The tables under a drive that is asked for any page.
 //!
-//! What the paper calls a file is an extent here: logical pages that were written one after the other, inside a window of a
-//! few pages. The paper looks files up by their beginnings alone; a drive is asked for pages in the middle, too. Such a page is
-//! not in the LPMT: one burst of a bit map (one bit a page: an extent begins here) says where its extent begins, which is
-//! looked up instead, and followed.
+//! What the paper calls a file is an extent here: logical pages that were written one after the
+//! other, inside a window of a few pages. The paper looks files up by their beginnings alone; a
+//! drive is asked for pages in the middle, too. Such a page is not in the LPMT: one burst of a bit
+//! map (one bit a page: an extent begins here) says where its extent begins, which is looked up
+//! instead, and followed.
 
 use crate::LookupError;
 use crate::tables::{Found, Memory, Pn, Tables};
 use flashatlas_types::Violation;
 
-/// Why an operation of the tables cannot fail here: [`crate::tables::Shape::holds_any`] was asked, and the caller says where a
-/// page stands and where it goes.
-const ROOM: &str = "tables that hold any addresses, a page that is where it is said to be, and a free one";
+/// Why an operation of the tables cannot fail here: [`crate::tables::Shape::holds_any`] was asked,
+/// and the caller says where a page stands and where it goes.
+const ROOM: &str =
+    "tables that hold any addresses, a page that is where it is said to be, and a free one";
 
 /// Pages, found by any address.
 pub struct Extents {
@@ -52,7 +54,10 @@ pub struct Counts {
 impl Extents {
     /// No page is mapped.
     pub fn new(tables: Tables, pages: u32, window: u32) -> Extents {
-        assert!(window.is_power_of_two() && window <= 64, "windows that words of 64 bits divide into");
+        assert!(
+            window.is_power_of_two() && window <= 64,
+            "windows that words of 64 bits divide into"
+        );
         Extents {
             tables,
             window,
@@ -120,7 +125,8 @@ impl Extents {
         self.find(la, &mut ()).pn
     }
 
-    /// Look a page up: by its own address; then, where extents are longer than a page, by that at which its extent begins.
+    /// Look a page up: by its own address; then, where extents are longer than a page, by that at
+    /// which its extent begins.
     pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
         self.search(la, memory).pn
     }
@@ -138,9 +144,16 @@ impl Extents {
         self.tables.next_page(pn, memory)
     }
 
-    /// A page was written to `pn`, or, with `None`, is not mapped any more. With `links` it may continue the extent of the page
-    /// before, if that was the last to be written. Returns where it stood.
-    pub fn write(&mut self, la: u32, pn: Option<Pn>, links: bool, memory: &mut impl Memory) -> Option<Pn> {
+    /// A page was written to `pn`, or, with `None`, is not mapped any more. With `links` it may
+    /// continue the extent of the page before, if that was the last to be written. Returns where it
+    /// stood.
+    pub fn write(
+        &mut self,
+        la: u32,
+        pn: Option<Pn>,
+        links: bool,
+        memory: &mut impl Memory,
+    ) -> Option<Pn> {
         let Searched { own, pn: old, .. } = self.search(la, memory);
         match (old, pn) {
             (None, None) => {}
@@ -195,7 +208,12 @@ impl Extents {
     ///
     /// # Errors
     /// As [`Tables::relocate`].
-    pub fn relocate(&mut self, old: Pn, new: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+    pub fn relocate(
+        &mut self,
+        old: Pn,
+        new: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<(), LookupError> {
         self.tables.relocate(old, new, memory)
     }
 
@@ -218,8 +236,10 @@ impl Extents {
             found += u64::from(self.tables.lookup(la, &mut ()).is_some());
         }
         let entries = lpmt.used[0] + lpmt.used[1];
-        Violation::unless(bits == found && found == entries, "the bit map says where extents begin", || {
-            format!("{bits} bits are set, {found} of them for one of {entries} entries")
-        })
+        Violation::unless(
+            bits == found && found == entries,
+            "the bit map says where extents begin",
+            || format!("{bits} bits are set, {found} of them for one of {entries} entries"),
+        )
     }
 }

@@ -1,9 +1,10 @@
-//! The hardware lookup engine of Song et al., An implementation of low latency address-mapping logic for SSD controllers
-//! (2019): a set-associative table from logical addresses to pages (LPMT) with block tables (BT) behind it, in the banks of a
-//! DRAM, whose order of visits follows the banks' recent use.
+//! The hardware lookup engine of Song et al., An implementation of low latency address-mapping
+//! logic for SSD controllers (2019): a set-associative table from logical addresses to pages (LPMT)
+//! with block tables (BT) behind it, in the banks of a DRAM, whose order of visits follows the
+//! banks' recent use.
 //!
-//! [`tables`] answer, and say what they touch; [`probe`] says in which bank and row that lies, and in which order it is read;
-//! [`dram`] says when.
+//! [`tables`] answer, and say what they touch; [`probe`] says in which bank and row that lies, and
+//! in which order it is read; [`dram`] says when.
 
 pub mod dram;
 mod error;

@@ -1,13 +1,15 @@
-//! A checker of the DRAM engine that shares no thought with it: it keeps the commands of the past in a plain list, holds each
-//! new one against all of them, whether they lie before it or after it in time, and tries every earlier clock.
-//! Its rules, which are the specification:
+//! A checker of the DRAM engine that shares no thought with it: it keeps the commands of the past
+//! in a plain list, holds each new one against all of them, whether they lie before it or after it
+//! in time, and tries every earlier clock. Its rules, which are the specification:
 //!
-//! 1. Commands to one bank keep the order in which they were decided, and are as far apart as [`Checker::between`] says.
-//! 2. A refresh is due every tREFI. It goes before an access that is known, or whose data bus slot would come, at that time or
-//!    later, and after the newest read or write, with all rows closed. Others that are due when the access is known follow it,
-//!    of which the last is shown and the rest are counted.
-//! 3. A read or a write comes after all others, an activation not before another. Nothing comes before its access is known,
-//!    nor more than `WINDOW` clocks before the newest read or write.
+//! 1. Commands to one bank keep the order in which they were decided, and are as far apart as
+//!    [`Checker::between`] says.
+//! 2. A refresh is due every tREFI. It goes before an access that is known, or whose data bus slot
+//!    would come, at that time or later, and after the newest read or write, with all rows closed.
+//!    Others that are due when the access is known follow it, of which the last is shown and the
+//!    rest are counted.
+//! 3. A read or a write comes after all others, an activation not before another. Nothing comes
+//!    before its access is known, nor more than `WINDOW` clocks before the newest read or write.
 //! 4. Every command has the first clock that all this leaves.
 
 use What::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
@@ -43,7 +45,19 @@ impl Checker {
         let (past, never) = (Vec::new(), i64::MIN / 2);
         let (device, timings) = (*device, *timings);
         let (from, newest, activated, refreshes, activations, bursts) = (0, never, never, 0, 0, 0);
-        Checker { device, timings, rules, past, open, from, newest, activated, refreshes, activations, bursts }
+        Checker {
+            device,
+            timings,
+            rules,
+            past,
+            open,
+            from,
+            newest,
+            activated,
+            refreshes,
+            activations,
+            bursts,
+        }
     }
 
     fn due(&self) -> i64 {
@@ -62,7 +76,9 @@ impl Checker {
             (Activate, Read | Write) if one_bank => (t.rcd, "rcd"),
             (Activate, Precharge) if one_bank && self.rules.ras => (t.ras, "ras"),
             (Activate, PrechargeAll) if self.rules.ras => (t.ras, "ras"),
-            (Activate, Activate) if self.rules.rrd => pick(one_group, (t.rrd_l, "rrd_l"), (t.rrd_s, "rrd_s")),
+            (Activate, Activate) if self.rules.rrd => {
+                pick(one_group, (t.rrd_l, "rrd_l"), (t.rrd_s, "rrd_s"))
+            }
             (Read, Precharge) if one_bank => (t.rtp, "rtp"),
             (Read, PrechargeAll) => (t.rtp, "rtp"),
             (Write, Precharge) if one_bank => (t.cwl + t.dl + t.wr, "wr"),
@@ -84,7 +100,8 @@ impl Checker {
     /// What a command of the past has against a new one.
     fn clash(&self, old: &Command, new: &Command) -> [Option<&'static str>; 4] {
         let (a, b) = if new.at < old.at { (new, old) } else { (old, new) };
-        let broken = self.between(a, b).map(|(least, why)| (b.at - a.at < i64::from(least)).then_some(why));
+        let broken =
+            self.between(a, b).map(|(least, why)| (b.at - a.at < i64::from(least)).then_some(why));
         let all_banks = |c: &Command| matches!(c.what, PrechargeAll | Refresh);
         let shared = old.bank == new.bank || all_banks(old) || all_banks(new);
         let disorder = (shared && new.at < old.at).then_some("disorder");
@@ -99,7 +116,8 @@ impl Checker {
             return None;
         }
         let near = |c: &&Command| c.what == Activate && (c.at - new.at).abs() < faw;
-        let mut clocks: Vec<i64> = self.past.iter().filter(near).map(|c| c.at).chain([new.at]).collect();
+        let mut clocks: Vec<i64> =
+            self.past.iter().filter(near).map(|c| c.at).chain([new.at]).collect();
         clocks.sort_unstable();
         clocks.windows(5).any(|five| five[4] - five[0] < faw).then_some("faw")
     }
@@ -133,7 +151,11 @@ impl Checker {
         let floor = self.floor(new.what);
         let early = (new.at < floor.0).then_some(floor.1);
         let clashes = self.past.iter().rev().flat_map(move |old| self.clash(old, &new)).flatten();
-        early.into_iter().chain(self.senseless(&new)).chain(clashes).chain(once_with(move || self.five(&new)).flatten())
+        early
+            .into_iter()
+            .chain(self.senseless(&new))
+            .chain(clashes)
+            .chain(once_with(move || self.five(&new)).flatten())
     }
 
     /// Take a command, unless it is wrong or could have been earlier.
@@ -158,7 +180,8 @@ impl Checker {
         let bank = new.bank as usize;
         match new.what {
             Activate => {
-                (self.open[bank], self.activated, self.activations) = (Some(new.row), new.at, self.activations + 1)
+                (self.open[bank], self.activated, self.activations) =
+                    (Some(new.row), new.at, self.activations + 1)
             }
             Precharge => self.open[bank] = None,
             PrechargeAll => self.open.fill(None),
@@ -179,12 +202,18 @@ impl Checker {
     }
 
     /// The commands of one access: the right ones, each at its clock, and no others.
-    fn follow(&mut self, access: DramAccess, from: i64, commands: &[Command]) -> Result<(), String> {
+    fn follow(
+        &mut self,
+        access: DramAccess,
+        from: i64,
+        commands: &[Command],
+    ) -> Result<(), String> {
         let column = if access.write { Write } else { Read };
         let mut expected = Vec::new();
         let mut row = self.open[access.bank as usize];
         self.begin(from);
-        if self.rules.refresh && from.max(self.newest + i64::from(self.timings.ccd_s)) >= self.due() {
+        if self.rules.refresh && from.max(self.newest + i64::from(self.timings.ccd_s)) >= self.due()
+        {
             let any = self.open.iter().any(Option::is_some);
             expected.extend(any.then_some((PrechargeAll, 0)));
             let more = from >= self.due() + i64::from(self.timings.refi);
@@ -199,7 +228,10 @@ impl Checker {
         if !commands.iter().map(|c| (c.what, c.bank)).eq(expected.iter().copied()) {
             return Err(format!("{expected:?} was expected, not {commands:?}"));
         }
-        if let Some(c) = commands.iter().find(|c| matches!(c.what, Activate | Read | Write) && c.row != access.row) {
+        if let Some(c) = commands
+            .iter()
+            .find(|c| matches!(c.what, Activate | Read | Write) && c.row != access.row)
+        {
             return Err(format!("{c:?} for row {}", access.row));
         }
         commands.iter().try_for_each(|c| self.accept(*c))
@@ -214,7 +246,10 @@ struct Pair {
 
 impl Pair {
     fn new(device: &Device, timings: &Timings, rules: Rules) -> Pair {
-        Pair { dram: Dram::new(device, timings, rules), checker: Checker::new(device, timings, rules) }
+        Pair {
+            dram: Dram::new(device, timings, rules),
+            checker: Checker::new(device, timings, rules),
+        }
     }
 
     fn serve(&mut self, access: DramAccess, from: i64) -> Result<(), String> {
@@ -222,19 +257,23 @@ impl Pair {
         let served = self.dram.serve(access, from, &mut |c| commands.push(c));
         let (dram, checker) = (&self.dram, &mut self.checker);
         checker.follow(access, from, &commands)?;
-        let latency = if access.write { checker.timings.cwl } else { checker.timings.cl } + checker.timings.dl;
+        let latency = if access.write { checker.timings.cwl } else { checker.timings.cl }
+            + checker.timings.dl;
         let expected = Served { last: checker.newest, data: checker.newest + i64::from(latency) };
         let counts = [checker.refreshes, checker.activations, checker.bursts];
         let sound = served == expected && dram.newest() == expected.last;
         if !sound || [dram.refreshes, dram.activations, dram.bursts] != counts {
-            return Err(format!("{expected:?} and {counts:?} were expected, not {served:?} and {dram:?}"));
+            return Err(format!(
+                "{expected:?} and {counts:?} were expected, not {served:?} and {dram:?}"
+            ));
         }
         Ok(())
     }
 }
 
-/// Kinds of streams: how many banks (0: one after the other), rows and bursts are drawn from, how many of a million are writes,
-/// and the longest gap between arrivals. With gaps there are long rests, too, and accesses that are longer than the window.
+/// Kinds of streams: how many banks (0: one after the other), rows and bursts are drawn from, how
+/// many of a million are writes, and the longest gap between arrivals. With gaps there are long
+/// rests, too, and accesses that are longer than the window.
 const KINDS: &[(u64, u64, u64, u32, u64)] = &[
     (64, 1 << 14, 1, 0, 0),
     (64, 2, 1, 300_000, 0),
@@ -264,8 +303,15 @@ fn stream(pair: &mut Pair, count: u64, rng: &mut Rng) -> Result<(), String> {
             }
             let bank = if banks == 0 { turn } else { rng.below(banks) } % u64::from(device.banks);
             let (row, write) = (rng.below(rows) as u32, rng.chance(writes));
-            let access = DramAccess { row, bank: bank as u8, bursts: bursts as u16, write, dependent: false };
-            pair.serve(access, from).map_err(|why| format!("{kind:?} {turn}, {access:?} from {from}: {why}"))?;
+            let access = DramAccess {
+                row,
+                bank: bank as u8,
+                bursts: bursts as u16,
+                write,
+                dependent: false,
+            };
+            pair.serve(access, from)
+                .map_err(|why| format!("{kind:?} {turn}, {access:?} from {from}: {why}"))?;
         }
     }
     Ok(())
@@ -301,7 +347,26 @@ fn random_timings(rng: &mut Rng) -> Timings {
     let (ccd_l, ras, rrd_l, faw, wtr_l) =
         (more(ccd_s, 8), more(rcd, 40), more(rrd_s, 10), more(rrd_s, 90), more(wtr_s, 16));
     let (tck_ps, refi) = (1000, more(2 * (rfc + ras + rp + rcd), 2000));
-    Timings { tck_ps, rcd, cl, rp, rtp, dl, ccd_s, ccd_l, ras, rrd_s, rrd_l, faw, cwl, wr, wtr_s, wtr_l, refi, rfc }
+    Timings {
+        tck_ps,
+        rcd,
+        cl,
+        rp,
+        rtp,
+        dl,
+        ccd_s,
+        ccd_l,
+        ras,
+        rrd_s,
+        rrd_l,
+        faw,
+        cwl,
+        wr,
+        wtr_s,
+        wtr_l,
+        refi,
+        rfc,
+    }
 }
 
 /// Devices that do not exist, where other constraints bind.
@@ -311,15 +376,16 @@ fn random_devices_obey() {
     for _ in 0..100 {
         let (timings, rules) = (random_timings(&mut rng), rules(rng.below(64)));
         let groups = 1 + rng.below(4) as u32;
-        let device = Device { groups, banks: groups * (1 + rng.below(8) as u32), ..PRESETS[0].device };
+        let device =
+            Device { groups, banks: groups * (1 + rng.below(8) as u32), ..PRESETS[0].device };
         assert!(timings.check().is_ok() && device.check().is_ok(), "{timings:?}");
         let found = stream(&mut Pair::new(&device, &timings, rules), 100, &mut rng);
         assert_eq!(found, Ok(()), "{device:?}, {timings:?}, {rules:?}");
     }
 }
 
-/// Without rules: `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`. `WINDOW` cannot show: a
-/// precharge so long before the newest read ends long before the next one.
+/// Without rules: `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
+/// `WINDOW` cannot show: a precharge so long before the newest read ends long before the next one.
 #[test]
 fn recurrence() {
     let mut rng = Rng::stream(Seed(3), "recurrence");
@@ -346,11 +412,21 @@ fn recurrence() {
     }
 }
 
-/// Timings that cannot be taken for one another; DL 4, CCD_S 4 and CWL 9 are `table-1`'s. Banks 0 and 4 are in one group.
+/// Timings that cannot be taken for one another; DL 4, CCD_S 4 and CWL 9 are `table-1`'s. Banks 0
+/// and 4 are in one group.
 const T: Timings = Timings { rcd: 10, cl: 12, rp: 11, rtp: 6, wr: 13, wtr_s: 3, wtr_l: 8, ..ROWS };
-const ROWS: Timings =
-    Timings { ccd_l: 7, ras: 30, rrd_s: 5, rrd_l: 8, faw: 40, refi: 1000, rfc: 100, ..PRESETS[0].timings };
-const DEVICE: Device = Device { groups: 4, banks: 8, rows: 1 << 15, columns: 1024, bus_bits: 8, burst_length: 8 };
+const ROWS: Timings = Timings {
+    ccd_l: 7,
+    ras: 30,
+    rrd_s: 5,
+    rrd_l: 8,
+    faw: 40,
+    refi: 1000,
+    rfc: 100,
+    ..PRESETS[0].timings
+};
+const DEVICE: Device =
+    Device { groups: 4, banks: 8, rows: 1 << 15, columns: 1024, bus_bits: 8, burst_length: 8 };
 
 /// From, bank, row, bursts, whether it writes.
 type Step = (i64, u8, u32, u16, bool);
@@ -363,12 +439,13 @@ fn write(bank: u8, row: u32) -> Step {
     (0, bank, row, 1, true)
 }
 
-/// The last `what` of the last step is decided by `why` alone, and comes at `clock`: at that clock the checker takes it, one
-/// before and one after it does not.
+/// The last `what` of the last step is decided by `why` alone, and comes at `clock`: at that clock
+/// the checker takes it, one before and one after it does not.
 fn decides(t: Timings, rules: &str, steps: &[Step], what: What, clock: i64, why: &str) {
     assert_eq!(t.check(), Ok(()));
     let mut pair = Pair::new(&DEVICE, &t, Rules::parse(rules).unwrap());
-    let access = |s: &Step| DramAccess { row: s.2, bank: s.1, bursts: s.3, write: s.4, dependent: false };
+    let access =
+        |s: &Step| DramAccess { row: s.2, bank: s.1, bursts: s.3, write: s.4, dependent: false };
     let (end, before) = steps.split_last().unwrap();
     for step in before {
         assert_eq!(pair.serve(access(step), step.0), Ok(()), "{why}: {step:?}");
@@ -383,7 +460,11 @@ fn decides(t: Timings, rules: &str, steps: &[Step], what: What, clock: i64, why:
         assert_eq!(checker.accept(*command), Ok(()), "{why}");
     }
     let at = |at: i64| Command { at, ..commands[place] };
-    assert_eq!(checker.reasons(at(clock - 1)).collect::<BTreeSet<_>>(), BTreeSet::from([why]), "{steps:?}");
+    assert_eq!(
+        checker.reasons(at(clock - 1)).collect::<BTreeSet<_>>(),
+        BTreeSet::from([why]),
+        "{steps:?}"
+    );
     assert!(checker.accept(at(clock - 1)).is_err(), "{why}");
     assert!(checker.accept(at(clock + 1)).is_err(), "{why}");
     assert_eq!(checker.accept(at(clock)), Ok(()), "{why}");
@@ -406,7 +487,8 @@ fn banks() {
 #[test]
 fn columns() {
     let (other, group) = ([read(0, 1), read(1, 1)], [read(0, 1), read(4, 1)]);
-    // reads 10 and 10 + 4, of one group 10 + 7, the third burst of one bank 10 + 2 x 7 or 10 + 2 x 4
+    // reads 10 and 10 + 4, of one group 10 + 7, the third burst of one bank 10 + 2 x 7 or 10 + 2 x
+    // 4
     decides(T, "none", &other, Read, 14, "ccd_s");
     decides(T, "none", &group, Read, 14, "ccd_s");
     decides(T, "ccd_l", &other, Read, 14, "ccd_s");
@@ -432,7 +514,14 @@ fn activations() {
     decides(T, "rrd", &[read(0, 1), read(1, 1)], Activate, 5, "rrd_s");
     decides(T, "rrd", &[read(0, 1), read(4, 1)], Activate, 8, "rrd_l");
     // 0, 5, and bank 4 waits for bank 0, not 1; with 5 + 5 against 0 + 12
-    decides(Timings { rrd_l: 12, ..T }, "rrd", &[read(0, 1), read(1, 1), read(4, 1)], Activate, 12, "rrd_l");
+    decides(
+        Timings { rrd_l: 12, ..T },
+        "rrd",
+        &[read(0, 1), read(1, 1), read(4, 1)],
+        Activate,
+        12,
+        "rrd_l",
+    );
     // four at 0, the fifth 40 later; the same if they are at 0, 5, 10 and 15
     decides(T, "faw", &five[..4], Activate, 0, "order");
     decides(T, "faw", &five, Activate, 40, "faw");
@@ -447,7 +536,8 @@ fn activations() {
 
 #[test]
 fn command_bus() {
-    // activations 0 and 1; reads 10, 16 and 22, so that clock 16 = 10 + 6 is taken when bank 0 could be precharged
+    // activations 0 and 1; reads 10, 16 and 22, so that clock 16 = 10 + 6 is taken when bank 0
+    // could be precharged
     let slow = Timings { ccd_s: 6, ..T };
     let steps = [read(0, 1), read(1, 1), read(2, 1), read(0, 2)];
     decides(slow, "command_bus", &steps[..2], Activate, 1, "command bus");
@@ -462,12 +552,14 @@ fn refresh() {
     decides(T, "refresh", &[(1000, 0, 1, 1, false)], Refresh, 1000, "refi");
     decides(T, "refresh", &[(1000, 0, 1, 1, false)], Activate, 1100, "rfc");
     decides(T, "refresh", &[(999, 0, 1, 1, false)], Activate, 999, "from");
-    // with an open row: precharge 1000, refresh 1000 + 11, activation 1011 + 100, even of another bank
+    // with an open row: precharge 1000, refresh 1000 + 11, activation 1011 + 100, even of another
+    // bank
     let open = [read(0, 1), (1000, 1, 1, 1, false)];
     decides(T, "refresh", &open, PrechargeAll, 1000, "refi");
     decides(T, "refresh", &open, Refresh, 1011, "rp");
     decides(T, "refresh", &open, Activate, 1111, "rfc");
-    // activation 995, read or write 1005, so that the next slot is past 1000: 1005 + 6, 1005 + 9 + 4 + 13, 995 + 30
+    // activation 995, read or write 1005, so that the next slot is past 1000: 1005 + 6, 1005 + 9 +
+    // 4 + 13, 995 + 30
     decides(T, "refresh", &[late(false), read(0, 1)], PrechargeAll, 1011, "rtp");
     decides(T, "refresh", &[late(true), read(0, 1)], PrechargeAll, 1031, "wr");
     decides(T, "ras,refresh", &[late(false), read(0, 1)], PrechargeAll, 1025, "ras");

@@ -1,4 +1,5 @@
-//! Values that were worked out apart from the engine: in closed form from the recurrence, and in the definition of each hash.
+//! Values that were worked out apart from the engine: in closed form from the recurrence, and in
+//! the definition of each hash.
 
 use flashatlas_lookup::dram::{Dram, PRESETS, Rules, What};
 use flashatlas_lookup::hashes::hash_by_name;
@@ -23,11 +24,15 @@ const PAPER: &str = "dram.constraints=none";
 const REAL: &str = "dram.constraints=ras,rrd,faw,ccd_l";
 
 fn near(found: f64, expected: f64, within: f64) {
-    assert!((found - expected).abs() <= within, "{found} clocks a lookup, {expected} were expected");
+    assert!(
+        (found - expected).abs() <= within,
+        "{found} clocks a lookup, {expected} were expected"
+    );
 }
 
-/// Eight reads of a set follow each other by CCD (7 x 4), and the next set's first by RTP + RP + RCD = 23 in one bank, by CCD in
-/// another. Of a hundred thousand random sets the standard error of the share in the same bank is 0.0014: 0.03 clocks of 19.
+/// Eight reads of a set follow each other by CCD (7 x 4), and the next set's first by RTP + RP +
+/// RCD = 23 in one bank, by CCD in another. Of a hundred thousand random sets the standard error of
+/// the share in the same bank is 0.0014: 0.03 clocks of 19.
 #[test]
 fn the_recurrence_alone() {
     near(clocks(&["lookup.policy=single", PAPER]), 28.0 + 23.0, 0.03);
@@ -36,7 +41,8 @@ fn the_recurrence_alone() {
     // each bank rests for six reads, which hides everything
     near(clocks(&["lookup.policy=dynamic", PAPER]), 32.0, 0.03);
     near(clocks(&["lookup.policy=striped", PAPER]), 32.0, 0.03);
-    // the first bank's second read is the fifth; three more hide 12 of 23 clocks, 4 are its own: 7 show
+    // the first bank's second read is the fifth; three more hide 12 of 23 clocks, 4 are its own: 7
+    // show
     near(clocks(&["lookup.policy=dynamic", "lookup.probe=abcd", PAPER]), 39.0, 0.03);
 }
 
@@ -49,8 +55,9 @@ fn with_realistic_constraints() {
     near(clocks(&["lookup.policy=dynamic", "lookup.probe=abcd", REAL]), 39.0, 0.03);
 }
 
-/// The literal table of Fig. 6: 23 + 7 x 4 in one bank; four reads at distance 4 (11) and four row hits in rotation, which is
-/// more, although the commands overlap: the paradox that rules it out as an engine.
+/// The literal table of Fig. 6: 23 + 7 x 4 in one bank; four reads at distance 4 (11) and four row
+/// hits in rotation, which is more, although the commands overlap: the paradox that rules it out as
+/// an engine.
 #[test]
 fn the_paper_table_taken_literally() {
     let paper = |set: &[&str]| {
@@ -58,7 +65,11 @@ fn the_paper_table_taken_literally() {
         s.paper_clocks as f64 / s.lookups as f64
     };
     near(paper(&["lookup.policy=single", PAPER]), 51.0, 0.03);
-    near(paper(&["lookup.policy=dynamic", "lookup.probe=abcd", PAPER]), 4.0 * 11.0 + 4.0 * 4.0, 0.03);
+    near(
+        paper(&["lookup.policy=dynamic", "lookup.probe=abcd", PAPER]),
+        4.0 * 11.0 + 4.0 * 4.0,
+        0.03,
+    );
     near(paper(&["lookup.policy=dynamic", PAPER]), 32.0, 0.03);
 }
 
@@ -99,8 +110,10 @@ fn keys() {
 #[test]
 fn batches_change_nothing() {
     let run = |one_by_one: bool| {
-        let mut study =
-            Study::new(&settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap()).unwrap();
+        let mut study = Study::new(
+            &settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap(),
+        )
+        .unwrap();
         let mut rng = Rng::stream(Seed(5), "asks");
         let asks: Vec<Ask> = (0..60_000)
             .map(|_| match rng.below(30) {
@@ -133,7 +146,8 @@ fn what_depends_on_data_waits_for_it() {
     let (side_by_side, end) = serve(&[at(0, 1, false, false), at(1, 1, false, false)]);
     assert_eq!(side_by_side.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);
     assert_eq!(end, 113 + 13);
-    let (in_turn, end) = serve(&[at(0, 1, false, false), at(1, 1, false, true), at(2, 1, true, true)]);
+    let (in_turn, end) =
+        serve(&[at(0, 1, false, false), at(1, 1, false, true), at(2, 1, true, true)]);
     // 109 + 13; 122 + 9 + 13; a store waits for the last load, and its data follows CWL later
     assert_eq!(in_turn.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 122, 131, 144, 153]);
     assert_eq!((in_turn[5].1, end), (What::Write, 153 + 9 + 4));

@@ -1,5 +1,5 @@
-//! No two things lie in the same place: every set of both tables, every row of the block tables and every word of the bit map, in
-//! many layouts.
+//! No two things lie in the same place: every set of both tables, every row of the block tables and
+//! every word of the bit map, in many layouts.
 
 use flashatlas_lookup::dram::{Device, PRESETS};
 use flashatlas_lookup::probe::{POLICIES, Places};
@@ -32,14 +32,21 @@ fn occupancy(params: &Params, shape: &Shape, device: &Device) -> Option<()> {
         }
         let ways = (0..shape.ways).map(|way| places.way(way));
         for (stripe, burst) in ways {
-            assert!(stripe < places.spread && burst < places.bursts(stripe), "a way lies outside of its set");
+            assert!(
+                stripe < places.spread && burst < places.bursts(stripe),
+                "a way lies outside of its set"
+            );
         }
     }
     // items that share a burst are taken together
     let items = |linear: &flashatlas_lookup::probe::Linear, count: u64, bits: u32| {
         let together = u64::from((device.burst_bytes() * 8 / bits).max(1));
         let at = |item| linear.access(item, false, false);
-        (0..count).step_by(together as usize).map(at).map(|a| (a.bank, a.row, u32::from(a.bursts))).collect::<Vec<_>>()
+        (0..count)
+            .step_by(together as usize)
+            .map(at)
+            .map(|a| (a.bank, a.row, u32::from(a.bursts)))
+            .collect::<Vec<_>>()
     };
     let pages = u64::from(shape.block_tables) * u64::from(shape.rows);
     for (bank, row, bursts) in items(&places.block_tables, pages, shape.block_row_bits()) {
@@ -48,7 +55,8 @@ fn occupancy(params: &Params, shape: &Shape, device: &Device) -> Option<()> {
     for (bank, row, bursts) in items(&places.starts, 1 << shape.la_bits, 1) {
         take(&mut rows, device, "beginnings", bank, row, bursts);
     }
-    let (banks, height) = rows.keys().fold((0, 0), |(b, r), &(bank, row)| (b.max(bank), r.max(row)));
+    let (banks, height) =
+        rows.keys().fold((0, 0), |(b, r), &(bank, row)| (b.max(bank), r.max(row)));
     assert!(u32::from(banks) < places.banks && height < device.rows);
     Some(())
 }
@@ -79,7 +87,9 @@ fn everything_has_a_place_of_its_own() {
             dense: true,
         };
         let shape = Shape { secondary_sets: shape.secondary_sets.min(shape.sets()), ..shape };
-        tried += usize::from(occupancy(&settings(&given).unwrap(), &shape, &PRESETS[preset].device).is_some());
+        tried += usize::from(
+            occupancy(&settings(&given).unwrap(), &shape, &PRESETS[preset].device).is_some(),
+        );
     }
     assert!(tried > 1000, "{tried} layouts were possible");
 }

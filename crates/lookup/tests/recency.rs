@@ -25,7 +25,11 @@ fn all_sequences_of_six_activations() {
             let bank = (sequence >> (2 * i) & 3) as u8;
             registers = figure_7(registers, bank);
             recency.activated(bank);
-            assert_eq!(recency.least_recent_first().collect::<Vec<_>>(), registers, "after {i} of {sequence:o}");
+            assert_eq!(
+                recency.least_recent_first().collect::<Vec<_>>(),
+                registers,
+                "after {i} of {sequence:o}"
+            );
         }
     }
 }

@@ -76,7 +76,11 @@ fn against_a_dictionary(dense: bool, keys: u32, seed: u64) -> u64 {
             5 => match (tables.shrink(la, &mut ()), known) {
                 (Ok(freed), Some(mut pages)) => {
                     assert_eq!(Some(freed), pages.pop());
-                    if pages.is_empty() { drop(files.remove(&la)) } else { drop(files.insert(la, pages)) }
+                    if pages.is_empty() {
+                        drop(files.remove(&la))
+                    } else {
+                        drop(files.insert(la, pages))
+                    }
                 }
                 (Err(e), None) => assert_eq!(e, LookupError::Missing { la }),
                 (other, known) => panic!("shrinking {la}, {known:?}: {other:?}"),
@@ -97,7 +101,9 @@ fn against_a_dictionary(dense: bool, keys: u32, seed: u64) -> u64 {
             8 => {
                 // the file splits before a page; the rest goes where there is no file
                 let rest = 48 + rng.below(40) as u32;
-                if let Some(pages) = known.filter(|pages| pages.len() > 1 && !files.contains_key(&rest)) {
+                if let Some(pages) =
+                    known.filter(|pages| pages.len() > 1 && !files.contains_key(&rest))
+                {
                     let at = 1 + rng.below(pages.len() as u64 - 1) as usize;
                     match tables.split(pages[at], rest, &mut ()) {
                         Ok(_) => {
@@ -112,7 +118,9 @@ fn against_a_dictionary(dense: bool, keys: u32, seed: u64) -> u64 {
             _ => {
                 // another file follows
                 let other = rng.below(88) as u32;
-                if let (Some(pages), Some(more)) = (known, files.get(&other).filter(|_| other != la).cloned()) {
+                if let (Some(pages), Some(more)) =
+                    (known, files.get(&other).filter(|_| other != la).cloned())
+                {
                     tables.join(*pages.last().unwrap(), more[0], &mut ()).unwrap();
                     files.remove(&other);
                     files.insert(la, [pages, more].concat());
@@ -165,7 +173,10 @@ fn what_is_refused_changes_nothing() {
     let row = |pn, why| Err(LookupError::Row { pn, why });
     assert_eq!(tables.insert(256, 1, &mut ()), Err(LookupError::Wide { la: 256, bits: 8 }));
     assert_eq!(tables.insert(6, 9, &mut ()).map(drop), row(9, "holds a page already"));
-    assert_eq!(tables.insert(6, 16 * 8, &mut ()).map(drop), row(128, "lies beyond the block tables"));
+    assert_eq!(
+        tables.insert(6, 16 * 8, &mut ()).map(drop),
+        row(128, "lies beyond the block tables")
+    );
     assert_eq!(tables.extend(8, 10, &mut ()), row(8, "holds no page"));
     tables.extend(9, 10, &mut ()).unwrap();
     assert_eq!(tables.extend(9, 11, &mut ()), row(9, "is not the last page of its file"));
@@ -189,22 +200,37 @@ fn entries_and_rows_bit_by_bit() {
     // the paper's widths: 20 + 20 + 2 bits an entry (Table II)
     let paper = Shape::PAPER;
     assert_eq!([paper.entry_bits(), paper.pn_bits(), paper.location_bits()], [42, 20, 21]);
-    assert_eq!(paper.block_row_bits(), 3 + 21 + 20, "PPid is wide enough for the place of an entry");
+    assert_eq!(
+        paper.block_row_bits(),
+        3 + 21 + 20,
+        "PPid is wide enough for the place of an entry"
+    );
     // primary sets: 8 entries, V and 17 bits of NSid; secondary ones 18 bits of PSid more
     let lpmt = ((8 * 42 + 18) + (8 * 42 + 18 + 18)) * (1 << 17) / 8;
     assert_eq!(paper.packed_bytes(), (lpmt, (4096 * (256 * 44 + 9)) / 8));
 
-    // small widths: 4 bits of address, 1 + 3 of page, two sets of two ways; what follows is written by hand
-    let shape = Shape { set_bits: 1, ways: 2, secondary_sets: 2, la_bits: 4, block_tables: 2, rows: 8, dense: false };
+    // small widths: 4 bits of address, 1 + 3 of page, two sets of two ways; what follows is written
+    // by hand
+    let shape = Shape {
+        set_bits: 1,
+        ways: 2,
+        secondary_sets: 2,
+        la_bits: 4,
+        block_tables: 2,
+        rows: 8,
+        dense: false,
+    };
     let mut tables = Tables::new(&shape, Box::new(Modulo(1)));
     tables.insert(0b1001, 0b0_010, &mut ()).unwrap();
     tables.insert(0b0110, 0b1_001, &mut ()).unwrap();
     tables.extend(0b1_001, 0b1_011, &mut ()).unwrap();
     tables.insert(0b0111, 0b0_000, &mut ()).unwrap();
     // from the lowest bit: LA 1001, PN 0010, V, S; LA 0110, PN 1001, V, no S; V and NSid 0
-    let set_0: u32 = 0b1001 | 0b0010 << 4 | 0b11 << 8 | (0b0110 | 0b1001 << 4 | 0b01 << 8) << 10 | 0b01 << 20;
+    let set_0: u32 =
+        0b1001 | 0b0010 << 4 | 0b11 << 8 | (0b0110 | 0b1001 << 4 | 0b01 << 8) << 10 | 0b01 << 20;
     assert_eq!(tables.lpmt.pack(0), set_0.to_le_bytes()[..3]);
-    // the secondary set: LA 0111, PN 0000, V, S; nothing; no NSid; PSid 00, which is the primary set 0
+    // the secondary set: LA 0111, PN 0000, V, S; nothing; no NSid; PSid 00, which is the primary
+    // set 0
     let set_2: u32 = 0b0111 | 0b11 << 8;
     assert_eq!(tables.lpmt.pack(2), set_2.to_le_bytes()[..3]);
     let unpacked = Lpmt::unpack(&shape, false, &tables.lpmt.pack(0)).unwrap();
@@ -213,10 +239,20 @@ fn entries_and_rows_bit_by_bit() {
     assert_eq!(Lpmt::unpack(&shape, true, &tables.lpmt.pack(2)).unwrap().previous, Some(0));
     assert_eq!(Lpmt::unpack(&shape, false, &tables.lpmt.pack(0)[..2]), None);
     // V, F, L; PPid of 4 bits is a place (table, set, way: 3 bits) or a page; NPid
-    let row = |v_f_l: u32, ppid: u32, npid: u32| (v_f_l | ppid << 3 | npid << 7).to_le_bytes()[..2].to_vec();
-    assert_eq!(tables.blocks.pack(0b1_001), row(0b011, 0b0_0_1, 0b1011), "first: table 0, set 0, way 1");
+    let row = |v_f_l: u32, ppid: u32, npid: u32| {
+        (v_f_l | ppid << 3 | npid << 7).to_le_bytes()[..2].to_vec()
+    };
+    assert_eq!(
+        tables.blocks.pack(0b1_001),
+        row(0b011, 0b0_0_1, 0b1011),
+        "first: table 0, set 0, way 1"
+    );
     assert_eq!(tables.blocks.pack(0b1_011), row(0b101, 0b1001, 0), "last, after page 1001");
-    assert_eq!(tables.blocks.pack(0b0_000), row(0b111, 0b1_0_0, 0), "only page: table 1, set 0, way 0");
+    assert_eq!(
+        tables.blocks.pack(0b0_000),
+        row(0b111, 0b1_0_0, 0),
+        "only page: table 1, set 0, way 0"
+    );
     assert_eq!(tables.blocks.pack(0b0_111), [0, 0], "free");
 }
 
@@ -229,7 +265,10 @@ fn rows_are_given_out_table_by_table() {
         tables.insert(la, pn, &mut ()).unwrap();
         Some(pn)
     };
-    assert_eq!((0..8).map(|la| take(&mut tables, la)).collect::<Vec<_>>(), (0..8).map(Some).collect::<Vec<_>>());
+    assert_eq!(
+        (0..8).map(|la| take(&mut tables, la)).collect::<Vec<_>>(),
+        (0..8).map(Some).collect::<Vec<_>>()
+    );
     assert_eq!(take(&mut tables, 8), None, "every row is valid");
     tables.delete(1, &mut (), |_| {}).unwrap();
     assert_eq!(take(&mut tables, 8), None, "a row is free, and no table is empty");
@@ -242,13 +281,14 @@ fn rows_are_given_out_table_by_table() {
     assert_eq!(blocks.location(4).map(|Location { way, .. }| way < 4), Some(true));
 }
 
-/// A drive's map: pages are written, in runs and alone, trimmed, and moved; blocks of eight pages are erased when nothing in them is
-/// valid any more.
+/// A drive's map: pages are written, in runs and alone, trimmed, and moved; blocks of eight pages
+/// are erased when nothing in them is valid any more.
 #[test]
 fn extents_are_a_map() {
     for (seed, window) in [(1, 1), (2, 2), (3, 8), (4, 64), (5, 8), (6, 4)] {
         let mut rng = Rng::stream(Seed(seed), "extents");
-        let shape = Shape { la_bits: 7, secondary_sets: 32, set_bits: 5, block_tables: 40, ..shape(true) };
+        let shape =
+            Shape { la_bits: 7, secondary_sets: 32, set_bits: 5, block_tables: 40, ..shape(true) };
         shape.holds_any(100).unwrap();
         let mut extents = Extents::new(tables(&shape, 1 + seed as u32 * 3), 100, window);
         let mut map: BTreeMap<u32, Pn> = BTreeMap::new();
@@ -269,17 +309,27 @@ fn extents_are_a_map() {
                 _ => {
                     for la in la..(la + 1 + rng.below(12) as u32).min(100) {
                         let new = extents.tables.blocks.allocate().unwrap();
-                        assert_eq!(extents.write(la, Some(new), true, &mut ()), map.insert(la, new));
+                        assert_eq!(
+                            extents.write(la, Some(new), true, &mut ()),
+                            map.insert(la, new)
+                        );
                     }
                 }
             }
             if step % 20 == 0 {
                 extents.check().unwrap_or_else(|v| panic!("{v}"));
-                (0..100).for_each(|la| assert_eq!(extents.lookup(la, &mut ()), map.get(&la).copied(), "page {la}"));
+                (0..100).for_each(|la| {
+                    assert_eq!(extents.lookup(la, &mut ()), map.get(&la).copied(), "page {la}")
+                });
             }
         }
         assert_eq!(window > 1, extents.counts.continued > 300, "{:?}", extents.counts);
         let entries = extents.tables.lpmt.used[0] + extents.tables.lpmt.used[1];
-        assert_eq!(window == 1, entries == map.len() as u64, "{entries} extents of {} pages", map.len());
+        assert_eq!(
+            window == 1,
+            entries == map.len() as u64,
+            "{entries} extents of {} pages",
+            map.len()
+        );
     }
 }

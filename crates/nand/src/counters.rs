@@ -19,7 +19,9 @@ pub struct Counters {
 
 impl Counters {
     /// The counts of one table by name of cause, without the zeros.
-    pub fn by_cause(table: &[u64; Cause::ALL.len()]) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    pub fn by_cause(
+        table: &[u64; Cause::ALL.len()],
+    ) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Cause::ALL.iter().map(|&c| (c.name(), table[c as usize])).filter(|&(_, n)| n > 0)
     }
 

@@ -1,26 +1,31 @@
-//! Faults: what is left of an operation in which the power fails, and what the parts do wrong by themselves.
+//! Faults: what is left of an operation in which the power fails, and what the parts do wrong by
+//! themselves.
 //!
 //! - *Cut before* and *cut after*: nothing, or all of the operation ([`Medium::redo`]).
-//! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare area pass their checks.
-//!   What the arrays hold of it is another page's: whoever believes a torn frame is found out.
-//! - *Torn program, part*: the first pages of a frame (or the first part of a page) are as they should be, the rest is erased.
-//!   The record in the spare area is spread over the whole frame and has one checksum, so the frame is not believed; what it
-//!   would say is right.
-//! - *Torn program, once*: the program came so far that the page can be read when the power is back, and then never again.
-//!   A controller finds out by reading such a page twice ([`Medium::reread`]).
-//! - *Torn erase*: some pages of the block are erased and the others are not: none can be read, none may be programmed
-//!   before the block is erased again.
-//! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page takes the pages of the same cells
-//!   with it that were programmed before: on this flash, those just before it in the block.
-//! - *Program failure*: the part reports that a program failed. The frame holds nothing; other pages of the block can be read,
-//!   and its next program and its next erase fail.
-//! - *Erase failure*: the part reports it, as it does at the end of a block's endurance. No page of the block can be read, and
-//!   the next erase fails, too.
-//! - *Grown bad blocks*: what such failures leave. A spare block takes the place of the block ([`crate::spares`]); where none is
-//!   left, a block that cannot be erased is bad, and a failed program is an error.
+//! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare
+//!   area pass their checks. What the arrays hold of it is another page's: whoever believes a torn
+//!   frame is found out.
+//! - *Torn program, part*: the first pages of a frame (or the first part of a page) are as they
+//!   should be, the rest is erased. The record in the spare area is spread over the whole frame and
+//!   has one checksum, so the frame is not believed; what it would say is right.
+//! - *Torn program, once*: the program came so far that the page can be read when the power is
+//!   back, and then never again. A controller finds out by reading such a page twice
+//!   ([`Medium::reread`]).
+//! - *Torn erase*: some pages of the block are erased and the others are not: none can be read,
+//!   none may be programmed before the block is erased again.
+//! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page takes the
+//!   pages of the same cells with it that were programmed before: on this flash, those just before
+//!   it in the block.
+//! - *Program failure*: the part reports that a program failed. The frame holds nothing; other
+//!   pages of the block can be read, and its next program and its next erase fail.
+//! - *Erase failure*: the part reports it, as it does at the end of a block's endurance. No page of
+//!   the block can be read, and the next erase fails, too.
+//! - *Grown bad blocks*: what such failures leave. A spare block takes the place of the block
+//!   ([`crate::spares`]); where none is left, a block that cannot be erased is bad, and a failed
+//!   program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
-//! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]). Errors that the controller
-//!   corrects are not modelled: nobody above could tell.
+//! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
+//!   Errors that the controller corrects are not modelled: nobody above could tell.
 //! - *NVM*: see [`crate::nvm`]: stores that no fence followed are lost or torn, line by line.
 
 use crate::journal::Change;
@@ -60,7 +65,9 @@ impl Torn {
     /// Whether `change` can be left this way.
     pub fn applies_to(self, change: &Change) -> bool {
         match self {
-            Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => matches!(change, Change::Program { .. }),
+            Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => {
+                matches!(change, Change::Program { .. })
+            }
             Torn::Erase => matches!(change, Change::Erase(_)),
             Torn::Lines(_) => matches!(change, Change::Store { .. } | Change::Fence),
         }
@@ -68,7 +75,8 @@ impl Torn {
 }
 
 impl Medium {
-    /// Leave a change half done, as `torn` says. The power has to go off afterwards ([`Medium::switch_off_drawing`]).
+    /// Leave a change half done, as `torn` says. The power has to go off afterwards
+    /// ([`Medium::switch_off_drawing`]).
     ///
     /// # Panics
     /// When the change cannot be left this way ([`Torn::applies_to`]).
@@ -99,7 +107,8 @@ impl Medium {
         }
     }
 
-    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is not erased either.
+    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is
+    /// not erased either.
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
         let index = frame.0 - self.layout.frame_in(block, 0).0;
@@ -122,7 +131,8 @@ impl Medium {
         let state = &mut self.blocks[block.0 as usize];
         state.next = self.layout.frames_per_block;
         let first = self.layout.frame_in(block, 0).0 as usize;
-        self.state[first..first + self.layout.frames_per_block as usize].fill(FrameState::Torn as u8);
+        self.state[first..first + self.layout.frames_per_block as usize]
+            .fill(FrameState::Torn as u8);
         self.drop_bytes(block);
     }
 

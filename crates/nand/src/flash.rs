@@ -10,7 +10,8 @@ use flashatlas_types::{
 pub enum Part {
     /// Whole slots.
     Whole,
-    /// These sectors of the one slot that is read: the pages of a superpage that hold none of them are not sensed.
+    /// These sectors of the one slot that is read: the pages of a superpage that hold none of them
+    /// are not sensed.
     Sectors {
         /// First sector in the unit.
         first: u32,
@@ -30,7 +31,8 @@ pub struct Flash<'a> {
 const _: () = assert!(size_of::<Op>() <= 48, "operations are copied on the hot path");
 
 impl Flash<'_> {
-    /// Read slots of one frame (bit `i` of `slots` is slot `i`): one operation for each die that holds any of them.
+    /// Read slots of one frame (bit `i` of `slots` is slot `i`): one operation for each die that
+    /// holds any of them.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] when the frame is erased or torn.
@@ -65,8 +67,8 @@ impl Flash<'_> {
         Ok(self.plan.join(class, &ids[..dies]))
     }
 
-    /// Say what an erased block is for, before its first page is programmed: the spare area of each page will have it. No
-    /// operation of the flash.
+    /// Say what an erased block is for, before its first page is programmed: the spare area of each
+    /// page will have it. No operation of the flash.
     ///
     /// # Panics
     /// When the block is not erased.
@@ -74,12 +76,12 @@ impl Flash<'_> {
         self.medium.open(block, role);
     }
 
-    /// Program `frame` with `units` (missing ones are padding): one operation for each die under it. Returns the first
-    /// slot and the operation.
+    /// Program `frame` with `units` (missing ones are padding): one operation for each die under
+    /// it. Returns the first slot and the operation.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`] where no spare block takes the place of one in which programs fail
-    /// ([`crate::spares`]). [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`] where no spare block takes the place of one in which programs
+    /// fail ([`crate::spares`]). [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// As [`Medium`] asserts: erased frames of good blocks only, in order.
@@ -117,8 +119,14 @@ impl Flash<'_> {
     /// Erase a block on every die under it.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`]: no spare block was left, and this one is bad from now on. [`MediumError::PowerLost`].
-    pub fn erase(&mut self, block: BlockId, cause: Cause, after: &[OpId]) -> Result<OpId, MediumError> {
+    /// [`MediumError::EraseFailed`]: no spare block was left, and this one is bad from now on.
+    /// [`MediumError::PowerLost`].
+    pub fn erase(
+        &mut self,
+        block: BlockId,
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
         self.medium.erase(block)?;
         let class = cause.class(false);
         let layout = &*self.medium.layout;
@@ -176,8 +184,8 @@ fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32) -> OpKind 
     OpKind::Read { die, block, page, level, bytes }
 }
 
-/// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units where a unit fits in a
-/// page, whole pages where a unit is larger.
+/// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units
+/// where a unit fits in a page, whole pages where a unit is larger.
 fn touched(layout: &Layout, die: u32, slots: u64, part: Part) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);
@@ -245,7 +253,9 @@ mod tests {
         assert_eq!(m.lpn(Ppn(first.0 + 2)), Ok(Lpn::NONE));
         assert_eq!(m.counters.padded_slots, 2);
         plan.clear();
-        Flash { medium: &mut m, plan: &mut plan }.read(FrameId(0), 0b11, Part::Whole, Cause::Host, &[]).unwrap();
+        Flash { medium: &mut m, plan: &mut plan }
+            .read(FrameId(0), 0b11, Part::Whole, Cause::Host, &[])
+            .unwrap();
         let (_, op, _) = plan.iter().next().unwrap();
         assert_eq!(op.kind, OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048 });
     }
@@ -259,9 +269,12 @@ mod tests {
         assert_eq!(plan.iter().count(), 3, "a program on each die and a join");
         assert_eq!(m.counters.programs[Cause::Host as usize], 4);
         plan.clear();
-        // sectors 15 and 16: the last of page 1 (die 0, plane 1) and the first of page 2 (die 1, plane 0)
+        // sectors 15 and 16: the last of page 1 (die 0, plane 1) and the first of page 2 (die 1,
+        // plane 0)
         let part = Part::Sectors { first: 15, count: 2 };
-        Flash { medium: &mut m, plan: &mut plan }.read(FrameId(0), 1, part, Cause::Rmw, &[]).unwrap();
+        Flash { medium: &mut m, plan: &mut plan }
+            .read(FrameId(0), 1, part, Cause::Rmw, &[])
+            .unwrap();
         let kinds: Vec<OpKind> = plan.iter().map(|(_, op, _)| op.kind).collect();
         assert_eq!(
             kinds,
@@ -278,8 +291,9 @@ mod tests {
     fn endurance_ends_in_a_fault_and_a_bad_block() {
         let mut m = medium(Span::ONE, 4096, 2);
         let mut plan = Plan::default();
-        let mut erase =
-            |m: &mut Medium| Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ());
+        let mut erase = |m: &mut Medium| {
+            Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ())
+        };
         assert_eq!((erase(&mut m), erase(&mut m)), (Ok(()), Ok(())));
         assert_eq!(erase(&mut m), Err(MediumError::EraseFailed(BlockId(1))));
         assert!(m.is_bad(BlockId(1)));
@@ -290,8 +304,9 @@ mod tests {
     fn an_erased_or_torn_page_cannot_be_read() {
         let mut m = medium(Span::ONE, 4096, 9);
         let mut plan = Plan::default();
-        let mut read =
-            |m: &mut Medium| Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[]);
+        let mut read = |m: &mut Medium| {
+            Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[])
+        };
         assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));
         m.tear(FrameId(0));
         assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));

@@ -7,8 +7,9 @@ use flashatlas_types::{Layout, Lpn, Ppn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The arrays of a medium. By lane: spare blocks. By block: erases, write pointer, health, role. By frame: state (as [`FrameState`]), low and high
-/// part of the program sequence. By slot: logical page, content stamp. And the number of the last program.
+/// The arrays of a medium. By lane: spare blocks. By block: erases, write pointer, health, role. By
+/// frame: state (as [`FrameState`]), low and high part of the program sequence. By slot: logical
+/// page, content stamp. And the number of the last program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
     /// Erases of each block.
@@ -59,7 +60,8 @@ impl Medium {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
         map_slots.sort_unstable();
-        let map_bytes = map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
+        let map_bytes =
+            map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
         let (nvm, nvm_wear) = self.nvm.into_parts();
         Image {
             erases: self.blocks.iter().map(|b| b.erases).collect(),
@@ -85,7 +87,8 @@ impl Medium {
     /// # Errors
     /// What in the image contradicts the layout or the rules of flash, in words.
     pub fn from_image(layout: Arc<Layout>, rules: Rules, image: Image) -> Result<Medium, String> {
-        let (blocks, frames, slots) = (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        let (blocks, frames, slots) =
+            (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
         for (what, have, expected) in [
             ("erase counts", image.erases.len(), blocks),
             ("write pointers", image.next.len(), blocks),
@@ -106,35 +109,51 @@ impl Medium {
             return Err(format!("{state} is no state of a frame"));
         }
         if let Some(next) = image.next.iter().find(|&&n| n > layout.frames_per_block) {
-            return Err(format!("a write pointer of {next} in blocks of {} frames", layout.frames_per_block));
+            return Err(format!(
+                "a write pointer of {next} in blocks of {} frames",
+                layout.frames_per_block
+            ));
         }
-        if let Some(health) = image.health.iter().find(|&&h| h > BAD | ERASE_FAILS | PROGRAM_FAILS) {
+        if let Some(health) = image.health.iter().find(|&&h| h > BAD | ERASE_FAILS | PROGRAM_FAILS)
+        {
             return Err(format!("{health} is no health of a block"));
         }
         if let Some(spares) = image.spares.iter().find(|&&s| s > rules.spare_blocks) {
-            return Err(format!("{spares} spare blocks are left in a lane of {}", rules.spare_blocks));
+            return Err(format!(
+                "{spares} spare blocks are left in a lane of {}",
+                rules.spare_blocks
+            ));
         }
-        if let Some(lpn) = image.lpns.iter().find(|&&l| l >= layout.logical_units && l != Lpn::NONE.0) {
+        if let Some(lpn) =
+            image.lpns.iter().find(|&&l| l >= layout.logical_units && l != Lpn::NONE.0)
+        {
             return Err(format!("logical page {lpn} of a drive of {}", layout.logical_units));
         }
-        let sequence = |i: usize| u64::from(image.sequence_low[i]) | u64::from(image.sequence_high[i]) << 32;
+        let sequence =
+            |i: usize| u64::from(image.sequence_low[i]) | u64::from(image.sequence_high[i]) << 32;
         if image.sequence >> 40 != 0 || (0..frames).any(|i| sequence(i) > image.sequence) {
             return Err("a program is numbered after the last one".into());
         }
         let (pages, bytes) = (image.map_slots.len(), image.map_bytes.len());
-        if bytes % pages.max(1) != 0 || (pages == 0 && bytes > 0) || !image.map_slots.is_sorted_by(|a, b| a < b) {
+        if bytes % pages.max(1) != 0
+            || (pages == 0 && bytes > 0)
+            || !image.map_slots.is_sorted_by(|a, b| a < b)
+        {
             return Err(format!("{bytes} bytes for {pages} map pages in ascending slots"));
         }
-        if let Some(&slot) = image
-            .map_slots
-            .iter()
-            .find(|&&s| s as usize >= slots || OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]) != OobRole::MAP)
-        {
+        if let Some(&slot) = image.map_slots.iter().find(|&&s| {
+            s as usize >= slots
+                || OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]) != OobRole::MAP
+        }) {
             return Err(format!("a map page in slot {slot}, whose block holds none"));
         }
         let nvm_lines = rules.nvm_bytes.div_ceil(crate::nvm::LINE_BYTES) as usize;
         if image.nvm.len() as u64 != rules.nvm_bytes || image.nvm_wear.len() != nvm_lines {
-            return Err(format!("it has {} bytes of NVM, the drive {}", image.nvm.len(), rules.nvm_bytes));
+            return Err(format!(
+                "it has {} bytes of NVM, the drive {}",
+                image.nvm.len(),
+                rules.nvm_bytes
+            ));
         }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
@@ -176,5 +195,7 @@ impl Medium {
 
 fn health(block: &Block) -> u8 {
     let bit = |on: bool, bit: u8| if on { bit } else { 0 };
-    bit(block.bad, BAD) | bit(block.erase_fails, ERASE_FAILS) | bit(block.program_fails, PROGRAM_FAILS)
+    bit(block.bad, BAD)
+        | bit(block.erase_fails, ERASE_FAILS)
+        | bit(block.program_fails, PROGRAM_FAILS)
 }

@@ -1,8 +1,9 @@
-//! What was done to a medium, change by change, so that any part of it can be done again to a copy: how power cuts are
-//! enumerated without running a workload more than once.
+//! What was done to a medium, change by change, so that any part of it can be done again to a copy:
+//! how power cuts are enumerated without running a workload more than once.
 //!
-//! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a change out on another
-//! medium that stands where the first one stood; [`crate::faults`] leaves it half done.
+//! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a
+//! change out on another medium that stands where the first one stood; [`crate::faults`] leaves it
+//! half done.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId};
@@ -10,7 +11,8 @@ use flashatlas_types::{BlockId, FrameId};
 /// One change of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// An erased block was opened for a role. In the controller's memory until its first page is programmed.
+    /// An erased block was opened for a role. In the controller's memory until its first page is
+    /// programmed.
     Open(BlockId, OobRole),
     /// A number was taken.
     Number(u64),
@@ -23,7 +25,8 @@ pub enum Change {
         /// What it holds, slot by slot; the slots that follow are padding.
         units: Vec<Unit>,
     },
-    /// A program failed: the frame holds nothing, and the block takes no more programs and no erase.
+    /// A program failed: the frame holds nothing, and the block takes no more programs and no
+    /// erase.
     ProgramFailed(FrameId),
     /// A block was erased.
     Erase(BlockId),
@@ -50,7 +53,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it takes time on a part, so that the power can fail in it; the others happen in the controller's memory.
+    /// Whether it takes time on a part, so that the power can fail in it; the others happen in the
+    /// controller's memory.
     pub fn is_operation(&self) -> bool {
         !matches!(self, Change::Open(..) | Change::Number(_))
     }
@@ -91,7 +95,8 @@ impl Medium {
         self.note(|| change);
     }
 
-    /// Do again what was done to another medium when it stood where this one stands. Takes no power and counts nothing.
+    /// Do again what was done to another medium when it stood where this one stands. Takes no power
+    /// and counts nothing.
     pub fn redo(&mut self, change: &Change) {
         match *change {
             Change::Open(block, role) => self.blocks[block.0 as usize].role = role,

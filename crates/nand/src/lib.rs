@@ -1,7 +1,7 @@
 //! The flash medium: what the cells hold, which operations are legal, and what each leaves behind.
 //!
-//! [`Medium`] acts at once and keeps no time. [`Flash`] is how a scheme reaches it: every call changes the medium and
-//! writes one operation into the [`flashatlas_types::Plan`] of the request.
+//! [`Medium`] acts at once and keeps no time. [`Flash`] is how a scheme reaches it: every call
+//! changes the medium and writes one operation into the [`flashatlas_types::Plan`] of the request.
 
 pub mod counters;
 pub mod faults;
@@ -31,7 +31,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "nand.program_order",
         kind: ParamKind::Choice(&["strict", "any"]),
         default: Some("strict"),
-        doc: "`strict`: the pages of a block are programmed in ascending order (pages passed over stay unused); `any`: in any order (early SLC parts)",
+        doc: "`strict`: the pages of a block are programmed in ascending order (pages passed over \
+              stay unused); `any`: in any order (early SLC parts)",
     },
     ParamDef {
         key: "nand.endurance",
@@ -43,20 +44,23 @@ pub const PARAMS: &[ParamDef] = &[
         key: "nand.factory_bad",
         kind: ParamKind::Int(0, 500_000),
         default: Some("0"),
-        doc: "factory-bad blocks in a million, drawn for each plane; an FTL block uses the n-th good block of each of its planes",
+        doc: "factory-bad blocks in a million, drawn for each plane; an FTL block uses the n-th \
+              good block of each of its planes",
     },
     ParamDef {
         key: "nand.spare_blocks",
         kind: ParamKind::Int(0, 1 << 16),
         default: Some("0"),
-        doc: "blocks of each lane, beside those of the drive, that take the place of blocks in which a program or an erase fails; \
-              0: a block that cannot be erased is lost, and a failed program is an error",
+        doc: "blocks of each lane, beside those of the drive, that take the place of blocks in \
+              which a program or an erase fails; 0: a block that cannot be erased is lost, and a \
+              failed program is an error",
     },
     ParamDef {
         key: "nand.data",
         kind: ParamKind::Choice(&["none", "ram"]),
         default: Some("none"),
-        doc: "`none`: a 32-bit content stamp stands for the bytes of a mapping unit; `ram`: the bytes and the encoded spare area are kept",
+        doc: "`none`: a 32-bit content stamp stands for the bytes of a mapping unit; `ram`: the \
+              bytes and the encoded spare area are kept",
     },
     ParamDef {
         key: "nvm.bytes",

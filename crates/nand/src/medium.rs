@@ -1,11 +1,13 @@
-//! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the caller and asserts, in
-//! release builds too; what real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
+//! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the
+//! caller and asserts, in release builds too; what real flash reports (a failed erase, an
+//! unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
 use crate::power::{Draw, Power};
 use crate::{Counters, Nvm, Oob, OobRole};
 use flashatlas_types::{
-    BlockId, Canary, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp, Violation,
+    BlockId, Canary, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp,
+    Violation,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,7 +85,8 @@ pub struct Medium {
     pub(crate) sequence_high: Vec<u8>,
     pub(crate) lpns: Vec<u32>,
     pub(crate) stamps: Vec<u32>,
-    /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of frames if `keep_bytes`.
+    /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of
+    /// frames if `keep_bytes`.
     pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
     pub(crate) sequence: u64,
@@ -112,13 +115,22 @@ fn believed(state: FrameState) -> bool {
 
 impl Rules {
     /// Strict order, no wear-out, stamps only.
-    pub const PLAIN: Rules =
-        Rules { order: ProgramOrder::Strict, endurance: u32::MAX, keep_bytes: false, nvm_bytes: 0, spare_blocks: 0 };
+    pub const PLAIN: Rules = Rules {
+        order: ProgramOrder::Strict,
+        endurance: u32::MAX,
+        keep_bytes: false,
+        nvm_bytes: 0,
+        spare_blocks: 0,
+    };
 
     /// The rules that `params` describe.
     pub fn from_params(params: &Params) -> Rules {
         Rules {
-            order: if params.text("nand.program_order") == "any" { ProgramOrder::Any } else { ProgramOrder::Strict },
+            order: if params.text("nand.program_order") == "any" {
+                ProgramOrder::Any
+            } else {
+                ProgramOrder::Strict
+            },
             endurance: params.u32("nand.endurance"),
             keep_bytes: params.text("nand.data") == "ram",
             nvm_bytes: params.int("nvm.bytes"),
@@ -128,26 +140,35 @@ impl Rules {
 }
 
 impl Medium {
-    /// A new, erased drive. `factory_bad` of a million blocks of each plane are bad; a lane loses as many FTL blocks as
-    /// its worst plane.
+    /// A new, erased drive. `factory_bad` of a million blocks of each plane are bad; a lane loses
+    /// as many FTL blocks as its worst plane.
     ///
     /// # Errors
     /// When the spare area cannot hold the OOB record.
-    pub fn new(layout: Arc<Layout>, rules: Rules, factory_bad: u32, seed: Seed) -> Result<Medium, ConfigError> {
+    pub fn new(
+        layout: Arc<Layout>,
+        rules: Rules,
+        factory_bad: u32,
+        seed: Seed,
+    ) -> Result<Medium, ConfigError> {
         let record = Oob::encoded_len(layout.slots_per_frame);
         let spare = layout.geometry.spare_bytes as usize * layout.pages_per_frame as usize;
         if record > spare {
             return Err(ConfigError::new(
                 "drive.spare_bytes",
-                format!("the spare area of a frame has {spare} bytes, its OOB record needs {record}"),
+                format!(
+                    "the spare area of a frame has {spare} bytes, its OOB record needs {record}"
+                ),
             ));
         }
         let mut blocks = vec![Block::default(); layout.blocks() as usize];
         if factory_bad > 0 {
             let mut rng = Rng::stream(seed, "nand.factory_bad");
             for lane in blocks.chunks_mut(layout.blocks_per_lane as usize) {
-                let bad_in_plane = |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
-                let worst = (0..layout.pages_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
+                let bad_in_plane =
+                    |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
+                let worst =
+                    (0..layout.pages_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
                 lane.iter_mut().rev().take(worst).for_each(|b| b.bad = true);
             }
         }
@@ -218,14 +239,15 @@ impl Medium {
         self.blocks[block.0 as usize].erases
     }
 
-    /// One past the last frame of a block that is not erased: under strict order, the next one to program.
+    /// One past the last frame of a block that is not erased: under strict order, the next one to
+    /// program.
     #[inline]
     pub fn write_pointer(&self, block: BlockId) -> u32 {
         self.blocks[block.0 as usize].next
     }
 
-    /// What the spare areas of a block's pages say that the block was opened for; [`OobRole::default`] while it is erased
-    /// and nobody has opened it.
+    /// What the spare areas of a block's pages say that the block was opened for;
+    /// [`OobRole::default`] while it is erased and nobody has opened it.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
         self.blocks[block.0 as usize].role
@@ -249,10 +271,13 @@ impl Medium {
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
-        let mut readable = written.filter(|f| self.state[f.0 as usize] == FrameState::Programmed as u8);
+        let mut readable =
+            written.filter(|f| self.state[f.0 as usize] == FrameState::Programmed as u8);
         match self.rules.order {
             ProgramOrder::Strict => readable.next(),
-            ProgramOrder::Any => readable.max_by_key(|&f| self.frame_sequence(f).expect("it can be read")),
+            ProgramOrder::Any => {
+                readable.max_by_key(|&f| self.frame_sequence(f).expect("it can be read"))
+            }
         }
     }
 
@@ -312,30 +337,37 @@ impl Medium {
     #[inline]
     pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
         let frame = self.layout.frame_of(ppn);
-        if self.state[frame.0 as usize] != FrameState::Programmed as u8 && !believed(self.state(frame)) {
+        if self.state[frame.0 as usize] != FrameState::Programmed as u8
+            && !believed(self.state(frame))
+        {
             return Err(MediumError::Unreadable(frame));
         }
         Ok(Lpn(self.lpns[ppn.0 as usize]))
     }
 
-    /// What a slot holds, without an operation: how the controller looks at data that a counted read brought in.
+    /// What a slot holds, without an operation: how the controller looks at data that a counted
+    /// read brought in.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its OOB record intact.
+    /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its
+    /// OOB record intact.
     #[inline]
     pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let lpn = self.lpn(ppn)?;
         let mut bytes = None;
         if self.rules.keep_bytes {
             let frame = self.layout.frame_of(ppn);
-            self.spare.get(&frame).and_then(|s| Oob::decode(s).ok()).ok_or(MediumError::Unreadable(frame))?;
+            self.spare
+                .get(&frame)
+                .and_then(|s| Oob::decode(s).ok())
+                .ok_or(MediumError::Unreadable(frame))?;
             bytes = self.bytes.get(&ppn).cloned();
         }
         Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes })
     }
 
-    /// The bytes of the map page that begins in a slot, without an operation; nothing of it is believed unless its checksum,
-    /// which is its stamp, matches.
+    /// The bytes of the map page that begins in a slot, without an operation; nothing of it is
+    /// believed unless its checksum, which is its stamp, matches.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed; [`MediumError::Damaged`].
@@ -348,14 +380,16 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Program a frame with at most as many units as it has slots; the others are padding. Returns its first slot.
+    /// Program a frame with at most as many units as it has slots; the others are padding. Returns
+    /// its first slot.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block takes no more programs and no erase.
-    /// [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block takes no more
+    /// programs and no erase. [`MediumError::PowerLost`].
     ///
     /// # Panics
-    /// When the block is bad, the frame is not erased, or out of order under [`ProgramOrder::Strict`].
+    /// When the block is bad, the frame is not erased, or out of order under
+    /// [`ProgramOrder::Strict`].
     pub(crate) fn program<'a>(
         &mut self,
         frame: FrameId,
@@ -404,7 +438,12 @@ impl Medium {
 
     /// What a program leaves in the cells. Returns the frame's first slot.
     #[inline]
-    pub(crate) fn fill<'a>(&mut self, frame: FrameId, sequence: u64, units: impl Iterator<Item = &'a Unit>) -> Ppn {
+    pub(crate) fn fill<'a>(
+        &mut self,
+        frame: FrameId,
+        sequence: u64,
+        units: impl Iterator<Item = &'a Unit>,
+    ) -> Ppn {
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
         let index = frame.0 - layout.frame_in(block, 0).0;
@@ -436,8 +475,8 @@ impl Medium {
     /// Erase a block.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] at the end of its endurance, if no spare block is left: it is bad from then on.
-    /// [`MediumError::PowerLost`].
+    /// [`MediumError::EraseFailed`] at the end of its endurance, if no spare block is left: it is
+    /// bad from then on. [`MediumError::PowerLost`].
     ///
     /// # Panics
     /// When the block is bad already.
@@ -473,10 +512,12 @@ impl Medium {
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
-        (frame..frame + self.layout.frames_per_block).for_each(|f| drop(self.spare.remove(&FrameId(f))));
+        (frame..frame + self.layout.frames_per_block)
+            .for_each(|f| drop(self.spare.remove(&FrameId(f))));
     }
 
-    /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all erased.
+    /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all
+    /// erased.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -485,11 +526,17 @@ impl Medium {
             let id = BlockId(id as u32);
             for index in 0..self.layout.frames_per_block {
                 let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
-                let legal = if index + 1 == block.next { !erased } else { index < block.next || erased };
+                let legal =
+                    if index + 1 == block.next { !erased } else { index < block.next || erased };
                 Violation::unless(
                     legal,
                     "the last frame that is not erased stands just below the write pointer",
-                    || format!("block {id}, frame {index}, write pointer {}, erased {erased}", block.next),
+                    || {
+                        format!(
+                            "block {id}, frame {index}, write pointer {}, erased {erased}",
+                            block.next
+                        )
+                    },
                 )?;
             }
         }

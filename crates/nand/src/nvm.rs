@@ -1,10 +1,12 @@
-//! Byte-addressable non-volatile memory beside the flash: what it holds, what a power cut leaves of it, and how worn it is.
+//! Byte-addressable non-volatile memory beside the flash: what it holds, what a power cut leaves of
+//! it, and how worn it is.
 //!
-//! A store is visible at once and durable at the next fence. Fault, when the power fails: each 64-byte line that was stored
-//! to since the last fence holds the new bytes, the old ones, or is torn (new up to some word of 8 bytes, old from there
-//! on); which of these is drawn for each line from the address, the number of stores so far, and a number that whoever cuts
-//! may give, so that a cut repeats and can be made otherwise.
-//! Words are never torn: 8 bytes are what the parts write at once.
+//! A store is visible at once and durable at the next fence. Fault, when the power fails: each
+//! 64-byte line that was stored to since the last fence holds the new bytes, the old ones, or is
+//! torn (new up to some word of 8 bytes, old from there on); which of these is drawn for each line
+//! from the address, the number of stores so far, and a number that whoever cuts may give, so that
+//! a cut repeats and can be made otherwise. Words are never torn: 8 bytes are what the parts write
+//! at once.
 
 use crate::{Change, Flash};
 use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
@@ -110,8 +112,9 @@ impl Nvm {
                     _ => (draw >> 8) % (words + 1),
                 };
                 let from = (at + new * WORD_BYTES).min(line_end);
-                self.cells[from as usize..line_end as usize]
-                    .copy_from_slice(&old[(from - address) as usize..(line_end - address) as usize]);
+                self.cells[from as usize..line_end as usize].copy_from_slice(
+                    &old[(from - address) as usize..(line_end - address) as usize],
+                );
                 at = line_end;
             }
         }
@@ -138,15 +141,26 @@ impl Flash<'_> {
     ///
     /// # Panics
     /// Beyond the end of the memory.
-    pub fn nvm_store(&mut self, address: u64, bytes: &[u8], after: &[OpId]) -> Result<OpId, MediumError> {
+    pub fn nvm_store(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
         self.medium.nvm_operation(|nvm| nvm.store(address, bytes))?;
         self.medium.nvm.counters.stored += bytes.len() as u64;
         self.medium.note(|| Change::Store { address, bytes: bytes.to_vec() });
-        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: bytes.len() as u32, write: true };
+        let kind = OpKind::Memory {
+            kind: MemoryKind::Nvm,
+            accesses: 1,
+            bytes: bytes.len() as u32,
+            write: true,
+        };
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Everything that was stored is durable from now on: the write-back of the last lines, one store's latency.
+    /// Everything that was stored is durable from now on: the write-back of the last lines, one
+    /// store's latency.
     ///
     /// # Errors
     /// [`MediumError::PowerLost`].
@@ -182,7 +196,10 @@ mod tests {
             assert!(nvm.bytes(0, line * LINE_BYTES).iter().all(|&b| b == 1), "fenced bytes stay");
             let bytes = nvm.bytes(line * LINE_BYTES, LINE_BYTES);
             let new = bytes.iter().filter(|&&b| b == 2).count();
-            assert!(bytes[..new].iter().all(|&b| b == 2) && bytes[new..].iter().all(|&b| b == 1), "{bytes:?}");
+            assert!(
+                bytes[..new].iter().all(|&b| b == 2) && bytes[new..].iter().all(|&b| b == 1),
+                "{bytes:?}"
+            );
             assert_eq!(new % WORD_BYTES as usize, 0, "words are whole");
             match new {
                 64 => kept += 1,
@@ -200,7 +217,9 @@ mod tests {
             nvm.store(at * 8, &[1; 64]);
             nvm.store(at * 8, &[2; 64]);
             nvm.lose_power(0);
-            assert!(nvm.bytes(at * 8, 64).chunks(8).all(|w| w.iter().all(|&b| b == w[0] && b <= 2)));
+            assert!(
+                nvm.bytes(at * 8, 64).chunks(8).all(|w| w.iter().all(|&b| b == w[0] && b <= 2))
+            );
         }
     }
 

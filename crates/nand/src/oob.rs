@@ -1,16 +1,17 @@
-//! The out-of-band record of a frame: which logical pages it holds, what its block is for, when it was programmed, and a
-//! checksum.
+//! The out-of-band record of a frame: which logical pages it holds, what its block is for, when it
+//! was programmed, and a checksum.
 //!
-//! Bytes, little-endian: magic `FA`, version 2, number of slots, role of the block (1), sequence (7), logical page numbers
-//! (4 each, all ones for padding), CRC-32C of all before (4). See `docs/FORMATS.md`.
+//! Bytes, little-endian: magic `FA`, version 2, number of slots, role of the block (1), sequence
+//! (7), logical page numbers (4 each, all ones for padding), CRC-32C of all before (4). See
+//! `docs/FORMATS.md`.
 
 use flashatlas_types::Lpn;
 
 const MAGIC: [u8; 2] = *b"FA";
 const VERSION: u8 = 2;
 
-/// What a block was opened for, as the spare areas of its pages say it. Each family of schemes has numbers of its own; 0 is
-/// a block of data.
+/// What a block was opened for, as the spare areas of its pages say it. Each family of schemes has
+/// numbers of its own; 0 is a block of data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OobRole(pub u8);
 
@@ -24,7 +25,8 @@ impl OobRole {
 pub struct Oob {
     /// What the block was opened for.
     pub role: OobRole,
-    /// Programs of the drive are numbered from 1; of two copies of a page the one with the larger number is newer.
+    /// Programs of the drive are numbered from 1; of two copies of a page the one with the larger
+    /// number is newer.
     pub sequence: u64,
     /// The logical page in each slot, [`Lpn::NONE`] for padding.
     pub lpns: Vec<Lpn>,
@@ -62,7 +64,8 @@ impl Oob {
     /// The record as bytes.
     ///
     /// # Panics
-    /// With more than 255 slots (a frame has at most 64), or a sequence of more than 56 bits (the medium counts 40).
+    /// With more than 255 slots (a frame has at most 64), or a sequence of more than 56 bits (the
+    /// medium counts 40).
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
         out.extend(MAGIC);
@@ -92,8 +95,13 @@ impl Oob {
             return Err(OobError::Checksum);
         }
         let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
-        let (role, sequence) = (OobRole(body[4]), u64::from(word(4)) >> 8 | u64::from(word(8)) << 24);
-        Ok(Oob { role, sequence, lpns: (12..body.len()).step_by(4).map(|at| Lpn(word(at))).collect() })
+        let (role, sequence) =
+            (OobRole(body[4]), u64::from(word(4)) >> 8 | u64::from(word(8)) << 24);
+        Ok(Oob {
+            role,
+            sequence,
+            lpns: (12..body.len()).step_by(4).map(|at| Lpn(word(at))).collect(),
+        })
     }
 }
 
@@ -103,7 +111,8 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let oob = Oob { role: OobRole(9), sequence: 0x02_0304_0506_0708, lpns: vec![Lpn(7), Lpn::NONE] };
+        let oob =
+            Oob { role: OobRole(9), sequence: 0x02_0304_0506_0708, lpns: vec![Lpn(7), Lpn::NONE] };
         let bytes = oob.encode();
         assert_eq!(bytes.len(), Oob::encoded_len(2));
         assert_eq!(Oob::decode(&bytes), Ok(oob));

@@ -1,11 +1,12 @@
 //! Fault: the power fails.
 //!
-//! A cut falls after a number of programs, erases, and stores and fences of the byte-addressable memory, in the order in
-//! which the scheme asked for them. The operation in
-//! which the power fails is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell, a store is
-//! not fenced (see [`crate::nvm`]).
-//! That one and every later operation end with [`flashatlas_types::MediumError::PowerLost`], which travels up through the
-//! scheme; what the scheme still holds in memory is of no account, and the next thing to look at the medium is a mount.
+//! A cut falls after a number of programs, erases, and stores and fences of the byte-addressable
+//! memory, in the order in which the scheme asked for them. The operation in which the power fails
+//! is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell, a
+//! store is not fenced (see [`crate::nvm`]). That one and every later operation end with
+//! [`flashatlas_types::MediumError::PowerLost`], which travels up through the scheme; what the
+//! scheme still holds in memory is of no account, and the next thing to look at the medium is a
+//! mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
 use flashatlas_types::MediumError;
@@ -49,8 +50,8 @@ impl Power {
 }
 
 impl Medium {
-    /// Fault: after `operations` more programs, erases, stores and fences the power fails, in the next one. [`Medium::restore_power`] ends
-    /// it.
+    /// Fault: after `operations` more programs, erases, stores and fences the power fails, in the
+    /// next one. [`Medium::restore_power`] ends it.
     pub fn cut_power_after(&mut self, operations: u64) {
         self.power = Power(operations + 1);
     }
@@ -82,9 +83,9 @@ impl Medium {
         }
     }
 
-    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or torn, and what the controller
-    /// knew of the medium is forgotten: which number the last program had (beyond what can be read), and what blocks were
-    /// opened for of which no page can be read.
+    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or
+    /// torn, and what the controller knew of the medium is forgotten: which number the last program
+    /// had (beyond what can be read), and what blocks were opened for of which no page can be read.
     pub fn switch_off(&mut self) {
         self.switch_off_drawing(0);
     }
@@ -94,12 +95,17 @@ impl Medium {
         self.nvm.lose_power(draw);
         self.sequence = 0;
         let per_block = self.layout.frames_per_block as usize;
-        for (block, frames) in self.blocks.iter_mut().zip(self.state.chunks_exact(per_block).enumerate()) {
+        for (block, frames) in
+            self.blocks.iter_mut().zip(self.state.chunks_exact(per_block).enumerate())
+        {
             let (id, states) = frames;
             let mut readable = false;
-            for (index, _) in states[..block.next as usize].iter().enumerate().filter(|&(_, &s)| s == PROGRAMMED) {
+            for (index, _) in
+                states[..block.next as usize].iter().enumerate().filter(|&(_, &s)| s == PROGRAMMED)
+            {
                 let frame = id * per_block + index;
-                let sequence = u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32;
+                let sequence = u64::from(self.sequence_low[frame])
+                    | u64::from(self.sequence_high[frame]) << 32;
                 self.sequence = self.sequence.max(sequence);
                 readable = true;
             }

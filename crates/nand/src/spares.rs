@@ -1,14 +1,17 @@
-//! Spare blocks: parts have more blocks than they are sold with, and the lowest layer of the controller puts them in the place
-//! of blocks that fail. Nothing above notices but for the time: the block keeps its number.
+//! Spare blocks: parts have more blocks than they are sold with, and the lowest layer of the
+//! controller puts them in the place of blocks that fail. Nothing above notices but for the time:
+//! the block keeps its number.
 //!
-//! - A *program* fails: what can be read in the block is copied to a spare one, spare areas and all; the spare block takes the
-//!   number of the failed one, and the program is done again there. Pages that could not be read cannot be read in the copy.
+//! - A *program* fails: what can be read in the block is copied to a spare one, spare areas and
+//!   all; the spare block takes the number of the failed one, and the program is done again there.
+//!   Pages that could not be read cannot be read in the copy.
 //! - An *erase* fails: an erased spare block takes the number.
-//! - Where no spare block is left, a failed erase makes the block bad, which the scheme hears of; a failed program is an error.
+//! - Where no spare block is left, a failed erase makes the block bad, which the scheme hears of; a
+//!   failed program is an error.
 //!
-//! The copy counts once its entry stands in the table of replaced blocks. A power failure before leaves the failed block as it is:
-//! the next program of it fails, and the replacement begins anew. That table, like the firmware, is not simulated and costs
-//! nothing.
+//! The copy counts once its entry stands in the table of replaced blocks. A power failure before
+//! leaves the failed block as it is: the next program of it fails, and the replacement begins anew.
+//! That table, like the firmware, is not simulated and costs nothing.
 
 use crate::journal::Change;
 use crate::medium::Block;
@@ -25,8 +28,13 @@ impl Medium {
     /// A spare block takes the place of one in which the program of `failed`, or an erase, failed.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] when there is none left; [`MediumError::PowerLost`].
-    pub(crate) fn replace(&mut self, block: BlockId, failed: Option<FrameId>) -> Result<(), MediumError> {
+    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] when there is none left;
+    /// [`MediumError::PowerLost`].
+    pub(crate) fn replace(
+        &mut self,
+        block: BlockId,
+        failed: Option<FrameId>,
+    ) -> Result<(), MediumError> {
         if self.draw_power() != Draw::On {
             return Err(MediumError::PowerLost);
         }
@@ -58,16 +66,23 @@ impl Medium {
         }
         self.state[failed.0 as usize] = FrameState::Erased as u8;
         let frames = &self.state[first..first + self.layout.frames_per_block as usize];
-        let next = frames.iter().rposition(|&s| s != FrameState::Erased as u8).map_or(0, |last| last as u32 + 1);
+        let next = frames
+            .iter()
+            .rposition(|&s| s != FrameState::Erased as u8)
+            .map_or(0, |last| last as u32 + 1);
         let role = self.blocks[block.0 as usize].role;
         self.blocks[block.0 as usize] = Block { next, role, ..Block::default() };
     }
 }
 
 impl Flash<'_> {
-    /// Copy the block of a frame whose program failed to a spare one, and put that in its place. Returns what the next program
-    /// waits for.
-    pub(crate) fn copy_to_spare(&mut self, failed: FrameId, after: &[OpId]) -> Result<OpId, MediumError> {
+    /// Copy the block of a frame whose program failed to a spare one, and put that in its place.
+    /// Returns what the next program waits for.
+    pub(crate) fn copy_to_spare(
+        &mut self,
+        failed: FrameId,
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
         let block = self.medium.layout.block_of_frame(failed);
         let mut last = self.push_program(failed, Cause::Replace, after);
         if self.medium.spares(self.medium.layout.lane_of(block)) > 0 {
@@ -89,7 +104,9 @@ impl Flash<'_> {
 mod tests {
     use super::*;
     use crate::{Change, Rules, Unit};
-    use flashatlas_types::{AllocationOrder, Cell, Geometry, Layout, Lpn, OpKind, Plan, Ppn, Seed, Span, Stamp};
+    use flashatlas_types::{
+        AllocationOrder, Cell, Geometry, Layout, Lpn, OpKind, Plan, Ppn, Seed, Span, Stamp,
+    };
     use std::sync::Arc;
 
     fn medium(spare_blocks: u32) -> Medium {
@@ -106,12 +123,17 @@ mod tests {
         };
         let order = AllocationOrder::parse("CWDP").unwrap();
         let layout = Arc::new(Layout::new(geometry, Span::ONE, 4096, order, 5).unwrap());
-        let mut medium = Medium::new(layout, Rules { spare_blocks, ..Rules::PLAIN }, 0, Seed(1)).unwrap();
+        let mut medium =
+            Medium::new(layout, Rules { spare_blocks, ..Rules::PLAIN }, 0, Seed(1)).unwrap();
         medium.keep_journal();
         medium
     }
 
-    fn program(medium: &mut Medium, plan: &mut Plan, frame: u32) -> Result<(Ppn, OpId), MediumError> {
+    fn program(
+        medium: &mut Medium,
+        plan: &mut Plan,
+        frame: u32,
+    ) -> Result<(Ppn, OpId), MediumError> {
         let unit = Unit { lpn: Lpn(frame), stamp: Stamp(frame + 100), bytes: None };
         Flash { medium, plan }.program(FrameId(frame), std::iter::once(&unit), Cause::Host, &[])
     }
@@ -143,9 +165,18 @@ mod tests {
         assert_eq!(plan.iter().last().unwrap().0, last);
         assert_eq!([0, 1, 2].map(|p| m.unit(Ppn(p)).unwrap().stamp), [100, 101, 102].map(Stamp));
         assert_eq!((at, m.spares(LaneId(0)), m.counters.replaced_blocks), (Ppn(2), 0, 1));
-        assert_eq!((m.counters.programs[Cause::Host as usize], m.counters.programs[Cause::Replace as usize]), (3, 3));
+        assert_eq!(
+            (
+                m.counters.programs[Cause::Host as usize],
+                m.counters.programs[Cause::Replace as usize]
+            ),
+            (3, 3)
+        );
         program(&mut m, &mut plan, 3).unwrap();
-        assert!(Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]).is_ok(), "a new block");
+        assert!(
+            Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]).is_ok(),
+            "a new block"
+        );
         m.check().unwrap();
     }
 
@@ -173,7 +204,8 @@ mod tests {
         before.switch_off();
         assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
         assert_eq!(before.spares(LaneId(0)), 1);
-        // the next program of the block, of the page after the torn one, fails and brings the replacement
+        // the next program of the block, of the page after the torn one, fails and brings the
+        // replacement
         program(&mut before, &mut Plan::default(), 3).unwrap();
         assert_eq!((before.spares(LaneId(0)), before.unit(Ppn(3)).unwrap().stamp), (0, Stamp(103)));
         assert!(before.unit(Ppn(2)).is_err(), "what could not be read cannot be read in the copy");
@@ -186,13 +218,17 @@ mod tests {
             let (mut m, mut plan) = (medium(spares), Plan::default());
             program(&mut m, &mut plan, 0).unwrap();
             m.fail_erase_after(0);
-            let erased = Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
+            let erased =
+                Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
             assert_eq!((erased.is_err(), m.is_bad(BlockId(0))), (bad, bad));
             assert_eq!(m.write_pointer(BlockId(0)) > 0, bad, "the spare block is erased");
             let journal = m.take_journal();
             assert_eq!(journal[1], Change::EraseFailed(BlockId(0)));
-            let end =
-                if bad { Change::Retired(BlockId(0)) } else { Change::Replaced { block: BlockId(0), failed: None } };
+            let end = if bad {
+                Change::Retired(BlockId(0))
+            } else {
+                Change::Replaced { block: BlockId(0), failed: None }
+            };
             assert_eq!(journal[2..], [end]);
             m.check().unwrap();
         }

@@ -6,12 +6,14 @@ use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// Enumerate power failures as the JSON of a `Plan` says; returns the report (JSON), with the time that it took.
-/// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
+/// Enumerate power failures as the JSON of a `Plan` says; returns the report (JSON), with the time
+/// that it took. `progress(phase, done, share)` is called now and then. Releases the interpreter's
+/// lock.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None))]
 pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let plan: Plan = serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    let plan: Plan =
+        serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
     let begin = std::time::Instant::now();
     let report = guarded(py, progress, |reporter| {
         let mut tell = |done: usize, of: usize| {
@@ -41,8 +43,10 @@ pub fn crash_rerun(py: Python<'_>, id: &str) -> PyResult<String> {
 pub fn names() -> Value {
     let entry = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({
-        "geometries": subject::GEOMETRIES.iter().map(|g| entry(g.name, g.summary)).collect::<Vec<_>>(),
-        "workloads": workloads::WORKLOADS.iter().map(|w| entry(w.name, w.summary)).collect::<Vec<_>>(),
+        "geometries": subject::GEOMETRIES.iter().map(|g| entry(g.name,
+            g.summary)).collect::<Vec<_>>(),
+        "workloads": workloads::WORKLOADS.iter().map(|w| entry(w.name,
+            w.summary)).collect::<Vec<_>>(),
         "faults": Fault::all().map(|f| entry(f.name(), f.summary())).collect::<Vec<_>>(),
     })
 }

@@ -1,6 +1,8 @@
-//! The Python binding: one function for each thing the library does, JSON in and out, and nothing that decides.
+//! The Python binding: one function for each thing the library does, JSON in and out, and nothing
+//! that decides.
 //!
-//! This is an edge: it opens files and looks at the clock (for progress and wall time), which nothing beneath does.
+//! This is an edge: it opens files and looks at the clock (for progress and wall time), which
+//! nothing beneath does.
 #![allow(clippy::disallowed_methods)]
 
 mod crash;
@@ -33,7 +35,12 @@ create_exception!(
     FlashAtlasError,
     "The simulated drive could not go on, for example for lack of space."
 );
-create_exception!(flashatlas, InternalError, FlashAtlasError, "A broken invariant: a bug of FlashAtlas.");
+create_exception!(
+    flashatlas,
+    InternalError,
+    FlashAtlasError,
+    "A broken invariant: a bug of FlashAtlas."
+);
 
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -67,7 +74,8 @@ fn to_python(error: &RunError) -> PyErr {
     }
 }
 
-/// Calls back into Python at most every [`PROGRESS_EVERY`]; remembers the exception that stopped the run.
+/// Calls back into Python at most every [`PROGRESS_EVERY`]; remembers the exception that stopped
+/// the run.
 struct Reporter {
     function: Option<Py<PyAny>>,
     last: Instant,
@@ -115,9 +123,9 @@ fn guarded<T: Send>(
     }
 }
 
-/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`]) and, for a job file, the
-/// statistics of its jobs (JSON).
-/// `progress(phase, requests, share)` is called now and then. Releases the interpreter's lock.
+/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`])
+/// and, for a job file, the statistics of its jobs (JSON). `progress(phase, requests, share)` is
+/// called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 fn run<'py>(
@@ -139,30 +147,39 @@ fn run<'py>(
     Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
 
-/// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`, which is created. Releases
-/// the interpreter's lock.
+/// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`,
+/// which is created. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, path, progress=None))]
-fn save_checkpoint(py: Python<'_>, spec: &str, path: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+fn save_checkpoint(
+    py: Python<'_>,
+    spec: &str,
+    path: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
     let spec = parse(spec)?;
     guarded(py, progress, |reporter| {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
         let version = env!("CARGO_PKG_VERSION");
-        flashatlas_sim::save_checkpoint(&spec, &World, version, (path, &mut out), &mut |p| reporter.report(p))?;
+        flashatlas_sim::save_checkpoint(&spec, &World, version, (path, &mut out), &mut |p| {
+            reporter.report(p)
+        })?;
         out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
     })
 }
 
 fn parse(spec: &str) -> PyResult<RunSpec> {
     let mut text = serde_json::Deserializer::from_str(spec);
-    serde_path_to_error::deserialize(&mut text).map_err(|e| InputError::new_err(format!("run specification: {e}")))
+    serde_path_to_error::deserialize(&mut text)
+        .map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
 /// The `config_hash` of a record whose `config` is this JSON.
 #[pyfunction]
 fn config_hash(config: &str) -> PyResult<String> {
-    let config = serde_json::from_str(config).map_err(|e| InputError::new_err(format!("configuration: {e}")))?;
+    let config = serde_json::from_str(config)
+        .map_err(|e| InputError::new_err(format!("configuration: {e}")))?;
     Ok(flashatlas_sim::config_hash(&config))
 }
 
@@ -175,18 +192,21 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({
         // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
-        "keeps_checkpoints": config.params.text("nand.data") == "none" && config.layers().is_empty(),
+        "keeps_checkpoints":
+            config.params.text("nand.data") == "none" && config.layers().is_empty(),
         "exported_bytes": config.shape().bytes(),
-        "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes, "physical_units": layout.slots(),
-        "lanes": layout.lanes, "blocks": layout.blocks(), "frames_per_block": layout.frames_per_block,
+        "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
+        "physical_units": layout.slots(),
+        "lanes": layout.lanes, "blocks": layout.blocks(),
+        "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
         "dies": layout.geometry.die_count(),
     })
     .to_string())
 }
 
-/// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats, generators, metrics,
-/// with their parameters (JSON).
+/// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats,
+/// generators, metrics, with their parameters (JSON).
 #[pyfunction]
 fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())

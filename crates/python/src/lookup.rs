@@ -4,7 +4,8 @@ use crate::{InputError, World, guarded};
 use flashatlas_sim::lookup::LookupSpec;
 use pyo3::prelude::*;
 
-/// Carry out a study of the lookup engine (JSON of a `LookupSpec`) and return its record (JSON). Releases the interpreter's lock.
+/// Carry out a study of the lookup engine (JSON of a `LookupSpec`) and return its record (JSON).
+/// Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -12,7 +13,9 @@ pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResu
     let spec: LookupSpec = serde_path_to_error::deserialize(&mut text)
         .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))?;
     let record = guarded(py, progress, |reporter| {
-        flashatlas_sim::lookup::lookup(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
+        flashatlas_sim::lookup::lookup(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| {
+            reporter.report(p)
+        })
     })?;
     Ok(record.to_string())
 }

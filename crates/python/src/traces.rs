@@ -3,7 +3,9 @@
 use crate::{InputError, Reporter, World, guarded, tables};
 use flashatlas_sim::{Column, Input, Inputs, Progress, Reading, RunError, Table, summarize};
 use flashatlas_types::{HostOp, Ps};
-use flashatlas_workload::{Account, Bounds, RecordSource, Slice, WriteError, WriteOptions, atlas, create};
+use flashatlas_workload::{
+    Account, Bounds, RecordSource, Slice, WriteError, WriteOptions, atlas, create,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,8 +22,10 @@ fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
 fn account_json(account: &Account) -> Value {
     json!({
         "skipped_bad": account.skipped_bad, "duplicates_dropped": account.duplicates_dropped,
-        "not_selected": account.not_selected, "gaps_cut": account.gaps_cut, "backward_steps": account.backward_steps,
-        "first_jump": account.first_jump.map(|j| json!({ "place": j.place.to_string(), "seconds": j.seconds() })),
+        "not_selected": account.not_selected, "gaps_cut": account.gaps_cut,
+        "backward_steps": account.backward_steps,
+        "first_jump": account.first_jump.map(|j| json!({ "place": j.place.to_string(),
+            "seconds": j.seconds() })),
         "device_names": account.device_names,
     })
 }
@@ -29,7 +33,12 @@ fn account_json(account: &Account) -> Value {
 /// Sum up a trace (JSON). Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, progress=None))]
-pub fn trace_info(py: Python<'_>, path: &str, reading: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn trace_info(
+    py: Python<'_>,
+    path: &str,
+    reading: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
     let value = guarded(py, progress, |reporter| {
         let inputs = Inputs { opener: &World, options: reading.options()? };
@@ -67,8 +76,9 @@ struct Part {
 
 impl Part {
     fn bounds(&self) -> Result<Bounds, RunError> {
-        let time =
-            |key, text: &Option<String>| text.as_deref().map(|t| flashatlas_sim::spec::duration(key, t)).transpose();
+        let time = |key, text: &Option<String>| {
+            text.as_deref().map(|t| flashatlas_sim::spec::duration(key, t)).transpose()
+        };
         Ok(Bounds {
             from: time("from", &self.from)?.map_or(Ps::ZERO, |d| Ps(d.0)),
             to: time("to", &self.to)?.map(|d| Ps(d.0)),
@@ -78,7 +88,8 @@ impl Part {
     }
 }
 
-/// The part of a trace that `bounds` say; of a file in the compact format nothing before it is read.
+/// The part of a trace that `bounds` say; of a file in the compact format nothing before it is
+/// read.
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
     let inputs = Inputs { opener: &World, options: reading.options()? };
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
@@ -89,8 +100,9 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
         let mut file = File::open(path).map_err(io)?;
         // a pipe has no index to go by, and is read from its start
         if file.metadata().map_err(io)?.is_file() {
-            let position = atlas::seek(&mut file, bounds.from)
-                .map_err(|error| RunError::Trace { path: path.to_owned(), error: Box::new(error) })?;
+            let position = atlas::seek(&mut file, bounds.from).map_err(|error| {
+                RunError::Trace { path: path.to_owned(), error: Box::new(error) }
+            })?;
             if position.records_before == position.records {
                 return Err(RunError::Fit(format!(
                     "{path}: the slice holds no request: the trace ends before it begins"
@@ -110,7 +122,9 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
 struct Nothing;
 
 impl RecordSource for Nothing {
-    fn next(&mut self) -> Result<Option<flashatlas_workload::Record>, flashatlas_workload::TraceError> {
+    fn next(
+        &mut self,
+    ) -> Result<Option<flashatlas_workload::Record>, flashatlas_workload::TraceError> {
         Ok(None)
     }
 
@@ -127,8 +141,8 @@ impl RecordSource for Nothing {
     }
 }
 
-/// Write a trace, or a part of it, to `to` in `format`; returns what was written and lost (JSON). Releases the
-/// interpreter's lock.
+/// Write a trace, or a part of it, to `to` in `format`; returns what was written and lost (JSON).
+/// Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, to, format, compression, lossy, bounds, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -173,7 +187,9 @@ fn convert(
         sink.put(&record).map_err(written)?;
         records += 1;
         let share = input.share_read();
-        if records % PROGRESS_EVERY == 0 && !reporter.report(Progress { phase: "run", requests: records, share }) {
+        if records % PROGRESS_EVERY == 0
+            && !reporter.report(Progress { phase: "run", requests: records, share })
+        {
             return Err(RunError::Interrupted);
         }
     }
@@ -187,7 +203,8 @@ fn convert(
     Ok(json!({
         "records": done.records, "bytes": done.bytes, "trims_dropped": done.trims_dropped,
         "flushes_dropped": done.flushes_dropped, "devices_dropped": done.devices_dropped,
-        "fua_dropped": done.fua_dropped, "times_rounded": done.times_rounded, "account": account_json(&account),
+        "fua_dropped": done.fua_dropped, "times_rounded": done.times_rounded,
+        "account": account_json(&account),
     }))
 }
 
@@ -205,7 +222,11 @@ impl TraceReader {
     }
 
     /// Up to `rows` further requests as a table; `None` at the end.
-    fn next_batch<'py>(&self, py: Python<'py>, rows: usize) -> PyResult<Option<tables::PyTable<'py>>> {
+    fn next_batch<'py>(
+        &self,
+        py: Python<'py>,
+        rows: usize,
+    ) -> PyResult<Option<tables::PyTable<'py>>> {
         let table = guarded(py, None, |_| {
             let mut input = self.0.lock().expect("no reader panics");
             let mut columns: [Vec<i64>; 5] = std::array::from_fn(|_| Vec::new());
@@ -216,14 +237,19 @@ impl TraceReader {
                 let r = record.request;
                 let at = i64::try_from(r.at.0).map_err(|_| {
                     RunError::Fit(format!(
-                        "{}: {:.0} days after the first request: the column time_ps ends after 106 days; cut pauses \
-                         (time_gap_max)",
+                        "{}: {:.0} days after the first request: the column time_ps ends after 106 \
+                         days; cut pauses (time_gap_max)",
                         input.name,
                         r.at.0 as f64 / 86_400e12
                     ))
                 })?;
-                let values =
-                    [at, r.lba.0 as i64 * 512, i64::from(r.sectors) * 512, i64::from(r.fua), i64::from(record.device)];
+                let values = [
+                    at,
+                    r.lba.0 as i64 * 512,
+                    i64::from(r.sectors) * 512,
+                    i64::from(r.fua),
+                    i64::from(record.device),
+                ];
                 columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
                 ops.push(r.op as u8);
             }
@@ -233,7 +259,10 @@ impl TraceReader {
             let mut table = Table::new("requests");
             let [times, offsets, bytes, fua, devices] = columns.map(Column::Int);
             table.add("time_ps", times);
-            table.add("op", Column::Words { of: HostOp::ALL.iter().map(|op| op.name()).collect(), codes: ops });
+            table.add(
+                "op",
+                Column::Words { of: HostOp::ALL.iter().map(|op| op.name()).collect(), codes: ops },
+            );
             table.add("offset", offsets);
             table.add("bytes", bytes);
             table.add("fua", fua);

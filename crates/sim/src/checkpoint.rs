@@ -1,9 +1,10 @@
 //! Checkpoints: a preconditioned drive in a file, to start many runs from.
 //!
-//! A checkpoint holds what stands on the flash and what every page must read as. Loading it is switching the drive on: the
-//! scheme mounts the medium. So a run from a checkpoint does exactly what a run does that preconditions the drive itself,
-//! and a checkpoint serves every drive that differs in nothing that decides what stands where on flash. The bytes are
-//! described in `docs/FORMATS.md`.
+//! A checkpoint holds what stands on the flash and what every page must read as. Loading it is
+//! switching the drive on: the scheme mounts the medium. So a run from a checkpoint does exactly
+//! what a run does that preconditions the drive itself, and a checkpoint serves every drive that
+//! differs in nothing that decides what stands where on flash. The bytes are described in
+//! `docs/FORMATS.md`.
 
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Image;
@@ -47,7 +48,8 @@ pub(crate) struct Checkpoint {
     pub header: Header,
     pub image: Image,
     pub expected: Vec<Stamp>,
-    /// Where extents of the preconditioning trace went, if it was packed: address space and extent, in order of place.
+    /// Where extents of the preconditioning trace went, if it was packed: address space and extent,
+    /// in order of place.
     pub extents: Vec<(u32, u64)>,
 }
 
@@ -91,14 +93,22 @@ impl fmt::Display for CheckpointError {
                 write!(f, "byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end")
             }
             CheckpointError::Version(found) => {
-                write!(f, "byte 8: a checkpoint of layout {found}; this program reads layout {VERSION}: make it again")
+                write!(
+                    f,
+                    "byte 8: a checkpoint of layout {found}; this program reads layout {VERSION}: \
+                     make it again"
+                )
             }
-            CheckpointError::Truncated { at } => write!(f, "byte {at}: the checkpoint is truncated"),
-            CheckpointError::Damaged { at, why } => write!(f, "byte {at}: the checkpoint is damaged: {why}"),
+            CheckpointError::Truncated { at } => {
+                write!(f, "byte {at}: the checkpoint is truncated")
+            }
+            CheckpointError::Damaged { at, why } => {
+                write!(f, "byte {at}: the checkpoint is damaged: {why}")
+            }
             CheckpointError::OtherDrive { key, has, expected } => write!(
                 f,
-                "the checkpoint is of another drive: its {key} is {has}, here it is {expected}; what stands on flash depends \
-                 on it"
+                "the checkpoint is of another drive: its {key} is {has}, here it is {expected}; \
+                 what stands on flash depends on it"
             ),
         }
     }
@@ -149,7 +159,11 @@ impl Header {
         }
         if self.logical_units != logical_units {
             let (has, expected) = (self.logical_units.to_string(), logical_units.to_string());
-            return Err(CheckpointError::OtherDrive { key: "number of logical pages".into(), has, expected });
+            return Err(CheckpointError::OtherDrive {
+                key: "number of logical pages".into(),
+                has,
+                expected,
+            });
         }
         Ok(())
     }
@@ -168,8 +182,11 @@ impl Checkpoint {
         out.write_all(&checksum.to_le_bytes())?;
         let image = &self.image;
         let expected: Vec<u32> = self.expected.iter().map(|s| s.0).collect();
-        let extents: Vec<u32> =
-            self.extents.iter().flat_map(|&(device, e)| [device, e as u32, (e >> 32) as u32]).collect();
+        let extents: Vec<u32> = self
+            .extents
+            .iter()
+            .flat_map(|&(device, e)| [device, e as u32, (e >> 32) as u32])
+            .collect();
         for (tag, values) in [
             (b"ERAS", Values::Words(&image.erases)),
             (b"NEXT", Values::Words(&image.next)),
@@ -193,8 +210,8 @@ impl Checkpoint {
         out.write_all(&END)
     }
 
-    /// Read a checkpoint that a drive of `config` can mount. Nothing that the file claims is allocated before it is known
-    /// to be what this drive needs.
+    /// Read a checkpoint that a drive of `config` can mount. Nothing that the file claims is
+    /// allocated before it is known to be what this drive needs.
     pub fn read(input: &mut dyn Read, config: &DriveConfig) -> Result<Checkpoint, CheckpointError> {
         let layout = config.layout().expect("the configuration is checked");
         let mut input = Input { input, at: 0 };
@@ -209,12 +226,18 @@ impl Checkpoint {
         }
         let length = word(12) as usize;
         if length > HEADER_BYTES_MAX {
-            return Err(CheckpointError::Damaged { at: 12, why: format!("a header of {length} bytes") });
+            return Err(CheckpointError::Damaged {
+                at: 12,
+                why: format!("a header of {length} bytes"),
+            });
         }
         head.resize(16 + length, 0);
         input.exact(&mut head[16..])?;
         if input.word()? != crc32c::crc32c(&head) {
-            return Err(CheckpointError::Damaged { at: 0, why: "the checksum of its header does not match".into() });
+            return Err(CheckpointError::Damaged {
+                at: 0,
+                why: "the checksum of its header does not match".into(),
+            });
         }
         let header: Header = serde_json::from_slice(&head[16..])
             .map_err(|e| CheckpointError::Damaged { at: 16, why: format!("its header: {e}") })?;
@@ -225,7 +248,8 @@ impl Checkpoint {
             });
         }
         header.must_suit(config, layout.logical_units)?;
-        let (blocks, frames, slots) = (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        let (blocks, frames, slots) =
+            (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
         let nvm = config.params.int("nvm.bytes") as usize;
         let image = Image {
             erases: input.words(b"ERAS", blocks)?,
@@ -252,14 +276,22 @@ impl Checkpoint {
             nvm_wear: input.words_up_to(b"NVMW", nvm)?,
             ..image
         };
-        let expected = input.words(b"EXPT", layout.logical_units as usize)?.into_iter().map(Stamp).collect();
-        let extents = input.words_up_to(b"EXTN", 3 * (layout.sectors() / crate::fit::EXTENT) as usize)?;
-        let extents = extents.chunks_exact(3).map(|e| (e[0], u64::from(e[1]) | u64::from(e[2]) << 32)).collect();
+        let expected =
+            input.words(b"EXPT", layout.logical_units as usize)?.into_iter().map(Stamp).collect();
+        let extents =
+            input.words_up_to(b"EXTN", 3 * (layout.sectors() / crate::fit::EXTENT) as usize)?;
+        let extents = extents
+            .chunks_exact(3)
+            .map(|e| (e[0], u64::from(e[1]) | u64::from(e[2]) << 32))
+            .collect();
         let mut end = [0; 4];
         let at = input.at;
         input.exact(&mut end)?;
         if end != END || input.input.read(&mut [0])? != 0 {
-            return Err(CheckpointError::Damaged { at, why: "more bytes than were written".into() });
+            return Err(CheckpointError::Damaged {
+                at,
+                why: "more bytes than were written".into(),
+            });
         }
         Ok(Checkpoint { header, image, expected, extents })
     }
@@ -272,7 +304,8 @@ enum Values<'a> {
 }
 
 impl Values<'_> {
-    /// Tag, length in bytes, and chunks: each with its lengths before and after compression, and a checksum.
+    /// Tag, length in bytes, and chunks: each with its lengths before and after compression, and a
+    /// checksum.
     fn write(&self, tag: &[u8; 4], out: &mut dyn Write) -> io::Result<()> {
         let length = match self {
             Values::Bytes(values) => values.len(),
@@ -281,7 +314,9 @@ impl Values<'_> {
         out.write_all(tag)?;
         out.write_all(&(length as u64).to_le_bytes())?;
         match self {
-            Values::Bytes(values) => values.chunks(CHUNK_BYTES).try_for_each(|chunk| write_chunk(chunk, out)),
+            Values::Bytes(values) => {
+                values.chunks(CHUNK_BYTES).try_for_each(|chunk| write_chunk(chunk, out))
+            }
             Values::Words(values) => values.chunks(CHUNK_BYTES / 4).try_for_each(|chunk| {
                 let bytes: Vec<u8> = chunk.iter().flat_map(|w| w.to_le_bytes()).collect();
                 write_chunk(&bytes, out)
@@ -338,24 +373,32 @@ impl Input<'_> {
         let mut found = [0; 4];
         self.exact(&mut found)?;
         if found != *tag {
-            let names = [&found, tag].map(|t| String::from_utf8_lossy(t).escape_default().to_string());
+            let names =
+                [&found, tag].map(|t| String::from_utf8_lossy(t).escape_default().to_string());
             return self.damaged(at, format!("section `{}`, expected `{}`", names[0], names[1]));
         }
         let length = u64::from(self.word()?) | u64::from(self.word()?) << 32;
         if length > most as u64 {
-            return self.damaged(at + 4, format!("a section of {length} bytes, expected at most {most}"));
+            return self
+                .damaged(at + 4, format!("a section of {length} bytes, expected at most {most}"));
         }
         Ok(length as usize)
     }
 
     /// The chunks of a section of `length` bytes, each in its turn.
-    fn chunks(&mut self, length: usize, mut take: impl FnMut(&[u8])) -> Result<(), CheckpointError> {
+    fn chunks(
+        &mut self,
+        length: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), CheckpointError> {
         let (mut left, mut stored) = (length, Vec::new());
         let mut unpacker = zstd::bulk::Decompressor::new()?;
         while left > 0 {
             let at = self.at;
-            let (raw, packed, checksum) = (self.word()? as usize, self.word()? as usize, self.word()?);
-            if raw != left.min(CHUNK_BYTES) || packed > zstd::zstd_safe::compress_bound(CHUNK_BYTES) {
+            let (raw, packed, checksum) =
+                (self.word()? as usize, self.word()? as usize, self.word()?);
+            if raw != left.min(CHUNK_BYTES) || packed > zstd::zstd_safe::compress_bound(CHUNK_BYTES)
+            {
                 return self.damaged(at, format!("a chunk of {raw} bytes, {packed} as stored"));
             }
             stored.resize(packed, 0);
@@ -365,7 +408,10 @@ impl Input<'_> {
             }
             match unpacker.decompress(&stored, raw) {
                 Ok(bytes) if bytes.len() == raw => take(&bytes),
-                Ok(bytes) => return self.damaged(at, format!("a chunk of {} bytes, expected {raw}", bytes.len())),
+                Ok(bytes) => {
+                    return self
+                        .damaged(at, format!("a chunk of {} bytes, expected {raw}", bytes.len()));
+                }
                 Err(error) => return self.damaged(at, format!("a chunk: {error}")),
             }
             left -= raw;
@@ -377,7 +423,8 @@ impl Input<'_> {
         let at = self.at;
         let values = self.bytes_up_to(tag, count)?;
         if values.len() != count {
-            return self.damaged(at + 4, format!("a section of {} bytes, expected {count}", values.len()));
+            return self
+                .damaged(at + 4, format!("a section of {} bytes, expected {count}", values.len()));
         }
         Ok(values)
     }
@@ -393,7 +440,10 @@ impl Input<'_> {
         let at = self.at;
         let values = self.words_up_to(tag, count)?;
         if values.len() != count {
-            return self.damaged(at + 4, format!("a section of {} bytes, expected {}", values.len() * 4, count * 4));
+            return self.damaged(
+                at + 4,
+                format!("a section of {} bytes, expected {}", values.len() * 4, count * 4),
+            );
         }
         Ok(values)
     }
@@ -402,11 +452,18 @@ impl Input<'_> {
         let at = self.at;
         let length = self.begin(tag, most * 4)?;
         if length % 4 != 0 {
-            return self.damaged(at + 4, format!("a section of {length} bytes, which is no whole number of words"));
+            return self.damaged(
+                at + 4,
+                format!("a section of {length} bytes, which is no whole number of words"),
+            );
         }
         let mut values = Vec::with_capacity(length / 4);
         self.chunks(length, |bytes| {
-            values.extend(bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes"))));
+            values.extend(
+                bytes
+                    .chunks_exact(4)
+                    .map(|b| u32::from_le_bytes(b.try_into().expect("four bytes"))),
+            );
         })?;
         Ok(values)
     }

@@ -72,8 +72,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer), `internal` (a bug) or
-    /// `interrupted`.
+    /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer),
+    /// `internal` (a bug) or `interrupted`.
     pub fn kind(&self) -> &'static str {
         match self {
             RunError::Config(_)
@@ -83,7 +83,9 @@ impl RunError {
             | RunError::Checkpoint { .. }
             | RunError::Job(_)
             | RunError::Fit(_) => "input",
-            RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => "drive",
+            RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => {
+                "drive"
+            }
             // the spare area contradicts the map: without injected faults that is a bug
             RunError::Drive { .. } => "internal",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
@@ -118,7 +120,8 @@ impl fmt::Display for RunError {
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
             RunError::Stalled { submitted, completed, waiting } => write!(
                 f,
-                "the simulation makes no progress: {submitted} commands submitted, {completed} completed; {waiting}"
+                "the simulation makes no progress: {submitted} commands submitted, {completed} \
+                 completed; {waiting}"
             ),
             RunError::Broken(violation) => violation.fmt(f),
             RunError::Interrupted => f.write_str("interrupted"),

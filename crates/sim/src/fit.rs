@@ -23,7 +23,8 @@ pub(crate) struct Mapper {
 pub(crate) struct Extents(BTreeSet<(u32, u64)>);
 
 impl Extents {
-    /// Add what a record touches. `false` once that is more than `capacity` sectors hold: there is no use in going on.
+    /// Add what a record touches. `false` once that is more than `capacity` sectors hold: there is
+    /// no use in going on.
     pub fn add(&mut self, record: &Record, capacity: u64) -> bool {
         let r = &record.request;
         // trims of what nothing else touches need no place
@@ -48,8 +49,8 @@ impl Mapper {
         let needed = extents.len() as u64 * EXTENT;
         if needed > capacity {
             return Err(RunError::Fit(format!(
-                "compacted, the workload touches more extents of 1 MiB than the drive's {} MiB hold: use a larger drive \
-                 (`trace info` tells how much it needs), or --fit wrap",
+                "compacted, the workload touches more extents of 1 MiB than the drive's {} MiB \
+                 hold: use a larger drive (`trace info` tells how much it needs), or --fit wrap",
                 capacity / 2048
             )));
         }
@@ -61,13 +62,18 @@ impl Mapper {
         &self.extents
     }
 
-    /// A mapper that packs as a checkpoint was packed: what the workload touches must be among that.
-    pub fn packed_before(capacity: u64, packed: Vec<(u32, u64)>, touched: Extents) -> Result<Mapper, RunError> {
+    /// A mapper that packs as a checkpoint was packed: what the workload touches must be among
+    /// that.
+    pub fn packed_before(
+        capacity: u64,
+        packed: Vec<(u32, u64)>,
+        touched: Extents,
+    ) -> Result<Mapper, RunError> {
         let outside = touched.0.iter().filter(|e| packed.binary_search(e).is_err()).count();
         if outside > 0 {
             return Err(RunError::Fit(format!(
-                "the workload touches {outside} extents of 1 MiB that the checkpoint was not packed for: make the checkpoint \
-                 with this workload given, too"
+                "the workload touches {outside} extents of 1 MiB that the checkpoint was not \
+                 packed for: make the checkpoint with this workload given, too"
             )));
         }
         Ok(Mapper { fit: Fit::Compact, capacity, extents: packed, crossed_end: 0 })
@@ -90,15 +96,16 @@ impl Mapper {
         let r = record.request;
         if record.device != 0 {
             return Err(RunError::Fit(format!(
-                "request {number} goes to the trace's address space number {}, a drive is one: use --fit compact to lay them \
-                 side by side (or --fit wrap to let them overlap)",
+                "request {number} goes to the trace's address space number {}, a drive is one: use \
+                 --fit compact to lay them side by side (or --fit wrap to let them overlap)",
                 record.device + 1
             )));
         }
         if r.end().is_none_or(|end| end > self.capacity) {
             return Err(RunError::Fit(format!(
-                "request {number} ends at sector {}, the drive has {}: use --fit compact (packs the touched 1 MiB extents) or \
-                 --fit wrap (addresses modulo the capacity), or a larger drive",
+                "request {number} ends at sector {}, the drive has {}: use --fit compact (packs \
+                 the touched 1 MiB extents) or --fit wrap (addresses modulo the capacity), or a \
+                 larger drive",
                 r.lba.0.saturating_add(u64::from(r.sectors)),
                 self.capacity
             )));
@@ -106,8 +113,8 @@ impl Mapper {
         Ok(r)
     }
 
-    /// Address spaces overlap. A request that would cross the end of the drive starts at the beginning instead, with
-    /// its offset in a 4 KiB page.
+    /// Address spaces overlap. A request that would cross the end of the drive starts at the
+    /// beginning instead, with its offset in a 4 KiB page.
     fn wrap(&mut self, r: Request, number: u64) -> Result<Request, RunError> {
         let sectors = u64::from(r.sectors);
         let mut lba = r.lba.0 % self.capacity;
@@ -124,8 +131,8 @@ impl Mapper {
         Ok(Request { lba: Lba(lba), ..r })
     }
 
-    /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its first run of extents
-    /// that something else touches.
+    /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
+    /// first run of extents that something else touches.
     fn compact(&self, r: Request, device: u32) -> Option<Request> {
         let place = |e: u64| self.extents.binary_search(&(device, e)).ok();
         let (mut lba, end) = (r.lba.0, r.lba.0.saturating_add(u64::from(r.sectors)));
@@ -143,10 +150,16 @@ impl Mapper {
             }
         };
         let run = (0..)
-            .take_while(|i| lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some())
+            .take_while(|i| {
+                lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some()
+            })
             .count() as u64;
         let end = end.min((lba / EXTENT + run) * EXTENT);
-        Some(Request { lba: Lba(first as u64 * EXTENT + lba % EXTENT), sectors: (end - lba) as u32, ..r })
+        Some(Request {
+            lba: Lba(first as u64 * EXTENT + lba % EXTENT),
+            sectors: (end - lba) as u32,
+            ..r
+        })
     }
 }
 
@@ -176,7 +189,10 @@ mod tests {
         assert_eq!(place(&mut m, far), Some((2 * EXTENT + 7, 16)));
         assert_eq!(place(&mut m, other), Some((3 * EXTENT + 3, 1)));
         // a trim of extents 3 to 6 covers what is listed of them
-        assert_eq!(place(&mut m, record(HostOp::Trim, 0, 3 * EXTENT, 4 * 2048)), Some((0, 2 * 2048)));
+        assert_eq!(
+            place(&mut m, record(HostOp::Trim, 0, 3 * EXTENT, 4 * 2048)),
+            Some((0, 2 * 2048))
+        );
         assert_eq!(place(&mut m, record(HostOp::Trim, 0, 7 * EXTENT, 2048)), None);
     }
 

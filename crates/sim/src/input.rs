@@ -1,4 +1,5 @@
-//! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens no file.
+//! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens
+//! no file.
 
 use crate::checkpoint::Checkpoint;
 use crate::fit::Extents;
@@ -84,7 +85,10 @@ impl Inputs<'_> {
     /// # Errors
     /// When it cannot be opened or recognised.
     pub fn trace(&self, path: &str, format: Option<&str>, hashed: bool) -> Result<Input, RunError> {
-        let (reader, length) = self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let (reader, length) = self
+            .opener
+            .open(path)
+            .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
         let mut digest = None;
         let reader: Box<dyn Read + Send> = if hashed {
             let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
@@ -111,8 +115,15 @@ impl Inputs<'_> {
     ///
     /// # Errors
     /// When it cannot be opened, is damaged, or of another drive.
-    pub(crate) fn checkpoint(&self, path: &str, config: &DriveConfig) -> Result<Checkpoint, RunError> {
-        let (mut reader, _) = self.opener.open(path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+    pub(crate) fn checkpoint(
+        &self,
+        path: &str,
+        config: &DriveConfig,
+    ) -> Result<Checkpoint, RunError> {
+        let (mut reader, _) = self
+            .opener
+            .open(path)
+            .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
         Checkpoint::read(&mut reader, config)
             .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
@@ -143,12 +154,12 @@ impl Inputs<'_> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
-            (Some(_), Some(_)) => {
-                Err(RunError::Fit("a trace and a generated workload were given: a run takes one of them".into()))
-            }
-            (None, None) => {
-                Err(RunError::Fit("a run needs a workload: --trace FILE, --workload GENERATOR or --job FILE".into()))
-            }
+            (Some(_), Some(_)) => Err(RunError::Fit(
+                "a trace and a generated workload were given: a run takes one of them".into(),
+            )),
+            (None, None) => Err(RunError::Fit(
+                "a run needs a workload: --trace FILE, --workload GENERATOR or --job FILE".into(),
+            )),
         }
     }
 }
@@ -160,7 +171,9 @@ impl Input {
     /// With the name of the file.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
-        self.source.next().map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
+        self.source
+            .next()
+            .map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
     }
 
     /// Share of the file that was read; `None` where its length is not known.
@@ -177,7 +190,8 @@ impl Input {
             return Ok(());
         }
         Err(RunError::Fit(format!(
-            "{}: format {} does not say which operation a request is: use --assume-op read, or write",
+            "{}: format {} does not say which operation a request is: use --assume-op read, or \
+             write",
             self.name, self.format
         )))
     }
@@ -195,8 +209,8 @@ impl Input {
     }
 }
 
-/// Read a whole trace and sum it up; also how many bytes it needs when its extents are packed (`--fit compact`).
-/// `progress` sees the bytes read so far and may stop it.
+/// Read a whole trace and sum it up; also how many bytes it needs when its extents are packed
+/// (`--fit compact`). `progress` sees the bytes read so far and may stop it.
 ///
 /// # Errors
 /// As reading it, and [`RunError::Interrupted`].
@@ -208,7 +222,9 @@ pub fn summarize(
     while let Some(record) = input.next_record()? {
         summary.add(&record);
         extents.add(&record, u64::MAX);
-        if summary.requests() % 65_536 == 0 && !progress(summary.requests(), input.source.bytes_read()) {
+        if summary.requests() % 65_536 == 0
+            && !progress(summary.requests(), input.source.bytes_read())
+        {
             return Err(RunError::Interrupted);
         }
     }

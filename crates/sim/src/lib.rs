@@ -1,4 +1,5 @@
-//! Replay: a workload against a device, every read checked, everything counted, one record at the end.
+//! Replay: a workload against a device, every read checked, everything counted, one record at the
+//! end.
 
 pub mod checkpoint;
 mod config_hash;

@@ -49,7 +49,10 @@ impl Oracle {
     }
 
     pub fn fill(&mut self) {
-        self.expected.iter_mut().enumerate().for_each(|(lpn, e)| *e = Oracle::filled(Lpn(lpn as u32)));
+        self.expected
+            .iter_mut()
+            .enumerate()
+            .for_each(|(lpn, e)| *e = Oracle::filled(Lpn(lpn as u32)));
     }
 
     /// The host wrote or trimmed.
@@ -104,7 +107,10 @@ impl Oracle {
     fn note(&mut self, lpn: usize, expected: Stamp, found: Stamp, when: &str) {
         self.violations += 1;
         if self.described.len() < DESCRIBED {
-            self.described.push(format!("{when}: page {lpn} holds {:#010x}, expected {:#010x}", found.0, expected.0));
+            self.described.push(format!(
+                "{when}: page {lpn} holds {:#010x}, expected {:#010x}",
+                found.0, expected.0
+            ));
         }
     }
 

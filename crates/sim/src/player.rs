@@ -1,6 +1,8 @@
-//! The player: hands requests to a drive, checks what it reads, and shows the metrics what happens and when.
+//! The player: hands requests to a drive, checks what it reads, and shows the metrics what happens
+//! and when.
 //!
-//! Who decides *which* request comes next, and when, stands elsewhere: [`crate::stream`] for traces and generators.
+//! Who decides *which* request comes next, and when, stands elsewhere: [`crate::stream`] for traces
+//! and generators.
 
 use crate::metrics::{Event, METRICS, Metric, Snapshot, Start};
 use crate::oracle::Oracle;
@@ -99,14 +101,18 @@ impl Player {
         self.sample(0);
     }
 
-    /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1) is what it writes.
-    /// Returns its tag.
+    /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1)
+    /// is what it writes. Returns its tag.
     pub fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<u32, RunError> {
-        if !self.timed && self.measuring && self.submitted - self.submitted_before >= self.next_sample {
+        if !self.timed
+            && self.measuring
+            && self.submitted - self.submitted_before >= self.next_sample
+        {
             self.sample(self.submitted - self.submitted_before);
         }
         let bytes = u64::from(r.sectors) * u64::from(SECTOR_BYTES);
-        let flight = Flight { op: r.op, bytes, arrived, submitted: self.now, measured: self.measuring };
+        let flight =
+            Flight { op: r.op, bytes, arrived, submitted: self.now, measured: self.measuring };
         let tag = match self.vacant.pop() {
             Some(tag) => tag,
             None => {
@@ -117,12 +123,20 @@ impl Player {
         self.flights[tag as usize] = flight;
         let cmd = match r.op {
             HostOp::Read => Cmd::Read { lba: r.lba, sectors: r.sectors },
-            HostOp::Write => Cmd::Write { lba: r.lba, sectors: r.sectors, fua: r.fua, content: number, data: None },
+            HostOp::Write => Cmd::Write {
+                lba: r.lba,
+                sectors: r.sectors,
+                fua: r.fua,
+                content: number,
+                data: None,
+            },
             HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
             HostOp::Flush => Cmd::Flush,
         };
         let mut reply = std::mem::take(&mut self.reply);
-        self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply).map_err(|e| failed(number, e))?;
+        self.drive
+            .submit(self.now, Tag(u64::from(tag)), cmd, &mut reply)
+            .map_err(|e| failed(number, e))?;
         self.submitted += 1;
         if r.op == HostOp::Read {
             self.oracle.compare(r, &reply.stamps, number);
@@ -160,10 +174,15 @@ impl Player {
         if let Some(error) = self.drive.failure() {
             return failed(self.submitted, error);
         }
-        RunError::Stalled { submitted: self.submitted, completed: self.completed, waiting: self.drive.ssd().explain() }
+        RunError::Stalled {
+            submitted: self.submitted,
+            completed: self.completed,
+            waiting: self.drive.ssd().explain(),
+        }
     }
 
-    /// Handle everything up to `until`; `finished` sees the tag of each command that is complete, and when it was.
+    /// Handle everything up to `until`; `finished` sees the tag of each command that is complete,
+    /// and when it was.
     pub fn advance(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) {
         while let Some(at) = self.sample_before(until) {
             self.step(at, &mut finished);
@@ -172,7 +191,8 @@ impl Player {
         self.step(until, &mut finished);
     }
 
-    /// The host asks for nothing until `until`: the drive may use the time. No command may be in flight.
+    /// The host asks for nothing until `until`: the drive may use the time. No command may be in
+    /// flight.
     pub fn idle(&mut self, until: Ps) -> Result<(), RunError> {
         let from = self.last_done.max(self.now);
         while let Some(at) = self.sample_before(until) {
@@ -185,7 +205,8 @@ impl Player {
 
     /// When a metric wants to look next, if that is not after `until`.
     fn sample_before(&self, until: Ps) -> Option<Ps> {
-        let wanted = self.timed && self.measuring && until.since(self.measured_from).0 >= self.next_sample;
+        let wanted =
+            self.timed && self.measuring && until.since(self.measured_from).0 >= self.next_sample;
         wanted.then(|| self.measured_from.after(Dur(self.next_sample)))
     }
 
@@ -214,7 +235,8 @@ impl Player {
         self.level_until = self.level_until.max(at);
     }
 
-    /// Let the metrics look at `clock`: picoseconds since measuring began, or requests in untimed runs.
+    /// Let the metrics look at `clock`: picoseconds since measuring began, or requests in untimed
+    /// runs.
     fn sample(&mut self, clock: u64) {
         let mut metrics = std::mem::take(&mut self.metrics);
         if self.timed {
@@ -246,24 +268,34 @@ impl Player {
 
     /// Let every metric add its keys and tables.
     pub fn measure(&mut self, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
-        let active = if self.timed { self.drive.settle_down().since(self.measured_from) } else { Dur::ZERO };
+        let active =
+            if self.timed { self.drive.settle_down().since(self.measured_from) } else { Dur::ZERO };
         let mut metrics = std::mem::take(&mut self.metrics);
-        self.with_snapshot(active, |end| metrics.iter_mut().for_each(|m| m.finish(end, record, tables)));
+        self.with_snapshot(active, |end| {
+            metrics.iter_mut().for_each(|m| m.finish(end, record, tables))
+        });
     }
 
-    /// Look at every page once more, behind the drive's back. Says so when the drive is too large for that.
-    pub fn sweep(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Option<String>, RunError> {
+    /// Look at every page once more, behind the drive's back. Says so when the drive is too large
+    /// for that.
+    pub fn sweep(
+        &mut self,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Option<String>, RunError> {
         let units = self.oracle.units();
         if units > SWEEP_UNITS_MAX {
             return Ok(Some(format!(
-                "the drive has {units} pages: they were not all looked at again after the run; reads were checked"
+                "the drive has {units} pages: they were not all looked at again after the run; \
+                 reads were checked"
             )));
         }
         for lpn in 0..units {
             let found = self.drive.held(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
             self.oracle.sweep(lpn, found);
             let share = Some(f64::from(lpn) / f64::from(units));
-            if lpn % (1 << 20) == 0 && !progress(Progress { phase: "check", requests: self.submitted, share }) {
+            if lpn % (1 << 20) == 0
+                && !progress(Progress { phase: "check", requests: self.submitted, share })
+            {
                 return Err(RunError::Interrupted);
             }
         }

@@ -1,7 +1,7 @@
 //! Bringing a drive into a state, in no simulated time.
 //!
-//! Whatever the way, the drive is then switched off and on again: the run begins with what stands on flash, and a
-//! checkpoint of it, loaded another day, gives the same bytes.
+//! Whatever the way, the drive is then switched off and on again: the run begins with what stands
+//! on flash, and a checkpoint of it, loaded another day, gives the same bytes.
 
 use crate::checkpoint::{Checkpoint, Header};
 use crate::fit::Mapper;
@@ -15,8 +15,9 @@ use serde_json::json;
 /// Write ids of preconditioning lie above those of the run.
 const CONTENT: u64 = 1 << 62;
 
-/// The drive of a run in the state that `spec` asks for, its counters zero. `trace` is the preconditioning trace or
-/// `checkpoint` what was read from the file, whichever the precondition names.
+/// The drive of a run in the state that `spec` asks for, its counters zero. `trace` is the
+/// preconditioning trace or `checkpoint` what was read from the file, whichever the precondition
+/// names.
 pub(crate) fn preconditioned(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -40,8 +41,8 @@ pub(crate) fn preconditioned(
         }
         Precondition::Steady => {
             if !drive.is_bare() {
-                let why =
-                    "the steady state is a model of the drive alone: with layers use --precondition fill or trace:FILE";
+                let why = "the steady state is a model of the drive alone: with layers use \
+                           --precondition fill or trace:FILE";
                 return Err(RunError::Fit(why.into()));
             }
             if !drive.ssd_mut().make_steady(config, Seed(spec.seed), &Oracle::filled, go_on)? {
@@ -76,7 +77,9 @@ fn play(
         let Some(r) = mapper.map(&record, number)? else { continue };
         let content = CONTENT + number;
         let cmd = match r.op {
-            HostOp::Write => Cmd::Write { lba: r.lba, sectors: r.sectors, fua: false, content, data: None },
+            HostOp::Write => {
+                Cmd::Write { lba: r.lba, sectors: r.sectors, fua: false, content, data: None }
+            }
             HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
             HostOp::Read | HostOp::Flush => continue,
         };
@@ -91,8 +94,8 @@ fn play(
     Ok(())
 }
 
-/// The drive was switched on. Not every scheme keeps trims across a mount (docs/RELIABILITY.md, R3): pages that the oracle
-/// knows to be empty are trimmed again.
+/// The drive was switched on. Not every scheme keeps trims across a mount (docs/RELIABILITY.md,
+/// R3): pages that the oracle knows to be empty are trimmed again.
 fn forget_empty(drive: &mut Stack, oracle: &Oracle) -> Result<(), RunError> {
     for lpn in oracle.empty() {
         if drive.held(lpn).map_err(|e| failed(0, e))? != Stamp::ZERO {
@@ -103,8 +106,14 @@ fn forget_empty(drive: &mut Stack, oracle: &Oracle) -> Result<(), RunError> {
     Ok(())
 }
 
-fn load(spec: &RunSpec, config: &DriveConfig, checkpoint: Checkpoint) -> Result<(Stack, Oracle), RunError> {
-    let Precondition::Checkpoint(path) = &spec.precondition else { unreachable!("the caller read a checkpoint") };
+fn load(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    checkpoint: Checkpoint,
+) -> Result<(Stack, Oracle), RunError> {
+    let Precondition::Checkpoint(path) = &spec.precondition else {
+        unreachable!("the caller read a checkpoint")
+    };
     let medium = config
         .medium_from(checkpoint.image)
         .map_err(|why| RunError::Fit(format!("{path}: no state that a drive can be in: {why}")))?;
@@ -124,10 +133,14 @@ pub(crate) fn checkpoint(
     version: &str,
 ) -> Result<Checkpoint, RunError> {
     if config.params.text("nand.data") != "none" {
-        return Err(RunError::Fit("nand.data = ram: a checkpoint holds content stamps, not bytes".into()));
+        return Err(RunError::Fit(
+            "nand.data = ram: a checkpoint holds content stamps, not bytes".into(),
+        ));
     }
     if !drive.is_bare() {
-        return Err(RunError::Fit("a checkpoint holds a drive without layers: precondition each run instead".into()));
+        return Err(RunError::Fit(
+            "a checkpoint holds a drive without layers: precondition each run instead".into(),
+        ));
     }
     let traced = matches!(spec.precondition, Precondition::Trace(_));
     let image = drive.into_medium().into_image();

@@ -21,11 +21,13 @@ pub(crate) fn param(value: &Param) -> Value {
     }
 }
 
-/// The drive's parameters as JSON: times in picoseconds under `key_ps`, everything else under its key.
+/// The drive's parameters as JSON: times in picoseconds under `key_ps`, everything else under its
+/// key.
 fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let mut params = Map::new();
     for (key, value) in drive.pairs() {
-        let key = if matches!(value, Param::Time(_)) { format!("{key}_ps") } else { key.to_owned() };
+        let key =
+            if matches!(value, Param::Time(_)) { format!("{key}_ps") } else { key.to_owned() };
         params.insert(key, param(value));
     }
     let mut run = Map::new();
@@ -83,11 +85,15 @@ pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, version: &str) -> Map<St
 pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     let mut list: Vec<String> = Vec::new();
     match spec.mode {
-        Mode::Untimed => {
-            list.push("untimed: no time passes, so there are no latencies and no work in idle time".into())
-        }
+        Mode::Untimed => list.push(
+            "untimed: no time passes, so there are no latencies and no work in idle \
+                       time"
+                .into(),
+        ),
         Mode::Open => list.push(
-            "open loop: the host does not slow down when the drive does; it waits for a place in the queue".into(),
+            "open loop: the host does not slow down when the drive does; it waits for a place in \
+             the queue"
+                .into(),
         ),
         Mode::Closed | Mode::Asap if spec.trace.is_some() => {
             list.push("closed loop: times of the trace are ignored".into())
@@ -99,25 +105,43 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     }
     match spec.fit {
         Fit::Error => {}
-        Fit::Wrap => list
-            .push("addresses were taken modulo the capacity: distinct pages of the trace may share a page here".into()),
-        Fit::Compact => {
-            list.push("the 1 MiB extents that the trace touches were packed: distances between them are lost".into())
-        }
+        Fit::Wrap => list.push(
+            "addresses were taken modulo the capacity: distinct pages of the trace may \
+                   share a page here"
+                .into(),
+        ),
+        Fit::Compact => list.push(
+            "the 1 MiB extents that the trace touches were packed: distances between \
+                       them are lost"
+                .into(),
+        ),
     }
     match &spec.precondition {
-        Precondition::Fill => list.push("the drive was filled in address order in no time: it starts unaged".into()),
-        Precondition::Trace(path) => {
-            list.push(format!("the writes and trims of {path} were applied in no time before the run"))
-        }
-        Precondition::Steady => list.push(
-            "the drive began in the steady state that uniform random writes lead to, by its victim policy's model; no block had been erased before".into(),
+        Precondition::Fill => list.push(
+            "the drive was filled in address order in no time: it \
+                                        starts unaged"
+                .into(),
         ),
-        Precondition::Checkpoint(path) => list.push(format!("the drive began as the checkpoint {path} holds it")),
+        Precondition::Trace(path) => list.push(format!(
+            "the writes and trims of {path} were applied in no time before the \
+                               run"
+        )),
+        Precondition::Steady => list.push(
+            "the drive began in the steady state that uniform random writes lead to, by its \
+             victim policy's model; no block had been erased before"
+                .into(),
+        ),
+        Precondition::Checkpoint(path) => list.push(format!(
+            "the drive began as the checkpoint \
+                                        {path} holds it"
+        )),
         Precondition::None => {}
     }
     if spec.precondition != Precondition::None {
-        list.push("the preconditioned drive was switched off and on: it began with what stood on flash".into());
+        list.push(
+            "the preconditioned drive was switched off and on: it began with what stood on flash"
+                .into(),
+        );
     }
     if spec.flush_every > 0 {
         list.push(format!("a FLUSH was added after every {} writes", spec.flush_every));

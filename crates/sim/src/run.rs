@@ -40,11 +40,12 @@ pub struct Outcome {
     pub jobs: Option<Value>,
 }
 
-/// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is called now and then
-/// and stops the run by returning `false`.
+/// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is
+/// called now and then and stops the run by returning `false`.
 ///
 /// # Errors
-/// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial record.
+/// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial
+/// record.
 pub fn run(
     spec: &RunSpec,
     opener: &dyn Opener,
@@ -62,28 +63,37 @@ pub fn run(
     }
     if spec.filesystem.is_some() {
         return Err(RunError::Fit(
-            "--filesystem was given, which is for --job; of the generators, ext4-sync sends what ext4 does".into(),
+            "--filesystem was given, which is for --job; of the generators, ext4-sync sends what \
+             ext4 does"
+                .into(),
         ));
     }
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
         return Err(RunError::Fit(format!(
-            "{}: format {} carries no times; open loop needs them: use --mode closed --depth N, or asap",
+            "{}: format {} carries no times; open loop needs them: use --mode closed --depth N, \
+             or asap",
             input.name, input.format
         )));
     }
     input.must_say(&spec.reading)?;
-    let Prepared { drive, oracle, mut mapper, origin } = prepare(spec, &config, &inputs, true, progress)?;
+    let Prepared { drive, oracle, mut mapper, origin } =
+        prepare(spec, &config, &inputs, true, progress)?;
     let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, spec.interval()?);
-    let out_of_order = stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
+    let out_of_order =
+        stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut extra = Vec::new();
     if out_of_order > 0 {
         let n = out_of_order;
-        extra.push(format!("{n} requests carried an earlier time than the one before; they arrive together with it"));
+        extra.push(format!(
+            "{n} requests carried an earlier time than the one before; they arrive together with it"
+        ));
     }
     if mapper.crossed_end > 0 {
-        extra
-            .push(format!("{} requests were moved so that they do not cross the end of the drive", mapper.crossed_end));
+        extra.push(format!(
+            "{} requests were moved so that they do not cross the end of the drive",
+            mapper.crossed_end
+        ));
     }
     extra.extend(origin.as_ref().and_then(|header| laid_out_otherwise(header, spec)));
     let digest = input.digest()?;
@@ -116,18 +126,28 @@ fn run_jobs(
         account: Account::default(),
         origin,
     };
-    let outcome = finish(spec, config, player, source, jobs.warnings().chain(said).collect(), version, progress)?;
+    let outcome = finish(
+        spec,
+        config,
+        player,
+        source,
+        jobs.warnings().chain(said).collect(),
+        version,
+        progress,
+    )?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
 /// That a trace is placed on the drive in another way than the one that the checkpoint holds.
 fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<String> {
-    let other = spec.trace.is_some() && header.precondition.get("trace").is_some() && header.fit != json!(spec.fit);
+    let other = spec.trace.is_some()
+        && header.precondition.get("trace").is_some()
+        && header.fit != json!(spec.fit);
     other.then(|| {
         let (before, now) = (&header.fit, json!(spec.fit));
         format!(
-            "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: equal addresses of the \
-             two are different places on the drive"
+            "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: \
+             equal addresses of the two are different places on the drive"
         )
     })
 }
@@ -139,21 +159,33 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
     let longest = text(&spec.reading.time_gap_max);
     let said = [
         (account.skipped_bad, "bad records were skipped".to_owned()),
-        (account.duplicates_dropped, format!("records that repeated the one before within {within} were dropped")),
+        (
+            account.duplicates_dropped,
+            format!("records that repeated the one before within {within} were dropped"),
+        ),
         (account.not_selected, "records of other address spaces were left out".to_owned()),
         (account.gaps_cut, format!("pauses were cut to {longest}")),
-        (account.backward_steps, format!("steps back in time by more than {longest} were taken for none")),
+        (
+            account.backward_steps,
+            format!("steps back in time by more than {longest} were taken for none"),
+        ),
     ];
-    let mut words: Vec<String> =
-        said.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    let mut words: Vec<String> = said
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
     if let (Some(jump), None) = (&account.first_jump, &spec.reading.time_gap_max) {
         let (place, seconds) = (jump.place, jump.seconds());
         words.push(format!(
-            "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times follow it (--time-gap-max cuts it)"
+            "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times \
+             follow it (--time-gap-max cuts it)"
         ));
     }
     if let Some(op) = &spec.reading.assume_op {
-        words.push(format!("the trace does not say which operation a request is: all were taken for {op}s"));
+        words.push(format!(
+            "the trace does not say which operation a request is: all were taken for {op}s"
+        ));
     }
     words
 }
@@ -169,7 +201,8 @@ struct Source<'a> {
     origin: Option<Header>,
 }
 
-/// Check the drive after the last request, and write the record. `extra` are further approximations.
+/// Check the drive after the last request, and write the record. `extra` are further
+/// approximations.
 fn finish(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -211,17 +244,21 @@ fn finish(
     }
     let said = player.drive.ssd().ftl_report().approximations;
     let about_time = |words: &str| words == FREE_CHANGES && spec.mode == Mode::Untimed;
-    let mut list: Vec<String> = said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
+    let mut list: Vec<String> =
+        said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
     list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
     list.extend(extra);
     if player.drive.ssd().dirty_units() > 0 {
         let n = player.drive.ssd().dirty_units();
-        list.push(format!("{n} units were still in the write cache at the end: their programs are not counted"));
+        list.push(format!(
+            "{n} units were still in the write cache at the end: their programs are not counted"
+        ));
     }
     let unmapped = player.drive.ssd().counters().unmapped_units;
     if unmapped > 0 {
         list.push(format!(
-            "{unmapped} of the units read had never been written: they cost no flash operation and look fast (precondition the drive)"
+            "{unmapped} of the units read had never been written: they cost no flash operation \
+             and look fast (precondition the drive)"
         ));
     }
     list.extend(sweep);
@@ -256,10 +293,15 @@ fn prepare(
         Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
         _ => None,
     };
-    let packed = checkpoint.as_mut().map(|c| std::mem::take(&mut c.extents)).filter(|extents| !extents.is_empty());
+    let packed = checkpoint
+        .as_mut()
+        .map(|c| std::mem::take(&mut c.extents))
+        .filter(|extents| !extents.is_empty());
     let touched = touched(spec, inputs, capacity, with_workload, progress)?;
     let mut mapper = match packed {
-        Some(packed) if spec.fit == Fit::Compact => Mapper::packed_before(capacity, packed, touched)?,
+        Some(packed) if spec.fit == Fit::Compact => {
+            Mapper::packed_before(capacity, packed, touched)?
+        }
         _ => Mapper::new(spec.fit, capacity, touched)?,
     };
     let before = match &spec.precondition {
@@ -280,12 +322,14 @@ fn prepare(
         return Err(RunError::Interrupted);
     }
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
-    let (drive, oracle) = preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
+    let (drive, oracle) =
+        preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
     Ok(Prepared { drive, oracle, mapper, origin })
 }
 
-/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which errors call `name`. The workload, if there is one, is looked
-/// at only to pack its addresses (`compact`).
+/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which
+/// errors call `name`. The workload, if there is one, is looked at only to pack its addresses
+/// (`compact`).
 ///
 /// # Errors
 /// As [`run`]; and when `out` takes no more.
@@ -298,50 +342,67 @@ pub fn save_checkpoint(
 ) -> Result<(), RunError> {
     let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     if spec.precondition == Precondition::None {
-        return Err(RunError::Fit("a blank drive needs no checkpoint: say how to precondition it".into()));
+        return Err(RunError::Fit(
+            "a blank drive needs no checkpoint: say how to precondition it".into(),
+        ));
     }
     if spec.job.is_some() {
-        return Err(RunError::Fit("--job was given, but a job file plays no part in preconditioning".into()));
+        return Err(RunError::Fit(
+            "--job was given, but a job file plays no part in preconditioning".into(),
+        ));
     }
     if spec.filesystem.is_some() {
-        return Err(RunError::Fit("--filesystem was given, but it plays no part in preconditioning".into()));
+        return Err(RunError::Fit(
+            "--filesystem was given, but it plays no part in preconditioning".into(),
+        ));
     }
     let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
-    let Prepared { drive, oracle, mapper, .. } = prepare(spec, &config, &inputs, with_workload, progress)?;
+    let Prepared { drive, oracle, mapper, .. } =
+        prepare(spec, &config, &inputs, with_workload, progress)?;
     let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 
 fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
-        return Err(RunError::Fit("a depth was given, but only closed mode (--mode closed) uses one".into()));
+        return Err(RunError::Fit(
+            "a depth was given, but only closed mode (--mode closed) uses one".into(),
+        ));
     }
     if let Some(depth) = spec.depth
         && !(1..=queue_depth).contains(&depth)
     {
         return Err(RunError::Fit(format!(
-            "depth {depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+            "depth {depth}: the drive accepts 1 to {queue_depth} commands at once \
+             (host.queue_depth)"
         )));
     }
-    let one_by_one = spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
+    let one_by_one =
+        spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
     if spec.workload.as_deref().is_some_and(is_serial) && !one_by_one {
         return Err(RunError::Fit(
-            "each request of this workload waits for the one before: use --mode closed --depth 1".into(),
+            "each request of this workload waits for the one before: use --mode closed --depth 1"
+                .into(),
         ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {
         return Err(RunError::Fit(
-            "a speed was given, but only open mode (--mode open) keeps the times of the trace".into(),
+            "a speed was given, but only open mode (--mode open) keeps the times of the trace"
+                .into(),
         ));
     }
     if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
-        return Err(RunError::Fit("an interval was given, but no time passes in untimed mode".into()));
+        return Err(RunError::Fit(
+            "an interval was given, but no time passes in untimed mode".into(),
+        ));
     }
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
     if spec.workload.is_some() && none_read {
         if let Some(name) = spec.reading.given() {
-            return Err(RunError::Fit(format!("--{name} is about reading a trace; the workload here is generated")));
+            return Err(RunError::Fit(format!(
+                "--{name} is about reading a trace; the workload here is generated"
+            )));
         }
     }
     if !(spec.speed.is_finite() && spec.speed > 0.0) {
@@ -350,7 +411,8 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The extents that the workload and the preconditioning trace touch, which `compact` must know before.
+/// The extents that the workload and the preconditioning trace touch, which `compact` must know
+/// before.
 fn touched(
     spec: &RunSpec,
     inputs: &Inputs<'_>,
@@ -372,7 +434,9 @@ fn touched(
             }
             requests += 1;
             let share = input.share_read();
-            if requests % PROGRESS_EVERY == 0 && !progress(Progress { phase: "scan", requests, share }) {
+            if requests % PROGRESS_EVERY == 0
+                && !progress(Progress { phase: "scan", requests, share })
+            {
                 return Err(RunError::Interrupted);
             }
         }

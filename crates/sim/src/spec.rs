@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// At the times of the trace, divided by [`RunSpec::speed`]. What the drive's queue has no room for waits at the host.
+    /// At the times of the trace, divided by [`RunSpec::speed`]. What the drive's queue has no room
+    /// for waits at the host.
     Open,
     /// A fixed number of commands in flight.
     Closed,
@@ -30,7 +31,8 @@ pub enum Precondition {
     None,
     /// Every logical page written once, in ascending order.
     Fill,
-    /// The steady state that uniform random writes of single units lead to, by the model of the victim policy.
+    /// The steady state that uniform random writes of single units lead to, by the model of the
+    /// victim policy.
     Steady,
     /// The writes and trims of a trace, in no simulated time.
     Trace(String),
@@ -47,7 +49,8 @@ pub enum Fit {
     Error,
     /// Addresses modulo the capacity.
     Wrap,
-    /// The touched 1 MiB extents of every address space, packed in order of address; alignment is kept.
+    /// The touched 1 MiB extents of every address space, packed in order of address; alignment is
+    /// kept.
     Compact,
 }
 
@@ -89,13 +92,16 @@ impl Reading {
     /// # Errors
     /// Texts that mean nothing.
     pub fn options(&self) -> Result<ReadOptions, RunError> {
-        let time = |key, text: &Option<String>| text.as_deref().map(|text| duration(key, text)).transpose();
+        let time = |key, text: &Option<String>| {
+            text.as_deref().map(|text| duration(key, text)).transpose()
+        };
         let op = |text: &str| {
             let allowed = [HostOp::Read, HostOp::Write, HostOp::Trim];
-            allowed
-                .into_iter()
-                .find(|op| op.name() == text)
-                .ok_or_else(|| RunError::Fit(format!("assume-op `{text}` is not known (allowed: read, write, trim)")))
+            allowed.into_iter().find(|op| op.name() == text).ok_or_else(|| {
+                RunError::Fit(format!(
+                    "assume-op `{text}` is not known (allowed: read, write, trim)"
+                ))
+            })
         };
         Ok(ReadOptions {
             skip_bad: self.skip_bad,
@@ -124,7 +130,8 @@ impl Reading {
 }
 
 impl RunSpec {
-    /// The format of the preconditioning trace, where the user named one: with a trace to replay, the name is of that.
+    /// The format of the preconditioning trace, where the user named one: with a trace to replay,
+    /// the name is of that.
     pub(crate) fn before_format(&self) -> Option<&str> {
         self.reading.format.as_deref().filter(|_| self.trace.is_none())
     }
@@ -159,7 +166,8 @@ pub struct RunSpec {
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
     #[serde(default)]
     pub workload: Option<String>,
-    /// Path of an fio job file instead of a trace or a generator; its jobs decide how requests are issued.
+    /// Path of an fio job file instead of a trace or a generator; its jobs decide how requests are
+    /// issued.
     #[serde(default)]
     pub job: Option<String>,
     /// A file system between the jobs and the drive: `ext4`, or `ext4:key=value,…`.
@@ -189,7 +197,8 @@ pub struct RunSpec {
     /// A FLUSH is added after every so many writes; 0: none.
     #[serde(default)]
     pub flush_every: u64,
-    /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as gives up to 512 rows.
+    /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as
+    /// gives up to 512 rows.
     #[serde(default)]
     pub interval: Option<String>,
     /// Seed of everything random.

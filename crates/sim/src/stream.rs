@@ -1,4 +1,5 @@
-//! Pacing of traces and generators: one stream of requests, at its own times or as fast as a queue depth allows.
+//! Pacing of traces and generators: one stream of requests, at its own times or as fast as a queue
+//! depth allows.
 
 use crate::fit::Mapper;
 use crate::input::Input;
@@ -13,8 +14,8 @@ pub(crate) const PROGRESS_EVERY: u64 = 8192;
 /// The latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
-/// Play all requests of `input`, and wait until the last is complete. Returns how many carried an earlier time than the
-/// one before them.
+/// Play all requests of `input`, and wait until the last is complete. Returns how many carried an
+/// earlier time than the one before them.
 pub(crate) fn play(
     player: &mut Player,
     spec: &RunSpec,
@@ -23,7 +24,8 @@ pub(crate) fn play(
     mapper: &mut Mapper,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<u64, RunError> {
-    let depth = if spec.mode == Mode::Closed { spec.depth.unwrap_or(1) as usize } else { queue_depth };
+    let depth =
+        if spec.mode == Mode::Closed { spec.depth.unwrap_or(1) as usize } else { queue_depth };
     let limit = spec.limit.unwrap_or(u64::MAX);
     let (mut number, mut latest, mut out_of_order) = (0, Ps::ZERO, 0);
     let mut until_flush = spec.flush_every;
@@ -44,8 +46,9 @@ pub(crate) fn play(
         }
         if number % PROGRESS_EVERY == 0 {
             let expected = input.source.expected();
-            let share =
-                expected.map(|total| number as f64 / total.min(limit).max(1) as f64).or_else(|| input.share_read());
+            let share = expected
+                .map(|total| number as f64 / total.min(limit).max(1) as f64)
+                .or_else(|| input.share_read());
             if !progress(Progress { phase: "run", requests: number, share }) {
                 return Err(RunError::Interrupted);
             }
@@ -54,10 +57,13 @@ pub(crate) fn play(
     if !player.measuring {
         let left_out = match number.saturating_sub(player.submitted) {
             0 => String::new(),
-            n => format!(", {n} of them trims of what nothing else touches, which --fit compact leaves out"),
+            n => format!(
+                ", {n} of them trims of what nothing else touches, which --fit compact leaves out"
+            ),
         };
         return Err(RunError::Fit(format!(
-            "the warm-up of {} requests leaves nothing to measure: the workload has {number}{left_out}",
+            "the warm-up of {} requests leaves nothing to measure: the workload has \
+             {number}{left_out}",
             spec.warmup
         )));
     }
@@ -107,7 +113,8 @@ fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
         true => Ok(at),
         false if scaled < LATEST_PS => Ok(Ps(scaled as u64)),
         false => Err(RunError::Fit(format!(
-            "request {number} would arrive {:.0} days after the first: simulated time ends after 200 days; use a larger --speed",
+            "request {number} would arrive {:.0} days after the first: simulated time ends after \
+             200 days; use a larger --speed",
             scaled / 86_400e12
         ))),
     }

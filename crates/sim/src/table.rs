@@ -54,7 +54,12 @@ impl Table {
     pub fn add(&mut self, name: impl Into<String>, column: Column) {
         let name = name.into();
         let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
-        assert!(rows == column.len(), "column {name} of table {} has {} rows, not {rows}", self.name, column.len());
+        assert!(
+            rows == column.len(),
+            "column {name} of table {} has {} rows, not {rows}",
+            self.name,
+            column.len()
+        );
         self.columns.push((name, column));
     }
 

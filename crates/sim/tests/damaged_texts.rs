@@ -1,5 +1,5 @@
-//! Whatever the specification of a run or a drive file is damaged into, it is refused with a reason, or means the same once it
-//! is written and read again.
+//! Whatever the specification of a run or a drive file is damaged into, it is refused with a
+//! reason, or means the same once it is written and read again.
 
 use flashatlas_device::DriveConfig;
 use flashatlas_sim::RunSpec;
@@ -88,7 +88,8 @@ fn damaged_drive_files_are_refused_with_a_place_or_are_drives() {
     ];
     let mut rng = Rng::stream(Seed(9), "damaged drive files");
     let (mut drives, mut refused) = (0, 0);
-    let based = "[drive]\nbase = \"tiny\"\nblocks = 40\npages = 16\n\n[ftl]\nvictim = \"fifo\"\nidle_valid = 0.25\n\n[timing]\nt_program = \"300us\"\n";
+    let based = "[drive]\nbase = \"tiny\"\nblocks = 40\npages = 16\n\n[ftl]\nvictim = \
+                 \"fifo\"\nidle_valid = 0.25\n\n[timing]\nt_program = \"300us\"\n";
     let originals = corpus("config_toml", 3).into_iter().flat_map(|text| [based.to_owned(), text]);
     let originals: Vec<String> = originals.collect();
     for text in copies(&originals, COPIES, PIECES, &mut rng) {
@@ -97,7 +98,10 @@ fn damaged_drive_files_are_refused_with_a_place_or_are_drives() {
                 drives += 1;
                 let layout = config.layout().unwrap();
                 assert!(layout.logical_units <= layout.slots());
-                assert_eq!(config.with(&[]).unwrap().pairs().collect::<Vec<_>>(), config.pairs().collect::<Vec<_>>());
+                assert_eq!(
+                    config.with(&[]).unwrap().pairs().collect::<Vec<_>>(),
+                    config.pairs().collect::<Vec<_>>()
+                );
             }
             Err(error) => {
                 refused += 1;

@@ -1,7 +1,8 @@
 //! Counts that independent programs agree on: the reference counts of FAST and BAST on five traces.
 //!
-//! The traces come from a linear congruential generator, written out here as it is in the reference; the counts are those of
-//! two programs written independently of this one (FAST) and of one (BAST).
+//! The traces come from a linear congruential generator, written out here as it is in the
+//! reference; the counts are those of two programs written independently of this one (FAST) and of
+//! one (BAST).
 
 use flashatlas_sim::{RunSpec, input::Stream, run};
 use serde_json::{Value, json};
@@ -16,7 +17,8 @@ struct Lcg(u64);
 
 impl Lcg {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -31,7 +33,8 @@ fn requests(kind: &str) -> Vec<(u64, u64)> {
             "uniform" => (rng.below(PAGES), 1),
             "hotcold" => {
                 let hot = PAGES / 10;
-                let first = if rng.below(10) < 9 { rng.below(hot) } else { hot + rng.below(PAGES - hot) };
+                let first =
+                    if rng.below(10) < 9 { rng.below(hot) } else { hot + rng.below(PAGES - hot) };
                 (first, 1)
             }
             "mixed" if rng.below(4) == 0 => {
@@ -60,14 +63,18 @@ fn record(scheme: &str, kind: &str) -> Value {
         "set": ["drive.logical_pages=16384", "ftl.log_blocks=16", format!("ftl.scheme={scheme}")],
     }))
     .unwrap();
-    let opener = |_: &str| -> std::io::Result<Stream> { Ok((Box::new(Cursor::new(log.clone().into_bytes())), None)) };
-    let record = run(&spec, &opener, "test", &mut |_| true).unwrap_or_else(|e| panic!("{scheme}, {kind}: {e}")).record;
+    let opener = |_: &str| -> std::io::Result<Stream> {
+        Ok((Box::new(Cursor::new(log.clone().into_bytes())), None))
+    };
+    let record = run(&spec, &opener, "test", &mut |_| true)
+        .unwrap_or_else(|e| panic!("{scheme}, {kind}: {e}"))
+        .record;
     assert_eq!(record["oracle"]["violations"], 0);
     record
 }
 
-/// The counts that the reference names, out of a record: full merges of the sequential log block and what they bring are
-/// counted apart.
+/// The counts that the reference names, out of a record: full merges of the sequential log block
+/// and what they bring are counted apart.
 fn counts(record: &Value) -> [u64; 8] {
     let m = &record["merges"];
     let n = |of: &str, class: &str| m[of][class].as_u64().unwrap();
@@ -115,8 +122,9 @@ fn bast_counts_what_another_program_counts() {
     }
 }
 
-/// N:K association with one logical block and one log block in a group is BAST; with one group over the drive it is FAST
-/// without a sequential log block, so that uniform writes make no partial merges.
+/// N:K association with one logical block and one log block in a group is BAST; with one group over
+/// the drive it is FAST without a sequential log block, so that uniform writes make no partial
+/// merges.
 #[test]
 fn the_ends_of_the_family_meet() {
     let settings = |scheme: &str, set: &[&str]| {

@@ -1,7 +1,8 @@
 //! Job files on the tiny drive, in times worked out by hand.
 //!
-//! The tiny drive has pages of 2 KiB, two channels of 51.2 us a page, and two dies on each. With `cache.mode=write-through`
-//! a write of 4 KiB takes 51.2 us of transfer and 200 us of programming on both channels side by side: 251.2 us.
+//! The tiny drive has pages of 2 KiB, two channels of 51.2 us a page, and two dies on each. With
+//! `cache.mode=write-through` a write of 4 KiB takes 51.2 us of transfer and 200 us of programming
+//! on both channels side by side: 251.2 us.
 
 use flashatlas_sim::{Opener, RunError, RunSpec, input::Stream, run};
 use serde_json::{Value, json};
@@ -28,10 +29,12 @@ impl Opener for Files {
 }
 
 fn try_play(text: &str, changes: Value) -> Result<(Value, Value), RunError> {
-    let mut spec = json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "job": "job.fio" });
+    let mut spec =
+        json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "job": "job.fio" });
     spec.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    run(&spec, &Files(text.to_owned()), "test", &mut |_| true).map(|outcome| (outcome.record, outcome.jobs.unwrap()))
+    run(&spec, &Files(text.to_owned()), "test", &mut |_| true)
+        .map(|outcome| (outcome.record, outcome.jobs.unwrap()))
 }
 
 fn play(text: &str) -> (Value, Value) {
@@ -54,10 +57,16 @@ fn writes(options: &str) -> String {
 fn one_write_after_the_other() {
     let (record, jobs) = play(&writes(""));
     assert_eq!(record["trace"]["format"], "fio");
-    assert_eq!((&record["host"]["writes"], &record["host"]["write_bytes"]), (&json!(4), &json!(16384)));
+    assert_eq!(
+        (&record["host"]["writes"], &record["host"]["write_bytes"]),
+        (&json!(4), &json!(16384))
+    );
     assert_eq!(record["simulated_ns"], 4 * WRITE_NS);
     let job = &jobs["jobs"][0];
-    assert_eq!((&job["name"], &job["jobs"], &job["runtime_ns"]), (&json!("job"), &json!(1), &json!(4 * WRITE_NS)));
+    assert_eq!(
+        (&job["name"], &job["jobs"], &job["runtime_ns"]),
+        (&json!("job"), &json!(1), &json!(4 * WRITE_NS))
+    );
     let write = &job["write"];
     assert_eq!((&write["ios"], &write["bytes"]), (&json!(4), &json!(16384)));
     assert_eq!(write["latency_ns"]["mean"], WRITE_NS as f64);
@@ -100,11 +109,16 @@ fn rates_of_a_mixed_job_are_kept_apart() {
     let text = "[job]\nrw=randrw\nsize=64k\ndirect=1\nio_size=1m\nrate_iops=20,10\n";
     let (_, jobs) = play(text);
     let job = &jobs["jobs"][0];
-    let (reads, writes) = (job["read"]["ios"].as_u64().unwrap(), job["write"]["ios"].as_u64().unwrap());
+    let (reads, writes) =
+        (job["read"]["ios"].as_u64().unwrap(), job["write"]["ios"].as_u64().unwrap());
     assert_eq!(reads + writes, 256);
     // who is ahead of the rate waits for the other: 2 to 1, the first of each at once
     let seconds = job["runtime_ns"].as_f64().unwrap() / 1e9;
-    assert!((reads as f64 / 20.0 - seconds).abs() < 0.11 && (writes as f64 / 10.0 - seconds).abs() < 0.11, "{job}");
+    assert!(
+        (reads as f64 / 20.0 - seconds).abs() < 0.11
+            && (writes as f64 / 10.0 - seconds).abs() < 0.11,
+        "{job}"
+    );
 }
 
 #[test]
@@ -132,17 +146,21 @@ fn the_queue_of_the_drive_is_the_limit_of_all() {
 
 #[test]
 fn a_stonewall_waits_for_all_before_it() {
-    let text = "[global]\nrw=write\ndirect=1\nsize=16k\n[a]\n[b]\nstonewall\n[c]\nstonewall\nsize=4k\n";
+    let text =
+        "[global]\nrw=write\ndirect=1\nsize=16k\n[a]\n[b]\nstonewall\n[c]\nstonewall\nsize=4k\n";
     let (_, jobs) = play(text);
-    let starts: Vec<u64> = jobs["jobs"].as_array().unwrap().iter().map(|j| j["start_ns"].as_u64().unwrap()).collect();
+    let starts: Vec<u64> =
+        jobs["jobs"].as_array().unwrap().iter().map(|j| j["start_ns"].as_u64().unwrap()).collect();
     assert_eq!(starts, [0, 4 * WRITE_NS, 8 * WRITE_NS]);
-    let groups: Vec<u64> = jobs["jobs"].as_array().unwrap().iter().map(|j| j["group"].as_u64().unwrap()).collect();
+    let groups: Vec<u64> =
+        jobs["jobs"].as_array().unwrap().iter().map(|j| j["group"].as_u64().unwrap()).collect();
     assert_eq!(groups, [0, 1, 2]);
 }
 
 #[test]
 fn start_delays_count_from_the_beginning() {
-    let text = "[global]\nrw=write\ndirect=1\nsize=4k\n[a]\nstartdelay=2\n[b]\nstartdelay=500ms\n[c]\nstartdelay=1-2\n";
+    let text = "[global]\nrw=write\ndirect=1\nsize=4k\n[a]\nstartdelay=2\n[b]\nstartdelay=500ms\n\
+                [c]\nstartdelay=1-2\n";
     let (_, jobs) = play(text);
     let start = |i: usize| jobs["jobs"][i]["start_ns"].as_u64().unwrap();
     assert_eq!((start(0), start(1)), (2_000_000_000, 500_000_000));
@@ -198,28 +216,43 @@ fn durable_writes_bypass_the_cache() {
 
 #[test]
 fn trims_take_data_away() {
-    let text = "[w]\nrw=write\ndirect=1\nsize=16k\nfilename=f\n[t]\nstonewall\nrw=trim\ndirect=1\nsize=16k\nfilename=f\nioengine=libaio\niodepth=4\n[r]\nstonewall\nrw=read\ndirect=1\nsize=16k\nfilename=f\n";
+    let text = "[w]\nrw=write\ndirect=1\nsize=16k\nfilename=f\n[t]\nstonewall\nrw=trim\ndirect=1\n\
+                size=16k\nfilename=f\nioengine=libaio\niodepth=4\n[r]\nstonewall\nrw=read\n\
+                direct=1\nsize=16k\nfilename=f\n";
     let (record, jobs) = play(text);
     assert_eq!(jobs["jobs"][1]["trim"]["bytes"], 16384);
-    assert_eq!(jobs["jobs"][1]["depth_classes"], json!([4, 0, 0, 0, 0, 0, 0]), "libaio waits for a trim");
-    let unmapped = record["approximations"].as_array().unwrap().iter().any(|a| a.as_str().unwrap().starts_with("8 of"));
+    assert_eq!(
+        jobs["jobs"][1]["depth_classes"],
+        json!([4, 0, 0, 0, 0, 0, 0]),
+        "libaio waits for a trim"
+    );
+    let unmapped = record["approximations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|a| a.as_str().unwrap().starts_with("8 of"));
     assert!(unmapped, "eight pages were read that are trimmed: {}", record["approximations"]);
 }
 
 #[test]
 fn files_lie_side_by_side_and_clones_share_a_named_one() {
-    let text = "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=2\n[b]\nstonewall\nrw=read\ndirect=1\nfilename=a.1.0\nsize=16k\n[c]\nrw=read\ndirect=1\nfilename=new\nsize=16k\n";
+    let text = "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=2\n[b]\nstonewall\nrw=read\ndirect=1\n\
+                filename=a.1.0\nsize=16k\n[c]\nrw=read\ndirect=1\nfilename=new\nsize=16k\n";
     let (record, _) = play(text);
     // [b] reads what the second clone wrote, [c] a file that nobody wrote
     assert_eq!(record["oracle"]["units_checked"], 16);
-    let unmapped = record["approximations"].as_array().unwrap().iter().any(|a| a.as_str().unwrap().starts_with("8 of"));
+    let unmapped = record["approximations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|a| a.as_str().unwrap().starts_with("8 of"));
     assert!(unmapped, "{}", record["approximations"]);
 }
 
 #[test]
 fn a_group_reports_as_one() {
-    let text =
-        "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=3\ngroup_reporting\n[b]\nnew_group\nrw=write\ndirect=1\nsize=8k\n";
+    let text = "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=3\ngroup_reporting\n[b]\nnew_group\n\
+                rw=write\ndirect=1\nsize=8k\n";
     let (_, jobs) = play(text);
     let rows = jobs["jobs"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
@@ -232,7 +265,8 @@ fn a_group_reports_as_one() {
 
 #[test]
 fn windows_of_half_a_second_give_rates() {
-    // 100 requests a second for two seconds: four windows, of which the first has the request at time zero
+    // 100 requests a second for two seconds: four windows, of which the first has the request at
+    // time zero
     let (_, jobs) = play(&writes("rate_iops=100 time_based runtime=2s"));
     let iops = &jobs["jobs"][0]["write"]["iops"];
     assert_eq!((&iops["samples"], &iops["mean"]), (&json!(4), &json!(100.0)));
@@ -242,8 +276,8 @@ fn windows_of_half_a_second_give_rates() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let text =
-        "[a]\nrw=randrw\nsize=128k\nio_size=1m\ndirect=1\nioengine=libaio\niodepth=8\nnumjobs=3\nbssplit=2k/50:4k/50\n";
+    let text = "[a]\nrw=randrw\nsize=128k\nio_size=1m\ndirect=1\nioengine=libaio\niodepth=8\n\
+                numjobs=3\nbssplit=2k/50:4k/50\n";
     let (first, jobs) = play(text);
     let (second, again) = play(text);
     assert_eq!((first, &jobs), (second, &again));
@@ -253,13 +287,16 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn variables_includes_and_warnings() {
-    let (record, jobs) = play("[global]\ninclude common.fio\n[a]\nrw=write\nverify=crc32c\n[b]\nsize=${SIZE}\n");
+    let (record, jobs) =
+        play("[global]\ninclude common.fio\n[a]\nrw=write\nverify=crc32c\n[b]\nsize=${SIZE}\n");
     assert_eq!(record["oracle"]["units_checked"], 8);
-    let warnings: Vec<&str> = jobs["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    let warnings: Vec<&str> =
+        jobs["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     assert_eq!(
         warnings,
         [
-            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests go to the drive as with direct=1",
+            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests \
+             go to the drive as with direct=1",
             "job.fio:5:1: verify: fio knows this option, the simulation leaves it out",
         ]
     );
@@ -277,9 +314,13 @@ fn what_cannot_be_played_says_so() {
     );
     assert_eq!(
         error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
-        "--depth was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+        "--depth was given, but a job file decides about that itself (iodepth, ramp_time, \
+         number_ios, offset …)"
     );
-    assert_eq!(error("[a]\ninclude nowhere\n", json!({})), "job.fio:2:1: cannot include `nowhere`: no such file");
+    assert_eq!(
+        error("[a]\ninclude nowhere\n", json!({})),
+        "job.fio:2:1: cannot include `nowhere`: no such file"
+    );
 }
 
 /// The Python tests turn the same file into fio's layout.
@@ -288,7 +329,8 @@ fn the_layout_of_the_statistics_is_the_documented_one() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/jobs.json");
     let expected: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     // with a write-through cache a flush has nothing to wait for: it takes no time
-    let text = "[global]\nrw=write\ndirect=1\n[job]\nsize=16k\nbs=4k\niodepth=1\nnumjobs=1\nfsync=2\nfdatasync=3\n";
+    let text = "[global]\nrw=write\ndirect=1\n[job]\nsize=16k\nbs=4k\niodepth=1\nnumjobs=1\n\
+                fsync=2\nfdatasync=3\n";
     assert_eq!(play(text).1, expected);
 }
 
@@ -297,8 +339,8 @@ fn jobs_that_no_time_would_end_are_errors() {
     // a blank drive answers reads at once: a second never passes
     assert_eq!(
         error("[job]\nrw=randread\ndirect=1\nsize=64k\ntime_based\nruntime=1\n", json!({})),
-        "2097152 requests of the jobs took no time at all: what was never written, or is trimmed, is read at once; \
-         precondition the drive"
+        "2097152 requests of the jobs took no time at all: what was never written, or is trimmed, \
+         is read at once; precondition the drive"
     );
     assert_eq!(
         error("[job]\nrw=write\ndirect=1\nsize=64k\nstartdelay=199d\nthinktime=1d\n", json!({})),
@@ -308,14 +350,20 @@ fn jobs_that_no_time_would_end_are_errors() {
 
 #[test]
 fn a_pause_waits_for_what_is_in_flight() {
-    // the third write is issued when the first is complete; the second completion makes the pause due, which waits for the
-    // third write; the fourth is alone, as the first was
+    // the third write is issued when the first is complete; the second completion makes the pause
+    // due, which waits for the third write; the fourth is alone, as the first was
     let (_, jobs) = play(&writes("ioengine=libaio iodepth=2 thinktime=1ms thinktime_blocks=2"));
     let job = &jobs["jobs"][0];
     assert_eq!(job["depth_classes"], json!([2, 2, 0, 0, 0, 0, 0]));
-    // blocks that are counted when issued: the pause comes after the second is issued, before it is complete
-    let (_, jobs) = play(&writes("ioengine=libaio iodepth=4 thinktime=1ms thinktime_blocks_type=issue"));
-    assert_eq!(jobs["jobs"][0]["depth_classes"], json!([4, 0, 0, 0, 0, 0, 0]), "each alone: a pause after each");
+    // blocks that are counted when issued: the pause comes after the second is issued, before it is
+    // complete
+    let (_, jobs) =
+        play(&writes("ioengine=libaio iodepth=4 thinktime=1ms thinktime_blocks_type=issue"));
+    assert_eq!(
+        jobs["jobs"][0]["depth_classes"],
+        json!([4, 0, 0, 0, 0, 0, 0]),
+        "each alone: a pause after each"
+    );
 }
 
 #[test]
@@ -332,17 +380,28 @@ const EXT4: &str = "ext4:journal_size=1MiB,block_size=2KiB,metadata_blocks=1";
 
 /// A drive with room for the journal: 640 pages of 2 KiB are 1.25 MiB.
 fn on_ext4(options: &str, filesystem: &str) -> (Value, Value) {
-    try_play(&writes(options), json!({ "filesystem": filesystem, "set": ["cache.mode=write-through"] }))
-        .unwrap_or_else(|e| panic!("{options}: {e}"))
+    try_play(
+        &writes(options),
+        json!({ "filesystem": filesystem, "set": ["cache.mode=write-through"] }),
+    )
+    .unwrap_or_else(|e| panic!("{options}: {e}"))
 }
 
 #[test]
 fn a_sync_on_ext4_commits_when_it_must() {
-    // 16 KiB in four writes of new blocks, each with a call: descriptor and metadata, FLUSH, commit block, FLUSH
+    // 16 KiB in four writes of new blocks, each with a call: descriptor and metadata, FLUSH, commit
+    // block, FLUSH
     for call in ["fsync=1", "fdatasync=1"] {
         let (record, jobs) = on_ext4(call, EXT4);
-        assert_eq!(record["host"]["writes"], 4 + 2 * 3, "{call}: the last write is not followed by a call");
-        assert_eq!((&record["host"]["flushes"], &jobs["jobs"][0]["sync"]["count"]), (&json!(2 * 3), &json!(3)));
+        assert_eq!(
+            record["host"]["writes"],
+            4 + 2 * 3,
+            "{call}: the last write is not followed by a call"
+        );
+        assert_eq!(
+            (&record["host"]["flushes"], &jobs["jobs"][0]["sync"]["count"]),
+            (&json!(2 * 3), &json!(3))
+        );
         assert_eq!(jobs["jobs"][0]["write"]["ios"], 4, "the journal is not the job's");
         // two pages and a FLUSH that waits for nothing, one page and another: each page 251.2 us
         assert_eq!(jobs["jobs"][0]["sync"]["mean"], 502_400.0, "{call}");
@@ -352,7 +411,10 @@ fn a_sync_on_ext4_commits_when_it_must() {
     assert_eq!(jobs["jobs"][0]["sync"]["mean"], 0.0, "what it promises is on flash already");
     // at 24 ticks a second all calls fall into one: its first fsync commits the time
     let (record, _) = on_ext4("fsync=1", &format!("{EXT4},files=written,hz=24"));
-    assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(4 + 2), &json!(2 + 2)));
+    assert_eq!(
+        (&record["host"]["writes"], &record["host"]["flushes"]),
+        (&json!(4 + 2), &json!(2 + 2))
+    );
     let (record, _) = on_ext4("fsync=1", &format!("{EXT4},fua=true"));
     assert_eq!(record["host"]["flushes"], 3, "the commit block carries FUA");
     let notes = record["approximations"].to_string();
@@ -362,8 +424,10 @@ fn a_sync_on_ext4_commits_when_it_must() {
 #[test]
 fn calls_that_wait_for_a_transaction_share_the_next() {
     let text = "[global]\nrw=write\ndirect=1\nsize=2k\nbs=2k\nend_fsync=1\n[a]\n[b]\n[c]\n[d]\n";
-    let (record, _) = try_play(text, json!({ "filesystem": EXT4 })).unwrap_or_else(|e| panic!("{e}"));
-    // the first call commits alone, the three others together: four metadata files, of which three in one transaction
+    let (record, _) =
+        try_play(text, json!({ "filesystem": EXT4 })).unwrap_or_else(|e| panic!("{e}"));
+    // the first call commits alone, the three others together: four metadata files, of which three
+    // in one transaction
     let notes = record["approximations"].to_string();
     assert!(notes.contains("2 transactions"), "{notes}");
     assert_eq!(record["host"]["flushes"], 4);
@@ -374,7 +438,10 @@ fn file_systems_are_named_in_errors() {
     let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
     assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));
     assert!(wrong("ext4:fau=true").contains("did you mean `fua`?"));
-    assert!(wrong("ext4").contains("the journal of 134217728 bytes and the metadata do not fit the drive"));
+    assert!(
+        wrong("ext4")
+            .contains("the journal of 134217728 bytes and the metadata do not fit the drive")
+    );
     let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
@@ -388,10 +455,13 @@ fn file_systems_are_named_in_errors() {
 #[test]
 fn flushes_are_added_to_a_workload_that_has_none() {
     let spec = json!({
-        "drive": "tiny", "workload": "uniform:requests=10,size=2KiB", "flush_every": 3, "mode": "closed", "depth": 1,
+        "drive": "tiny", "workload": "uniform:requests=10,size=2KiB", "flush_every": 3,
+        "mode": "closed", "depth": 1,
     });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let record = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap().record;
     assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(10), &json!(3)));
-    assert!(record["approximations"].to_string().contains("a FLUSH was added after every 3 writes"));
+    assert!(
+        record["approximations"].to_string().contains("a FLUSH was added after every 3 writes")
+    );
 }

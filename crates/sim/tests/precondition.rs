@@ -1,6 +1,8 @@
 //! The steady state against a long simulation, and checkpoints against preconditioning.
 
-use flashatlas_sim::{Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint};
+use flashatlas_sim::{
+    Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint,
+};
 use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -47,27 +49,37 @@ fn with(base: &Value, changes: Value) -> Value {
     value
 }
 
-/// Share of the closed blocks with at most `i` tenths of their slots valid, at the beginning of the measured part.
+/// Share of the closed blocks with at most `i` tenths of their slots valid, at the beginning of the
+/// measured part.
 fn distribution(outcome: &Outcome) -> Vec<f64> {
     let table: &Table = outcome.tables.iter().find(|t| t.name == "blocks").unwrap();
     let Some(Column::Int(frames)) = table.column("frame") else { panic!("frames") };
     let Some(Column::Float(valid)) = table.column("valid") else { panic!("valid") };
     let Some(Column::Words { codes, .. }) = table.column("role") else { panic!("role") };
-    let closed: Vec<f64> = (0..frames.len()).filter(|&i| frames[i] == 0 && codes[i] == 2).map(|i| valid[i]).collect();
+    let closed: Vec<f64> =
+        (0..frames.len()).filter(|&i| frames[i] == 0 && codes[i] == 2).map(|i| valid[i]).collect();
     (0..=64)
-        .map(|i| closed.iter().filter(|&&v| v <= f64::from(i) / 64.0).count() as f64 / closed.len() as f64)
+        .map(|i| {
+            closed.iter().filter(|&&v| v <= f64::from(i) / 64.0).count() as f64
+                / closed.len() as f64
+        })
         .collect()
 }
 
 const UNITS: u32 = 51_200;
 
-/// 1,000 blocks of 64 slots at a utilisation of 0.8: in one lane of whole-page units, or in four lanes of units that share
-/// a page.
+/// 1,000 blocks of 64 slots at a utilisation of 0.8: in one lane of whole-page units, or in four
+/// lanes of units that share a page.
 fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
     let logical = "drive.logical_pages=51200";
     if lanes == 1 {
-        let one =
-            ["drive.channels=1", "drive.ways=1", "drive.blocks=1001", "drive.pages=64", "cache.mode=write-through"];
+        let one = [
+            "drive.channels=1",
+            "drive.ways=1",
+            "drive.blocks=1001",
+            "drive.pages=64",
+            "cache.mode=write-through",
+        ];
         ([&one[..], &[logical]].concat(), "2KiB")
     } else {
         let four = ["drive.blocks=253", "drive.pages=32", "map.unit=1KiB", "cache.bytes=32KiB"];
@@ -75,28 +87,40 @@ fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
     }
 }
 
-/// Five drive writes bring a filled drive close to its steady state; the sixth is measured. The drive that begins in the
-/// steady state is measured from its first write on. Distributions of the valid slots of 1,000 blocks may differ by the
-/// critical value of the two-sample Kolmogorov test at 1 %, `1.63 sqrt(2 / 1000) = 0.073`. Amplification: 1 %; random
-/// victims are 5 %, since there the amplification of a single drive write spreads by 1.2 % (a victim's valid share has a
+/// Five drive writes bring a filled drive close to its steady state; the sixth is measured. The
+/// drive that begins in the steady state is measured from its first write on. Distributions of the
+/// valid slots of 1,000 blocks may differ by the critical value of the two-sample Kolmogorov test
+/// at 1 %, `1.63 sqrt(2 / 1000) = 0.073`. Amplification: 1 %; random victims are 5 %, since there
+/// the amplification of a single drive write spreads by 1.2 % (a victim's valid share has a
 /// standard deviation of 0.15, of which 4,000 are averaged, at an amplification of 5).
 #[test]
 fn the_steady_state_is_that_of_a_long_simulation() {
     let files = Files::default();
     for (lanes, mode) in [(1, "single"), (1, "dual"), (4, "dual")] {
-        for (policy, tolerance) in [("greedy", 0.01), ("fifo", 0.01), ("random", 0.05), ("d-choices", 0.01)] {
+        for (policy, tolerance) in
+            [("greedy", 0.01), ("fifo", 0.01), ("random", 0.05), ("d-choices", 0.01)]
+        {
             let (mut set, unit) = shape(lanes);
             let chosen = [format!("ftl.victim={policy}"), format!("ftl.gc_mode={mode}")];
             set.extend(chosen.iter().map(String::as_str));
             let uniform = |requests: u32| format!("uniform:requests={requests},size={unit}");
             let base = json!({ "drive": "tiny", "set": set, "mode": "untimed" });
-            let long =
-                with(&base, json!({ "precondition": "fill", "warmup": 5 * UNITS, "workload": uniform(6 * UNITS) }));
-            let steady = with(&base, json!({ "precondition": "steady", "workload": uniform(UNITS) }));
+            let long = with(
+                &base,
+                json!({ "precondition": "fill", "warmup": 5 * UNITS,
+                    "workload": uniform(6 * UNITS) }),
+            );
+            let steady =
+                with(&base, json!({ "precondition": "steady", "workload": uniform(UNITS) }));
             let (long, steady) = (outcome(&files, &long), outcome(&files, &steady));
             let waf = |o: &Outcome| o.record["waf"].as_f64().unwrap();
             let error = waf(&steady) / waf(&long) - 1.0;
-            assert!(error.abs() < tolerance, "{policy} {mode}, {lanes} lanes: {} {}", waf(&long), waf(&steady));
+            assert!(
+                error.abs() < tolerance,
+                "{policy} {mode}, {lanes} lanes: {} {}",
+                waf(&long),
+                waf(&steady)
+            );
             let (a, b) = (distribution(&long), distribution(&steady));
             let distance = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(distance < 0.073, "{policy} {mode}, {lanes} lanes: {distance}");
@@ -108,26 +132,37 @@ fn the_steady_state_is_that_of_a_long_simulation() {
 fn what_has_no_model_is_refused_by_name() {
     let files = Files::default();
     let error = |set: Value| {
-        let value =
-            json!({ "drive": "tlc-small", "set": set, "precondition": "steady", "workload": "uniform:requests=10" });
+        let value = json!({ "drive": "tlc-small", "set": set, "precondition": "steady",
+            "workload": "uniform:requests=10" });
         try_run(&files, &value).unwrap_err().to_string()
     };
     for (set, key) in [
         (json!(["ftl.victim=cost-benefit"]), "ftl.victim: the steady state of `cost-benefit`"),
-        (json!(["ftl.streams=2", "ftl.classifier=dac"]), "ftl.streams: the steady state of several streams"),
+        (
+            json!(["ftl.streams=2", "ftl.classifier=dac"]),
+            "ftl.streams: the steady state of several streams",
+        ),
     ] {
         let error = error(set);
         assert!(error.starts_with(key) && error.contains("--precondition fill"), "{error}");
     }
-    let block = json!({ "drive": "tiny", "set": ["ftl.scheme=block"], "precondition": "steady", "workload": "uniform:requests=10,size=2KiB" });
-    assert!(try_run(&files, &block).unwrap_err().to_string().contains("ftl.scheme: the steady state of `block`"));
+    let block = json!({ "drive": "tiny", "set": ["ftl.scheme=block"], "precondition": "steady",
+        "workload": "uniform:requests=10,size=2KiB" });
+    assert!(
+        try_run(&files, &block)
+            .unwrap_err()
+            .to_string()
+            .contains("ftl.scheme: the steady state of `block`")
+    );
 }
 
 /// Writes and trims of 2 KiB, far apart: 0 and 1 stay, 2 is trimmed, 3 is overwritten.
-const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n/dev/a write 4096 4096\n\
-    /dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a write 6144 2048\n";
+const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n/dev/a \
+                     write 4096 4096\n/dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a \
+                     write 6144 2048\n";
 
-/// Single pages among the first 300, most of them among the first 30: log blocks of every kind are left behind.
+/// Single pages among the first 300, most of them among the first 30: log blocks of every kind are
+/// left behind.
 fn life() -> String {
     let mut rng = Rng::stream(Seed(1), "life");
     let mut log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n".to_owned();
@@ -147,19 +182,29 @@ fn files() -> Files {
 /// A run for each way of preconditioning, on schemes that place pages differently.
 fn specs() -> Vec<Value> {
     let set = ["cache.mode=write-through", "drive.blocks=64"];
-    let base = json!({ "drive": "tiny", "set": set, "workload": "mixed:requests=2000,read=0.4,sizes=2KiB/4KiB,flush_every=9" });
+    let base = json!({ "drive": "tiny", "set": set,
+        "workload": "mixed:requests=2000,read=0.4,sizes=2KiB/4KiB,flush_every=9" });
     let traced = json!({ "trace": "before.log" });
     let block = json!(["ftl.scheme=block", "drive.blocks=64"]);
     vec![
         with(&base, json!({ "precondition": "fill" })),
         with(&base, json!({ "precondition": "steady" })),
         with(&base, json!({ "precondition": traced.clone(), "fit": "wrap" })),
-        with(&base, json!({ "precondition": traced, "fit": "compact", "trace": "before.log", "workload": null })),
+        with(
+            &base,
+            json!({ "precondition": traced, "fit": "compact", "trace": "before.log",
+                "workload": null }),
+        ),
         with(&base, json!({ "precondition": "fill", "set": block })),
     ]
     .into_iter()
     .chain(["bast", "sast", "fast", "faster", "superblock", "last", "mast"].map(|scheme| {
-        let set = [&format!("ftl.scheme={scheme}"), "ftl.log_blocks=12", "cache.mode=write-through", "drive.blocks=64"];
+        let set = [
+            &format!("ftl.scheme={scheme}"),
+            "ftl.log_blocks=12",
+            "cache.mode=write-through",
+            "drive.blocks=64",
+        ];
         with(&base, json!({ "precondition": { "trace": "life.log" }, "set": set }))
     }))
     .collect()
@@ -171,10 +216,23 @@ fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
         let mut files = files();
         let direct = outcome(&files, &spec);
         files.0.insert("drive.ckpt".into(), save(&files, &spec));
-        let loaded = outcome(&files, &with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } })));
-        for key in
-            ["nand", "waf", "latency_ns", "simulated_ns", "wear", "oracle", "gc", "host", "map", "merges", "log_areas"]
-        {
+        let loaded = outcome(
+            &files,
+            &with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } })),
+        );
+        for key in [
+            "nand",
+            "waf",
+            "latency_ns",
+            "simulated_ns",
+            "wear",
+            "oracle",
+            "gc",
+            "host",
+            "map",
+            "merges",
+            "log_areas",
+        ] {
             assert_eq!(direct.record.get(key), loaded.record.get(key), "{key} of {spec}");
         }
         // as text: what is absent is NaN, which equals nothing
@@ -191,21 +249,33 @@ fn a_trace_that_is_placed_in_another_way_than_its_checkpoint_says_so() {
     let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
     for (fit, said) in [("compact", false), ("wrap", true)] {
         let r = outcome(&files, &with(&load, json!({ "fit": fit }))).record;
-        assert_eq!(r["approximations"].to_string().contains("different places on the drive"), said, "{fit}");
+        assert_eq!(
+            r["approximations"].to_string().contains("different places on the drive"),
+            said,
+            "{fit}"
+        );
     }
 }
 
 #[test]
 fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
     let mut files = files();
-    let log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 4096 2048\n/dev/a trim 8192 2048\n";
+    let log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 4096 2048\n/dev/a trim \
+               8192 2048\n";
     files.0.insert("trims.log".into(), log.into());
     let written = format!("{log}/dev/a write 1073741824 2048\n/dev/a trim 4096 2048\n");
     files.0.insert("written.log".into(), written.into());
     for (trace, warmup) in [("trims.log", 0), ("written.log", 3)] {
-        let error = try_run(&files, &json!({ "drive": "tiny", "trace": trace, "fit": "compact", "warmup": warmup }));
+        let error = try_run(
+            &files,
+            &json!({ "drive": "tiny", "trace": trace, "fit": "compact", "warmup": warmup }),
+        );
         let error = error.expect_err(trace).to_string();
-        assert!(error.contains("leaves nothing to measure") && error.contains("--fit compact leaves out"), "{error}");
+        assert!(
+            error.contains("leaves nothing to measure")
+                && error.contains("--fit compact leaves out"),
+            "{error}"
+        );
     }
 }
 
@@ -214,13 +284,19 @@ fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
 fn reading_options_are_for_the_preconditioning_trace_when_the_workload_is_generated() {
     // the trace writes unit 0; four sectors later that is unit 1
     for (shift, unmapped) in [(0, 0), (4, 1)] {
-        let spec = json!({ "drive": "tiny", "precondition": { "trace": "before.log" }, "fit": "wrap",
+        let spec = json!({ "drive": "tiny", "precondition": { "trace": "before.log" },
+            "fit": "wrap",
             "reading": { "shift": shift }, "workload": "sequential:requests=1,size=2KiB,read=1" });
-        assert_eq!(outcome(&files(), &spec).record["host"]["unmapped_reads"], unmapped, "shift {shift}");
+        assert_eq!(
+            outcome(&files(), &spec).record["host"]["unmapped_reads"],
+            unmapped,
+            "shift {shift}"
+        );
     }
     let plain = try_run(
         &files(),
-        &json!({ "drive": "tiny", "reading": { "shift": 4 }, "workload": "uniform:requests=1,size=2KiB" }),
+        &json!({ "drive": "tiny", "reading": { "shift": 4 },
+            "workload": "uniform:requests=1,size=2KiB" }),
     );
     assert!(plain.unwrap_err().to_string().contains("--shift is about reading a trace"));
 }
@@ -242,8 +318,12 @@ fn one_checkpoint_serves_drives_that_differ_in_speed_and_policy_only() {
     let spec = specs().remove(0);
     files.0.insert("drive.ckpt".into(), save(&files, &spec));
     let load = with(&spec, json!({ "precondition": { "checkpoint": "drive.ckpt" } }));
-    let other = |setting: &str| with(&load, json!({ "set": ["cache.mode=write-through", "drive.blocks=64", setting] }));
-    for setting in ["timing.t_program=1ms", "ftl.victim=fifo", "host.queue_depth=2", "cache.mode=write-back"] {
+    let other = |setting: &str| {
+        with(&load, json!({ "set": ["cache.mode=write-through", "drive.blocks=64", setting] }))
+    };
+    for setting in
+        ["timing.t_program=1ms", "ftl.victim=fifo", "host.queue_depth=2", "cache.mode=write-back"]
+    {
         outcome(&files, &other(setting));
     }
     for (setting, expected) in [
@@ -256,7 +336,8 @@ fn one_checkpoint_serves_drives_that_differ_in_speed_and_policy_only() {
     ] {
         let error = try_run(&files, &other(setting)).unwrap_err().to_string();
         assert!(
-            error.starts_with("drive.ckpt: the checkpoint is of another drive") && error.contains(expected),
+            error.starts_with("drive.ckpt: the checkpoint is of another drive")
+                && error.contains(expected),
             "{error}"
         );
     }
@@ -279,7 +360,10 @@ fn no_damage_goes_unseen() {
     }
     for length in (0..good.len()).step_by(7) {
         let why = error(good[..length].to_vec());
-        assert!(why.starts_with("drive.ckpt: byte ") && why.contains("truncated"), "{length} bytes: {why}");
+        assert!(
+            why.starts_with("drive.ckpt: byte ") && why.contains("truncated"),
+            "{length} bytes: {why}"
+        );
     }
     assert!(error([&good[..], b"x"].concat()).contains("more bytes than were written"));
     assert_eq!(
@@ -301,7 +385,8 @@ fn no_damage_goes_unseen() {
 #[test]
 fn preconditioning_can_be_stopped() {
     for precondition in [json!("fill"), json!("steady")] {
-        let value = json!({ "drive": "tlc-small", "precondition": precondition, "workload": "uniform:requests=10" });
+        let value = json!({ "drive": "tlc-small", "precondition": precondition,
+            "workload": "uniform:requests=10" });
         let mut calls = 0;
         let stopped = run(&spec(&value), &Files::default(), "test", &mut |p| {
             calls += u32::from(p.phase == "precondition");

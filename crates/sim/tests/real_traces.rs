@@ -1,13 +1,16 @@
-//! Every public trace that is at hand replays without a violation, on a drive that its addresses fit or packed on a
-//! small one: in the folder that `FLASHATLAS_TRACES` names, else in `../shared/traces` beside the workspace.
+//! Every public trace that is at hand replays without a violation, on a drive that its addresses
+//! fit or packed on a small one: in the folder that `FLASHATLAS_TRACES` names, else in
+//! `../shared/traces` beside the workspace.
 
 use flashatlas_sim::{RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    std::env::var_os("FLASHATLAS_TRACES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from)
+    std::env::var_os("FLASHATLAS_TRACES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+        PathBuf::from,
+    )
 }
 
 fn open(path: &str) -> std::io::Result<Stream> {
@@ -18,11 +21,15 @@ fn open(path: &str) -> std::io::Result<Stream> {
 fn replay(spec: &Value, requests: u64) -> Option<Value> {
     let name = spec["trace"].as_str().unwrap();
     if !folder().join(name).exists() {
-        eprintln!("skipped: {name} is not in {} (FLASHATLAS_TRACES names the folder)", folder().display());
+        eprintln!(
+            "skipped: {name} is not in {} (FLASHATLAS_TRACES names the folder)",
+            folder().display()
+        );
         return None;
     }
     let parsed: RunSpec = serde_json::from_value(spec.clone()).unwrap();
-    let record = run(&parsed, &open, "test", &mut |_| true).unwrap_or_else(|e| panic!("{spec}: {e}")).record;
+    let record =
+        run(&parsed, &open, "test", &mut |_| true).unwrap_or_else(|e| panic!("{spec}: {e}")).record;
     assert_eq!(record["oracle"]["violations"], 0, "{spec}");
     assert_eq!(record["trace"]["requests"], requests, "{spec}");
     assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"], "{spec}");
@@ -60,52 +67,68 @@ fn traces_packed_on_a_small_drive() {
         let drive = if wide { "ufs-128gb" } else { "mast-4gb" };
         let precondition = if wide { "fill" } else { "steady" };
         let spec = json!({
-            "drive": drive, "trace": trace, "reading": reading, "fit": "compact", "precondition": precondition,
+            "drive": drive, "trace": trace, "reading": reading, "fit": "compact",
+            "precondition": precondition,
             "mode": mode
         });
         replay(&spec, requests);
     }
 }
 
-/// Block mapping rewrites a block for almost every write: the traces with few requests, and one of a database.
+/// Block mapping rewrites a block for almost every write: the traces with few requests, and one of
+/// a database.
 #[test]
 fn traces_on_a_block_mapped_drive() {
-    for &(trace, format, requests) in SMALL.iter().filter(|(_, _, requests)| *requests < 1_500).chain(&SMALL[..1]) {
+    for &(trace, format, requests) in
+        SMALL.iter().filter(|(_, _, requests)| *requests < 1_500).chain(&SMALL[..1])
+    {
         let spec = json!({
-            "drive": "mast-4gb", "set": ["ftl.scheme=block"], "trace": trace, "reading": { "format": format },
+            "drive": "mast-4gb", "set": ["ftl.scheme=block"], "trace": trace,
+            "reading": { "format": format },
             "fit": "compact", "precondition": "fill", "mode": "untimed"
         });
         replay(&spec, requests);
     }
 }
 
-/// A database on every log-block scheme, on the drive of the MAST paper: merges of every kind that a scheme has.
+/// A database on every log-block scheme, on the drive of the MAST paper: merges of every kind that
+/// a scheme has.
 #[test]
 fn a_database_on_log_blocks() {
     for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
         let spec = json!({
             "drive": "mast-4gb", "set": [format!("ftl.scheme={scheme}"), "ftl.log_blocks=256"],
-            "trace": "blkreplay_natural/linux-mysql.load.gz", "fit": "compact", "precondition": "fill", "mode": "open"
+            "trace": "blkreplay_natural/linux-mysql.load.gz", "fit": "compact",
+            "precondition": "fill", "mode": "open"
         });
         let Some(record) = replay(&spec, 80_794) else { return };
-        let reclaimed = record["merges"]["log_blocks"].as_object().unwrap().values().map(|n| n.as_u64().unwrap());
+        let reclaimed = record["merges"]["log_blocks"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|n| n.as_u64().unwrap());
         assert!(reclaimed.sum::<u64>() > 5_000, "{scheme}: {}", record["merges"]);
     }
 }
 
-/// The state before, then the run, on a phone's drive of 128 GB, addresses as they are; repeated records are dropped.
-/// Requests are those of the list that comes with the traces less the repeats, which were counted by other means.
+/// The state before, then the run, on a phone's drive of 128 GB, addresses as they are; repeated
+/// records are dropped. Requests are those of the list that comes with the traces less the repeats,
+/// which were counted by other means.
 #[test]
 fn phones_with_their_state_before() {
     for (app, requests) in [("cod", 205_426), ("pubg", 61_478)] {
         let reading = json!({ "drop_duplicates": "5ms", "time_gap_max": "1s" });
         let spec = json!({
-            "drive": "ufs-128gb", "trace": format!("mobile_pixel6a/{app}_exec.csv.gz"), "reading": reading, "mode": "open",
+            "drive": "ufs-128gb", "trace": format!("mobile_pixel6a/{app}_exec.csv.gz"),
+            "reading": reading, "mode": "open",
             "precondition": { "trace": format!("mobile_pixel6a/{app}_precond.csv.gz") }
         });
         let Some(record) = replay(&spec, requests) else { continue };
         assert!(record["trace"]["duplicates_dropped"].as_u64().unwrap() > 0);
-        assert!(record["host"]["unmapped_reads"].as_u64().unwrap() > 0, "some reads hit pages that nothing wrote");
+        assert!(
+            record["host"]["unmapped_reads"].as_u64().unwrap() > 0,
+            "some reads hit pages that nothing wrote"
+        );
     }
 }
 
@@ -114,7 +137,8 @@ fn phones_with_their_state_before() {
 fn addresses_alone() {
     for (op, count) in [("read", "reads"), ("write", "writes")] {
         let spec = json!({
-            "drive": "mast-4gb", "trace": "arc_ibm/OLTP.lis.zst", "reading": { "assume_op": op }, "fit": "compact",
+            "drive": "mast-4gb", "trace": "arc_ibm/OLTP.lis.zst", "reading": { "assume_op": op },
+            "fit": "compact",
             "precondition": "fill", "mode": "untimed"
         });
         if let Some(record) = replay(&spec, 914_145) {

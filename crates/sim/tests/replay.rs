@@ -7,10 +7,19 @@ use std::io::Cursor;
 /// Files of a test live in memory.
 fn open(path: &str) -> std::io::Result<Stream> {
     let text: String = match path {
-        "four.csv" => (0..4u64).map(|i| format!("{},host,0,Write,{},4096,0\n", 1000 * i, 4096 * i)).collect(),
-        "far.csv" => "0,host,0,Write,1099511627776,4096,0\n10,host,0,Read,1099511627776,4096,0\n".into(),
-        "disks.csv" => "0,host,0,Write,0,2048,0\n10,host,1,Write,0,2048,0\n20,host,0,Read,0,2048,0\n".into(),
-        "untimed.log" => "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 2048\n/dev/a close\n".into(),
+        "four.csv" => {
+            (0..4u64).map(|i| format!("{},host,0,Write,{},4096,0\n", 1000 * i, 4096 * i)).collect()
+        }
+        "far.csv" => {
+            "0,host,0,Write,1099511627776,4096,0\n10,host,0,Read,1099511627776,4096,0\n".into()
+        }
+        "disks.csv" => {
+            "0,host,0,Write,0,2048,0\n10,host,1,Write,0,2048,0\n20,host,0,Read,0,2048,0\n".into()
+        }
+        "untimed.log" => {
+            "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 2048\n/dev/a close\n"
+                .into()
+        }
         real => return Ok((Box::new(std::fs::File::open(real)?), None)),
     };
     let length = text.len() as u64;
@@ -33,13 +42,14 @@ fn error(spec: Value) -> String {
     try_run(spec.clone()).expect_err(&spec.to_string()).to_string()
 }
 
-/// 4 writes of two 2 KiB pages each, one at a time, no cache. Each page: 2048 bytes at 40 MB/s are 51.2 us, then 200 us.
-/// Consecutive frames go to channel 0 and channel 1, so both pages of a request are written side by side: 251.2 us.
+/// 4 writes of two 2 KiB pages each, one at a time, no cache. Each page: 2048 bytes at 40 MB/s are
+/// 51.2 us, then 200 us. Consecutive frames go to channel 0 and channel 1, so both pages of a
+/// request are written side by side: 251.2 us.
 #[test]
 fn a_record_worked_out_by_hand() {
-    let r = record(
-        json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "mode": "closed", "depth": 1 }),
-    );
+    let r =
+        record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv",
+            "mode": "closed", "depth": 1 }));
     assert_eq!(r["schema"], "flashatlas.run/1");
     assert_eq!(r["trace"]["requests"], 4);
     assert_eq!((&r["host"]["writes"], &r["host"]["write_bytes"]), (&json!(4), &json!(16384)));
@@ -59,12 +69,14 @@ fn a_record_worked_out_by_hand() {
     assert!(r.get("merges").is_none() && r.get("gc").is_none());
 }
 
-/// The same trace at its own times, 100 us apart (MSR times count 100 ns): a request arrives before the last one ends,
-/// and with a queue depth of 1 waits at the host. Ends: 251.2, 502.4, 753.6, 1004.8; arrivals: 0, 100, 200, 300.
+/// The same trace at its own times, 100 us apart (MSR times count 100 ns): a request arrives before
+/// the last one ends, and with a queue depth of 1 waits at the host. Ends: 251.2, 502.4, 753.6,
+/// 1004.8; arrivals: 0, 100, 200, 300.
 #[test]
 fn open_loop_counts_waiting_at_the_host() {
     let r = record(json!({
-        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"], "trace": "four.csv", "mode": "open"
+        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"],
+        "trace": "four.csv", "mode": "open"
     }));
     let w = &r["latency_ns"]["write"];
     assert_eq!(w["max"], 704_800.0);
@@ -73,33 +85,39 @@ fn open_loop_counts_waiting_at_the_host() {
     assert_eq!(w["queue_mean"], 226_800.0, "(0 + 151.2 + 302.4 + 453.6) / 4");
     // at a tenth of the speed nobody waits
     let slow = record(json!({
-        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"], "trace": "four.csv", "mode": "open", "speed": 0.1
+        "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"],
+        "trace": "four.csv", "mode": "open", "speed": 0.1
     }));
     assert_eq!(slow["latency_ns"]["write"]["max"], 251_200.0);
 }
 
 #[test]
 fn warm_up_is_not_measured() {
-    let r = record(
-        json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv", "depth": 1, "mode": "closed", "warmup": 3 }),
-    );
+    let r =
+        record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv",
+            "depth": 1, "mode": "closed", "warmup": 3 }));
     assert_eq!((&r["host"]["writes"], &r["nand"]["programs"]["host"]), (&json!(1), &json!(2)));
     assert_eq!(r["latency_ns"]["write"]["count"], 1);
     assert_eq!(r["simulated_ns"], 251_200);
-    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "warmup": 4 })).contains("leaves nothing to measure"));
+    assert!(
+        error(json!({ "drive": "tiny", "trace": "four.csv", "warmup": 4 }))
+            .contains("leaves nothing to measure")
+    );
 }
 
 #[test]
 fn preconditioning_costs_nothing_and_is_there() {
-    let r =
-        record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1", "precondition": "fill" }));
+    let r = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1",
+            "precondition": "fill" }));
     assert_eq!(r["host"]["unmapped_reads"], 0);
     assert!(r["nand"]["programs"].as_object().unwrap().is_empty());
-    let blank = record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1" }));
+    let blank =
+        record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1" }));
     assert_eq!(blank["host"]["unmapped_reads"], 500, "reads of what nobody wrote are counted");
     assert!(blank["nand"]["reads"].as_object().unwrap().is_empty(), "and cost no flash operation");
     let traced = record(json!({
-        "drive": "tiny", "trace": "four.csv", "precondition": { "trace": "four.csv" }, "set": ["cache.mode=write-through"]
+        "drive": "tiny", "trace": "four.csv", "precondition": { "trace": "four.csv" },
+        "set": ["cache.mode=write-through"]
     }));
     assert_eq!(traced["nand"]["programs"]["host"], 8, "the trace's own writes only");
 }
@@ -110,24 +128,39 @@ fn a_trace_larger_than_the_drive() {
     assert!(message.contains("--fit compact") && message.contains("--fit wrap"), "{message}");
     record(json!({ "drive": "tiny", "trace": "far.csv", "fit": "wrap" }));
     assert!(error(json!({ "drive": "tiny", "trace": "disks.csv" })).contains("address space"));
-    let compact = json!({ "drive": "tiny", "trace": "disks.csv", "fit": "compact", "set": ["drive.blocks=64"] });
+    let compact = json!({ "drive": "tiny", "trace": "disks.csv", "fit": "compact",
+        "set": ["drive.blocks=64"] });
     assert_eq!(record(compact)["host"]["unmapped_reads"], 0);
 }
 
 #[test]
 fn what_a_format_lacks_is_refused_where_it_matters() {
     record(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open" }));
-    assert!(error(json!({ "drive": "tiny", "trace": "no-such-file" })).starts_with("no-such-file: "));
+    assert!(
+        error(json!({ "drive": "tiny", "trace": "no-such-file" })).starts_with("no-such-file: ")
+    );
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "closed", "depth": 1000 }))
             .contains("host.queue_depth")
     );
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
     assert!(error(json!({ "drive": "tiny" })).contains("a run needs a workload"));
-    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 })).contains("speed 0"));
-    assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "speed": 2.0 })).contains("only open mode"));
-    assert!(error(json!({ "drive": "tiny", "workload": "uniform", "reading": { "shift": 2 } })).contains("--shift"));
-    assert!(error(json!({ "drive": "tiny", "workload": "uniform", "trace": "four.csv" })).contains("one of them"));
+    assert!(
+        error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 }))
+            .contains("speed 0")
+    );
+    assert!(
+        error(json!({ "drive": "tiny", "trace": "four.csv", "speed": 2.0 }))
+            .contains("only open mode")
+    );
+    assert!(
+        error(json!({ "drive": "tiny", "workload": "uniform", "reading": { "shift": 2 } }))
+            .contains("--shift")
+    );
+    assert!(
+        error(json!({ "drive": "tiny", "workload": "uniform", "trace": "four.csv" }))
+            .contains("one of them")
+    );
     assert!(serde_json::from_value::<RunSpec>(json!({ "drive": "tiny", "tarce": "x" })).is_err());
 }
 
@@ -136,7 +169,8 @@ fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
     let spec = |idle: u32| {
         json!({
             "drive": "tiny", "mode": "open", "precondition": "fill",
-            "set": ["cache.mode=write-through", format!("ftl.idle_free={idle}"), "ftl.idle_valid=0.9", "host.idle_after=1ms"],
+            "set": ["cache.mode=write-through", format!("ftl.idle_free={idle}"),
+                "ftl.idle_valid=0.9", "host.idle_after=1ms"],
             "workload": "uniform:requests=4000,size=2KiB,interval=20ms"
         })
     };
@@ -144,15 +178,22 @@ fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
     assert!(with["nand"]["programs"]["idle"].as_u64().unwrap() > 0);
     assert!(without["nand"]["programs"].get("idle").is_none());
     let max = |r: &Value| r["latency_ns"]["write"]["max"].as_f64().unwrap();
-    assert!(max(&with) < max(&without), "collection left the way of the host: {} {}", max(&with), max(&without));
+    assert!(
+        max(&with) < max(&without),
+        "collection left the way of the host: {} {}",
+        max(&with),
+        max(&without)
+    );
 }
 
-/// A blank drive holds nothing, so a trace of reads costs nothing and says so; a full drive goes on.
+/// A blank drive holds nothing, so a trace of reads costs nothing and says so; a full drive goes
+/// on.
 #[test]
 fn no_space_is_an_error() {
     // every block wears out after its second erase: the drive must end, and say why
     let message = error(json!({
-        "drive": "tiny", "set": ["nand.endurance=2", "cache.mode=write-through"], "precondition": "fill",
+        "drive": "tiny", "set": ["nand.endurance=2", "cache.mode=write-through"],
+        "precondition": "fill",
         "workload": "uniform:requests=100000,size=2KiB"
     }));
     assert!(message.contains("no space"), "{message}");
@@ -163,7 +204,8 @@ fn the_same_configuration_gives_the_same_bytes() {
     let spec = |seed| {
         json!({
             "drive": "tiny", "seed": seed, "precondition": "fill",
-            "set": ["ftl.victim=d-choices", "ftl.d=3", "ftl.classifier=two-lru", "ftl.streams=2", "map.unit=1KiB"],
+            "set": ["ftl.victim=d-choices", "ftl.d=3", "ftl.classifier=two-lru", "ftl.streams=2",
+                "map.unit=1KiB"],
             "workload": "mixed:requests=3000,flush_every=100"
         })
     };
@@ -177,13 +219,17 @@ fn the_same_configuration_gives_the_same_bytes() {
 fn every_preset_runs() {
     for preset in flashatlas_device::PRESETS {
         // the largest would take gigabytes here: a slice of it has the same shape
-        let set =
-            if preset.name == "tlc-nvme-1tb" { vec!["drive.blocks=8", "drive.logical_pages=1000000"] } else { vec![] };
+        let set = if preset.name == "tlc-nvme-1tb" {
+            vec!["drive.blocks=8", "drive.logical_pages=1000000"]
+        } else {
+            vec![]
+        };
         for extra in [None, Some("nand.program_order=any")] {
             let set: Vec<&str> = set.iter().copied().chain(extra).collect();
             let r = record(json!({
                 "drive": preset.name, "set": set,
-                "workload": "hotcold:requests=3000,size=3KiB,read=0.3,trim=0.02,flush_every=200,range=0.1"
+                "workload":
+                    "hotcold:requests=3000,size=3KiB,read=0.3,trim=0.02,flush_every=200,range=0.1"
             }));
             assert!(r["latency_ns"]["flush"]["count"].as_u64().unwrap() > 0);
         }

@@ -40,24 +40,37 @@ fn floats<'a>(table: &'a Table, name: &str) -> &'a [f64] {
 fn bursty() -> Value {
     json!({
         "drive": "tiny", "mode": "open", "precondition": "fill", "warmup": 100,
-        "set": ["cache.mode=write-through", "ftl.idle_free=4", "ftl.idle_valid=0.9", "host.idle_after=1ms"],
+        "set": ["cache.mode=write-through", "ftl.idle_free=4", "ftl.idle_valid=0.9",
+            "host.idle_after=1ms"],
         "workload": "uniform:requests=3000,size=2KiB,interval=7ms,read=0.4,trim=0.05,flush_every=50"
     })
 }
 
 #[test]
 fn rows_sum_up_to_the_record() {
-    for spec in [bursty(), with(&bursty(), "mode", json!("untimed")), with(&bursty(), "interval", json!("1ms"))] {
+    for spec in [
+        bursty(),
+        with(&bursty(), "mode", json!("untimed")),
+        with(&bursty(), "interval", json!("1ms")),
+    ] {
         let outcome = outcome(&spec);
         let (record, series) = (&outcome.record, table(&outcome, "series"));
-        for (op, count) in [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")] {
+        for (op, count) in
+            [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")]
+        {
             let sum: i64 = ints(series, &format!("{op}_requests")).iter().sum();
             assert_eq!(json!(sum), record["host"][count], "{op}");
         }
-        assert_eq!(json!(ints(series, "read_bytes").iter().sum::<i64>()), record["host"]["read_bytes"]);
+        assert_eq!(
+            json!(ints(series, "read_bytes").iter().sum::<i64>()),
+            record["host"]["read_bytes"]
+        );
         for kind in ["reads", "programs", "erases"] {
             let counts = record["nand"][kind].as_object().unwrap();
-            assert!(counts.contains_key("idle") || spec["mode"] == "untimed", "{kind}: idle time was used");
+            assert!(
+                counts.contains_key("idle") || spec["mode"] == "untimed",
+                "{kind}: idle time was used"
+            );
             for (cause, count) in counts {
                 let sum: i64 = ints(series, &format!("{kind}_{cause}")).iter().sum();
                 assert_eq!(json!(sum), *count, "{kind} {cause}");
@@ -69,10 +82,17 @@ fn rows_sum_up_to_the_record() {
             continue;
         }
         let (starts, widths) = (ints(series, "start_ns"), ints(series, "width_ns"));
-        assert!(starts.windows(2).zip(widths).all(|(s, w)| s[1] == s[0] + w), "rows follow each other without a gap");
-        assert!(widths[..widths.len() - 1].windows(2).all(|w| w[0] == w[1]), "and are equally wide but for the last");
+        assert!(
+            starts.windows(2).zip(widths).all(|(s, w)| s[1] == s[0] + w),
+            "rows follow each other without a gap"
+        );
+        assert!(
+            widths[..widths.len() - 1].windows(2).all(|w| w[0] == w[1]),
+            "and are equally wide but for the last"
+        );
         // time with a die at work, summed over rows, is the whole run's
-        let busy: f64 = floats(series, "die_busy").iter().zip(widths).map(|(b, &w)| b * w as f64).sum();
+        let busy: f64 =
+            floats(series, "die_busy").iter().zip(widths).map(|(b, &w)| b * w as f64).sum();
         let total: i64 = widths.iter().sum();
         let whole = record["utilisation"]["dies"]["mean"].as_f64().unwrap();
         assert!((busy / total as f64 / whole - 1.0).abs() < 1e-6, "{busy} {total} {whole}");
@@ -82,14 +102,20 @@ fn rows_sum_up_to_the_record() {
     }
 }
 
-/// A closed loop keeps its depth, and what was in flight when measuring began counts from the first row on.
+/// A closed loop keeps its depth, and what was in flight when measuring began counts from the first
+/// row on.
 #[test]
 fn a_closed_loop_keeps_its_depth_in_every_row() {
-    let outcome = outcome(&json!({ "drive": "tiny", "mode": "closed", "depth": 16, "warmup": 500, "interval": "1ms",
-        "precondition": "fill", "workload": "uniform:requests=3000,size=2KiB,read=0.5" }));
+    let outcome = outcome(
+        &json!({ "drive": "tiny", "mode": "closed", "depth": 16, "warmup": 500, "interval": "1ms",
+        "precondition": "fill", "workload": "uniform:requests=3000,size=2KiB,read=0.5" }),
+    );
     let level = floats(table(&outcome, "series"), "in_flight_mean");
     let before_the_end = &level[..level.len() - 40];
-    assert!(before_the_end.iter().all(|&l| (15.9..=16.0 + 1e-9).contains(&l)), "{before_the_end:?}");
+    assert!(
+        before_the_end.iter().all(|&l| (15.9..=16.0 + 1e-9).contains(&l)),
+        "{before_the_end:?}"
+    );
 }
 
 /// Rows far shorter than an erase: what a resource does counts in the row in which it does it.
@@ -104,7 +130,11 @@ fn nothing_is_busy_for_longer_than_there_is_time() {
     ]);
     for spec in [
         short.clone(),
-        with(&with(&short, "set", suspending), "workload", json!("uniform:requests=2000,size=2KiB,read=0.4")),
+        with(
+            &with(&short, "set", suspending),
+            "workload",
+            json!("uniform:requests=2000,size=2KiB,read=0.4"),
+        ),
     ] {
         let spec = with(&with(&spec, "mode", json!("asap")), "warmup", json!(50));
         let outcome = outcome(&spec);
@@ -112,7 +142,8 @@ fn nothing_is_busy_for_longer_than_there_is_time() {
         assert!(series.rows() > 1000);
         for column in ["die_busy", "channel_busy", "link_in_busy", "link_out_busy"] {
             let values = floats(series, column);
-            let (least, most) = values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
+            let (least, most) =
+                values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
             assert!(least >= 0.0 && most <= 1.0 + 1e-9, "{column}: {least} to {most}");
             assert!(most > 0.0 || column.starts_with("link"), "{column} is never busy");
         }
@@ -161,12 +192,23 @@ fn histograms_count_every_request_and_block() {
     let latency = table(&outcome, "latency");
     let Some(Column::Words { of, codes }) = latency.column("op") else { panic!("words") };
     for (op, name) in of.iter().enumerate() {
-        let rows = || codes.iter().zip(ints(latency, "count")).filter(|(c, _)| usize::from(**c) == op).map(|(_, n)| n);
-        assert_eq!(json!(rows().sum::<i64>()), outcome.record["latency_ns"][name]["count"], "{name}");
+        let rows = || {
+            codes
+                .iter()
+                .zip(ints(latency, "count"))
+                .filter(|(c, _)| usize::from(**c) == op)
+                .map(|(_, n)| n)
+        };
+        assert_eq!(
+            json!(rows().sum::<i64>()),
+            outcome.record["latency_ns"][name]["count"],
+            "{name}"
+        );
     }
     let wear = table(&outcome, "wear");
     assert_eq!(json!(ints(wear, "blocks").iter().sum::<i64>()), outcome.record["wear"]["blocks"]);
-    let erases: i64 = ints(wear, "erases").iter().zip(ints(wear, "blocks")).map(|(e, b)| e * b).sum();
+    let erases: i64 =
+        ints(wear, "erases").iter().zip(ints(wear, "blocks")).map(|(e, b)| e * b).sum();
     let mean = erases as f64 / outcome.record["wear"]["blocks"].as_f64().unwrap();
     assert!((mean - outcome.record["wear"]["mean"].as_f64().unwrap()).abs() < 1e-9);
 }
@@ -190,13 +232,15 @@ fn the_last_frame_shows_the_drive_as_it_is_at_the_end() {
     assert_eq!(ints(blocks, "request")[frames.len() - 1], 5000);
 }
 
-/// Merges of the rows sum up to the record, and the last row shows the areas of the log as the record has them.
+/// Merges of the rows sum up to the record, and the last row shows the areas of the log as the
+/// record has them.
 #[test]
 fn merges_and_areas_over_time() {
     let spec = json!({
         "drive": "mast-4gb", "workload": "hotcold:requests=40000,size=2KiB,hot_space=0.05,read=0.1",
         "precondition": "fill", "mode": "untimed",
-        "set": ["drive.logical_pages=8192", "ftl.scheme=mast", "ftl.log_blocks=40", "ftl.resize_window=256"],
+        "set": ["drive.logical_pages=8192", "ftl.scheme=mast", "ftl.log_blocks=40",
+            "ftl.resize_window=256"],
     });
     let outcome = outcome(&spec);
     let (merges, series) = (&outcome.record["merges"], table(&outcome, "series"));
@@ -228,10 +272,16 @@ fn merges_and_areas_over_time() {
         let blocks = ints(series, &format!("area_{name}_blocks"));
         let valid = floats(series, &format!("area_{name}_utilisation"));
         let last = |values: &[i64]| values[values.len() - 1];
-        assert_eq!((last(budgets), last(blocks)), (area["budget"].as_i64().unwrap(), area["blocks"].as_i64().unwrap()));
+        assert_eq!(
+            (last(budgets), last(blocks)),
+            (area["budget"].as_i64().unwrap(), area["blocks"].as_i64().unwrap())
+        );
         if let Some(share) = area["utilisation"].as_f64() {
             assert_eq!(valid[valid.len() - 1], share, "{name}");
-            assert_eq!(share, area["valid_pages"].as_f64().unwrap() / (area["blocks"].as_f64().unwrap() * 64.0));
+            assert_eq!(
+                share,
+                area["valid_pages"].as_f64().unwrap() / (area["blocks"].as_f64().unwrap() * 64.0)
+            );
         }
         assert!(blocks.iter().zip(budgets).all(|(used, may)| used <= may), "{name}");
         sums.iter_mut().zip(budgets).for_each(|(sum, budget)| *sum += budget);

@@ -1,4 +1,5 @@
-//! What happens on a die: which operation it takes next, cells and registers, cache operations, suspension.
+//! What happens on a die: which operation it takes next, cells and registers, cache operations,
+//! suspension.
 
 use crate::engine::{Engine, What};
 use crate::nodes::{NIL, Work};
@@ -33,10 +34,11 @@ impl Engine {
                 None => None,
             }
         } else if die.cached != NIL {
-            // the cache register still holds a page on its way out: only another read can go beside it
-            die.queue
-                .first()
-                .filter(|&n| self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read)
+            // the cache register still holds a page on its way out: only another read can go beside
+            // it
+            die.queue.first().filter(|&n| {
+                self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read
+            })
         } else {
             die.queue.first()
         };
@@ -80,7 +82,11 @@ impl Engine {
 
     /// Put `n` on its channel; a transfer that takes no time does not queue.
     pub(crate) fn use_channel(&mut self, n: u32) {
-        if self.channel_time(n) == Dur::ZERO { self.on_channel_done(n) } else { self.queue_on_channel(n) }
+        if self.channel_time(n) == Dur::ZERO {
+            self.on_channel_done(n)
+        } else {
+            self.queue_on_channel(n)
+        }
     }
 
     pub(crate) fn start_cells(&mut self, d: u32) {
@@ -129,13 +135,15 @@ impl Engine {
         }
     }
 
-    /// The sensed page moves to the cache register and from there to the channel; the cells are free.
+    /// The sensed page moves to the cache register and from there to the channel; the cells are
+    /// free.
     pub(crate) fn read_to_cache(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let n = std::mem::replace(&mut die.current, NIL);
         die.cached = n;
         die.phase = Phase::Idle;
-        // the command of the next read goes before the data, or the cells would stand still until the data has left
+        // the command of the next read goes before the data, or the cells would stand still until
+        // the data has left
         self.next_on_die(d);
         self.use_channel(n);
     }
@@ -143,11 +151,14 @@ impl Engine {
     /// Cache program: while the cells program one page, the next one comes over the channel.
     pub(crate) fn try_preload(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
-        let programming = matches!(die.phase, Phase::Cells { .. }) && self.nodes.at(die.current).work == Work::Program;
+        let programming = matches!(die.phase, Phase::Cells { .. })
+            && self.nodes.at(die.current).work == Work::Program;
         if !self.times.cache_program || !programming || die.cached != NIL || die.suspended != NIL {
             return;
         }
-        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Program) else { return };
+        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Program) else {
+            return;
+        };
         die.queue.pop(&self.nodes, n);
         die.cached = n;
         self.release_successor(n);
@@ -174,7 +185,12 @@ impl Engine {
             _ => false,
         };
         let remaining = until.since(self.now);
-        if !allowed || node.suspends >= s.max || die.cached != NIL || die.suspended != NIL || remaining <= s.latency {
+        if !allowed
+            || node.suspends >= s.max
+            || die.cached != NIL
+            || die.suspended != NIL
+            || remaining <= s.latency
+        {
             return;
         }
         node.suspends += 1;

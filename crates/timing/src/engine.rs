@@ -1,14 +1,16 @@
 //! The event engine: the definition of correct timing.
 //!
-//! A read takes command cycles on the channel, tR on the die, and a transfer out; a program a transfer in, then tPROG; an
-//! erase command cycles, then tBERS. A die serves one operation at a time (two where cache operations are on: one in the
-//! cells, one in the cache register), a channel one transfer, the host link one transfer each way. Who goes next is
-//! decided by class, then by order of arrival.
+//! A read takes command cycles on the channel, tR on the die, and a transfer out; a program a
+//! transfer in, then tPROG; an erase command cycles, then tBERS. A die serves one operation at a
+//! time (two where cache operations are on: one in the cells, one in the cache register), a channel
+//! one transfer, the host link one transfer each way. Who goes next is decided by class, then by
+//! order of arrival.
 //!
-//! At one instant: events happen in the order in which they began; what an event frees goes to those that wait already,
-//! then what it releases arrives, in the order of numbers. Operations issued together take effect one by one. A die is
-//! taken before its channel, so an operation that waits for the bus holds its die; only cells at work are suspended, and
-//! only while the cache register is empty. Busy time is booked when a resource is taken: let the drive settle before you
+//! At one instant: events happen in the order in which they began; what an event frees goes to
+//! those that wait already, then what it releases arrives, in the order of numbers. Operations
+//! issued together take effect one by one. A die is taken before its channel, so an operation that
+//! waits for the bus holds its die; only cells at work are suspended, and only while the cache
+//! register is empty. Busy time is booked when a resource is taken: let the drive settle before you
 //! divide by elapsed time.
 
 use crate::memory::Memory;
@@ -92,7 +94,8 @@ impl Engine {
         self.now
     }
 
-    /// When the next event happens; now, where a command has completed that [`Engine::advance`] has not reported yet.
+    /// When the next event happens; now, where a command has completed that [`Engine::advance`] has
+    /// not reported yet.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
         if !self.finished.is_empty() {
@@ -131,7 +134,8 @@ impl Engine {
     /// Forget busy times so far.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
-        // what is under way was counted whole when it began: what is left of it belongs to the time from now on
+        // what is under way was counted whole when it began: what is left of it belongs to the time
+        // from now on
         let mut left_over = Vec::new();
         self.each_under_way(|resource, left| left_over.push((resource, left)));
         left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
@@ -167,8 +171,10 @@ impl Engine {
         for (id, op, after) in plan.iter() {
             let mut node = self.node(id, op);
             if let OpKind::Dram { first, count, update } = op.kind {
-                let memory =
-                    self.memory.as_mut().expect("a drive whose tables are in timed DRAM says so (dram.preset)");
+                let memory = self
+                    .memory
+                    .as_mut()
+                    .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
                 node.page = memory.keep(plan.dram(first, count), update);
             }
             let n = self.nodes.add(id, op, node, after);
@@ -179,7 +185,8 @@ impl Engine {
         }
     }
 
-    /// Handle every event up to and including `until`; completed host commands are appended to `out` in order.
+    /// Handle every event up to and including `until`; completed host commands are appended to
+    /// `out` in order.
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Finished>) {
         while let Some(&Reverse((at, _, what))) = self.events.peek() {
             if at > until {
@@ -279,7 +286,9 @@ impl Engine {
             match node.work {
                 Work::Read | Work::Program | Work::Erase => self.queue_on_die(n),
                 Work::Dram => self.begin_on_dram(n),
-                Work::Timer if node.time > Dur::ZERO => self.at(self.now.after(node.time), What::Timer(n)),
+                Work::Timer if node.time > Dur::ZERO => {
+                    self.at(self.now.after(node.time), What::Timer(n))
+                }
                 Work::LinkIn | Work::LinkOut if node.time > Dur::ZERO => self.queue_on_link(n),
                 _ => self.complete(n),
             }
@@ -361,7 +370,8 @@ impl Engine {
         self.at(until, What::Channel(channel));
     }
 
-    /// A read that is not sensed yet, and an erase, put their command on the channel; others their data.
+    /// A read that is not sensed yet, and an erase, put their command on the channel; others their
+    /// data.
     pub(crate) fn channel_time(&self, n: u32) -> Dur {
         let node = self.nodes.at(n);
         let command = node.work == Work::Erase || (node.work == Work::Read && !node.sensed);

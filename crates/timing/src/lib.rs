@@ -1,4 +1,5 @@
-//! When the operations of a plan happen: dies, channels, memories and the host link as resources of an event engine.
+//! When the operations of a plan happen: dies, channels, memories and the host link as resources of
+//! an event engine.
 
 mod dies;
 pub mod engine;

@@ -1,5 +1,5 @@
-//! The DRAM beside the controller, where its commands are timed one by one: it serves operations in the order in which they
-//! become ready.
+//! The DRAM beside the controller, where its commands are timed one by one: it serves operations in
+//! the order in which they become ready.
 
 use crate::statistics::DramStatistics;
 use flashatlas_lookup::dram::{Device, Dram, Rules, Timings};
@@ -47,8 +47,11 @@ impl Memory {
     pub fn begin(&mut self, n: u32, now: Ps, statistics: &mut DramStatistics) -> Ps {
         let waiting = &self.waiting[n as usize];
         let before = [self.dram.bursts, self.dram.activations, self.dram.refreshes];
-        let served = self.dram.serve_all(&waiting.accesses, now.0.div_ceil(self.tck_ps) as i64, &mut |_| {});
-        let end = (served.data as u64).checked_mul(self.tck_ps).expect("simulated time passed 2^64 ps (213 days)");
+        let served =
+            self.dram.serve_all(&waiting.accesses, now.0.div_ceil(self.tck_ps) as i64, &mut |_| {});
+        let end = (served.data as u64)
+            .checked_mul(self.tck_ps)
+            .expect("simulated time passed 2^64 ps (213 days)");
         let end = Ps(end).max(now);
         let times = if waiting.update { &mut statistics.updates } else { &mut statistics.lookups };
         times.add(end.since(now).0);

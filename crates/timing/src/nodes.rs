@@ -1,6 +1,6 @@
-//! Operations in the engine: flat storage, who waits for whom, and the three orders that hold whatever the priorities:
-//! a read of a page waits for that page's program, an erase for every earlier operation on its block, and the programs
-//! of one block start in order.
+//! Operations in the engine: flat storage, who waits for whom, and the three orders that hold
+//! whatever the priorities: a read of a page waits for that page's program, an erase for every
+//! earlier operation on its block, and the programs of one block start in order.
 
 use flashatlas_types::{Dur, Op, OpId, OpKind, Tag};
 
@@ -15,7 +15,8 @@ pub(crate) enum Work {
     Erase,
     /// A fixed time, no resource.
     Timer,
-    /// Accesses to DRAM: the node's `page` says which of those that [`crate::memory::Memory`] keeps.
+    /// Accesses to DRAM: the node's `page` says which of those that [`crate::memory::Memory`]
+    /// keeps.
     Dram,
     /// The host link, towards the drive or from it.
     LinkIn,
@@ -77,7 +78,8 @@ struct Unfinished {
     readers: u32,
 }
 
-/// An erase that waits until the reads issued before it are complete. They are counted, not listed: a victim has hundreds.
+/// An erase that waits until the reads issued before it are complete. They are counted, not listed:
+/// a victim has hundreds.
 #[derive(Clone, Copy, Debug)]
 struct Draining {
     block: u32,
@@ -91,7 +93,8 @@ struct Draining {
 #[derive(Debug)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
-    /// Places to use again. Lists beside the slabs: taking one must not wait for a cache miss in the slab.
+    /// Places to use again. Lists beside the slabs: taking one must not wait for a cache miss in
+    /// the slab.
     free: Vec<u32>,
     edges: Vec<Edge>,
     free_edges: Vec<u32>,
@@ -251,7 +254,8 @@ impl Nodes {
         }
     }
 
-    /// A read is complete. Returns the erase that it was the last to hold back, if that waits for nothing else.
+    /// A read is complete. Returns the erase that it was the last to hold back, if that waits for
+    /// nothing else.
     fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block as usize];
         if unfinished.epoch == epoch {
@@ -285,7 +289,8 @@ impl Nodes {
         }
     }
 
-    /// A program or erase has its die: the next one of its block may queue. Returns it if nothing else holds it back.
+    /// A program or erase has its die: the next one of its block may queue. Returns it if nothing
+    /// else holds it back.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         node.started = true;
@@ -297,7 +302,8 @@ impl Nodes {
         (self.at(successor).waiting == 0).then_some(successor)
     }
 
-    /// Take a complete operation out. Operations that nothing holds back any more are appended to `ready`.
+    /// Take a complete operation out. Operations that nothing holds back any more are appended to
+    /// `ready`.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
         let (id, work, block, epoch, previous, following, mut e) = {
             let node = self.at(n);

@@ -21,15 +21,17 @@ pub const TECHNOLOGIES: &[Technology] = &[
     // 32 KiB / (13 us - 150 ns): 1 % of the 1.3 ms that the paper's board takes to program 32 KB
     Technology {
         name: "pcm",
-        summary: "phase-change memory, 100 times faster than NAND (Lee, Kang and Eom 2016): 32 KB in 13 us, beside 1.3 ms of \
-                  the Jasmine board; latencies of 50 ns a load and 150 ns a store are assumed",
+        summary: "phase-change memory, 100 times faster than NAND (Lee, Kang and Eom 2016): 32 KB \
+                  in 13 us, beside 1.3 ms of the Jasmine board; latencies of 50 ns a load and 150 \
+                  ns a store are assumed",
         read: Dur::from_ns(50),
         write: Dur::from_ns(150),
         rate: 2_550_000_000,
     },
     Technology {
         name: "stt-mram",
-        summary: "STT-MRAM behind a DDR3-class interface: 3 GB/s, 35 ns a load or store (assumed, of published parts)",
+        summary: "STT-MRAM behind a DDR3-class interface: 3 GB/s, 35 ns a load or store (assumed, \
+                  of published parts)",
         read: Dur::from_ns(35),
         write: Dur::from_ns(35),
         rate: 3_000_000_000,

@@ -21,15 +21,37 @@ const fn flag(key: &'static str, doc: &'static str) -> ParamDef {
 pub const PARAMS: &[ParamDef] = &[
     time("timing.t_read", None, "tR: sensing a (lower) page"),
     time("timing.t_read_middle", Some("0"), "tR of the second page of a word line; 0: as t_read"),
-    time("timing.t_read_upper", Some("0"), "tR of the third page of a word line; 0: as t_read_middle"),
+    time(
+        "timing.t_read_upper",
+        Some("0"),
+        "tR of the third page of a word line; 0: as t_read_middle",
+    ),
     time("timing.t_program", None, "tPROG: programming a (lower) page"),
-    time("timing.t_program_middle", Some("0"), "tPROG of the second page of a word line; 0: as t_program"),
-    time("timing.t_program_upper", Some("0"), "tPROG of the third page of a word line; 0: as t_program_middle"),
+    time(
+        "timing.t_program_middle",
+        Some("0"),
+        "tPROG of the second page of a word line; 0: as t_program",
+    ),
+    time(
+        "timing.t_program_upper",
+        Some("0"),
+        "tPROG of the third page of a word line; 0: as t_program_middle",
+    ),
     time("timing.t_erase", None, "tBERS: erasing a block"),
-    time("timing.t_command", Some("0"), "time on the channel for the command and address cycles of one operation"),
+    time(
+        "timing.t_command",
+        Some("0"),
+        "time on the channel for the command and address cycles of one operation",
+    ),
     rate("timing.channel_rate", None, "bytes a second over one channel; 0: no limit"),
-    flag("timing.cache_read", "sense the next page of a die while the last one is still on the channel"),
-    flag("timing.cache_program", "transfer the next page to a die while it still programs the last one"),
+    flag(
+        "timing.cache_read",
+        "sense the next page of a die while the last one is still on the channel",
+    ),
+    flag(
+        "timing.cache_program",
+        "transfer the next page to a die while it still programs the last one",
+    ),
     ParamDef {
         key: "timing.suspend",
         kind: ParamKind::Choice(&["none", "program", "erase", "both"]),
@@ -48,7 +70,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "timing.priority",
         kind: ParamKind::Text,
         default: Some("host_read,map,host_write,gc,idle"),
-        doc: "order in which waiting operations get a die or a channel, first to last; all five names, in any order",
+        doc: "order in which waiting operations get a die or a channel, first to last; all five \
+              names, in any order",
     },
     time("memory.sram_latency", Some("0"), "one access to a table in SRAM"),
     time("memory.dram_latency", Some("0"), "one access to a table in DRAM"),
@@ -56,19 +79,25 @@ pub const PARAMS: &[ParamDef] = &[
         key: "memory.nvm",
         kind: ParamKind::Name(|| TECHNOLOGIES.iter().map(|t| t.name).collect()),
         default: Some("pcm"),
-        doc: "the kind of NVM, which says what the memory.nvm_* keys do not: `pcm` is 100 times faster than NAND",
+        doc: "the kind of NVM, which says what the memory.nvm_* keys do not: `pcm` is 100 times \
+              faster than NAND",
     },
     time("memory.nvm_read_latency", Some("0"), "one load from NVM; 0: as memory.nvm says"),
     time("memory.nvm_write_latency", Some("0"), "one store to NVM; 0: as memory.nvm says"),
     rate("memory.sram_rate", Some("0"), "bytes a second of SRAM; 0: no limit"),
     rate("memory.dram_rate", Some("0"), "bytes a second of DRAM; 0: no limit"),
     rate("memory.nvm_rate", Some("0"), "bytes a second of NVM; 0: as memory.nvm says"),
-    rate("host.link_rate", Some("0"), "bytes a second between host and drive, each way; 0: no limit"),
+    rate(
+        "host.link_rate",
+        Some("0"),
+        "bytes a second between host and drive, each way; 0: no limit",
+    ),
     ParamDef {
         key: "host.full_duplex",
         kind: ParamKind::Bool,
         default: Some("true"),
-        doc: "whether data flows both ways at once on the host link (PCIe, UFS) or one way at a time (SATA)",
+        doc: "whether data flows both ways at once on the host link (PCIe, UFS) or one way at a \
+              time (SATA)",
     },
 ];
 
@@ -133,9 +162,12 @@ impl Times {
     /// The times that `params` describe.
     ///
     /// # Errors
-    /// A `timing.priority` that does not name each class once; DRAM timings that contradict each other.
+    /// A `timing.priority` that does not name each class once; DRAM timings that contradict each
+    /// other.
     pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
-        let or = |key: &str, other: Dur| if params.time(key) == Dur::ZERO { other } else { params.time(key) };
+        let or = |key: &str, other: Dur| {
+            if params.time(key) == Dur::ZERO { other } else { params.time(key) }
+        };
         let levels = |keys: [&'static str; 3]| {
             let lower = params.time(keys[0]);
             let middle = or(keys[1], lower);
@@ -149,7 +181,11 @@ impl Times {
         let suspend = params.text("timing.suspend");
         Ok(Times {
             read: levels(["timing.t_read", "timing.t_read_middle", "timing.t_read_upper"]),
-            program: levels(["timing.t_program", "timing.t_program_middle", "timing.t_program_upper"]),
+            program: levels([
+                "timing.t_program",
+                "timing.t_program_middle",
+                "timing.t_program_upper",
+            ]),
             erase: params.time("timing.t_erase"),
             command: params.time("timing.t_command"),
             channel_rate: params.int("timing.channel_rate"),
@@ -168,7 +204,11 @@ impl Times {
                 memory("memory.dram_latency", "memory.dram_latency", "memory.dram_rate"),
                 nvm(params),
             ],
-            dram: if params.has("dram.preset") { Some(dram::timings::from_params(params)?) } else { None },
+            dram: if params.has("dram.preset") {
+                Some(dram::timings::from_params(params)?)
+            } else {
+                None
+            },
             link_rate: params.int("host.link_rate"),
             full_duplex: params.flag("host.full_duplex"),
         })
@@ -184,12 +224,14 @@ impl Times {
 
 /// The drive's NVM: its technology, but for what is given.
 fn nvm(params: &Params) -> MemoryTimes {
-    let technology: &Technology = TECHNOLOGIES.iter().find(|t| t.name == params.text("memory.nvm")).expect("resolved");
+    let technology: &Technology =
+        TECHNOLOGIES.iter().find(|t| t.name == params.text("memory.nvm")).expect("resolved");
     let rate = match params.int("memory.nvm_rate") {
         0 => technology.rate,
         rate => rate,
     };
-    let given = |key: &str, or: Dur| if params.time(key) == Dur::ZERO { or } else { params.time(key) };
+    let given =
+        |key: &str, or: Dur| if params.time(key) == Dur::ZERO { or } else { params.time(key) };
     MemoryTimes {
         read: given("memory.nvm_read_latency", technology.read),
         write: given("memory.nvm_write_latency", technology.write),
@@ -205,13 +247,19 @@ fn ranks(text: &str) -> Result<[u8; Class::ALL.len()], ConfigError> {
         let [place] = places[..] else {
             return Err(ConfigError {
                 allowed: Class::ALL.iter().map(|c| c.name().to_owned()).collect(),
-                ..ConfigError::new("timing.priority", format!("`{text}` does not name each class once"))
+                ..ConfigError::new(
+                    "timing.priority",
+                    format!("`{text}` does not name each class once"),
+                )
             });
         };
         rank[class as usize] = place as u8;
     }
     if names.len() != Class::ALL.len() {
-        return Err(ConfigError::new("timing.priority", format!("`{text}` names more than the five classes")));
+        return Err(ConfigError::new(
+            "timing.priority",
+            format!("`{text}` names more than the five classes"),
+        ));
     }
     Ok(rank)
 }

@@ -87,14 +87,19 @@ impl Statistics {
     }
 
     pub(crate) fn new(dies: usize, channels: usize) -> Statistics {
-        Statistics { die_busy: vec![Dur::ZERO; dies], channel_busy: vec![Dur::ZERO; channels], ..Default::default() }
+        Statistics {
+            die_busy: vec![Dur::ZERO; dies],
+            channel_busy: vec![Dur::ZERO; channels],
+            ..Default::default()
+        }
     }
 
     /// Start counting anew at `now`; what is under way keeps its resource.
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
-        *self = Statistics { dram, ..Statistics::new(self.die_busy.len(), self.channel_busy.len()) };
+        *self =
+            Statistics { dram, ..Statistics::new(self.die_busy.len(), self.channel_busy.len()) };
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 

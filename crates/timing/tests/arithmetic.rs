@@ -1,7 +1,8 @@
-//! Latencies, rates and busy times of whole drives without garbage collection against arithmetic by hand.
+//! Latencies, rates and busy times of whole drives without garbage collection against arithmetic by
+//! hand.
 //!
-//! A page of 16384 bytes takes 16 us on a channel, 4096 bytes take 4 us; tR is 50 us, tPROG 600 us, tBERS 3 ms. All
-//! times below are microseconds unless they say otherwise.
+//! A page of 16384 bytes takes 16 us on a channel, 4096 bytes take 4 us; tR is 50 us, tPROG 600 us,
+//! tBERS 3 ms. All times below are microseconds unless they say otherwise.
 
 mod common;
 
@@ -26,8 +27,14 @@ fn player(channels: u32, dies: u32, times: Times) -> Player {
     Player::new(&board(channels, dies), times)
 }
 
-/// `count` operations in a closed loop of depth `depth`: each waits for the one `depth` before it. Their completions.
-fn closed_loop(player: &mut Player, depth: usize, count: u32, kind: impl Fn(u32) -> OpKind) -> Vec<u64> {
+/// `count` operations in a closed loop of depth `depth`: each waits for the one `depth` before it.
+/// Their completions.
+fn closed_loop(
+    player: &mut Player,
+    depth: usize,
+    count: u32,
+    kind: impl Fn(u32) -> OpKind,
+) -> Vec<u64> {
     let mut ops: Vec<OpId> = Vec::new();
     for i in 0..count {
         let before = ops.len().checked_sub(depth).map_or(OpId::NONE, |j| ops[j]);
@@ -70,7 +77,8 @@ fn programs_one_at_a_time_take_a_transfer_and_t_prog_each() {
 #[test]
 fn a_block_is_filled_and_erased_in_the_sum_of_its_times() {
     let mut player = player(1, 1, Times { command: Dur::from_us(1), ..drive() });
-    let pages: Vec<OpId> = (0..16).map(|page| player.op(program(0, 0, page, PAGE), Class::Gc, &[])).collect();
+    let pages: Vec<OpId> =
+        (0..16).map(|page| player.op(program(0, 0, page, PAGE), Class::Gc, &[])).collect();
     let erase = player.op(OpKind::Erase { die: 0, block: 0 }, Class::Gc, &[]);
     player.issue(0);
     player.finish();
@@ -81,8 +89,8 @@ fn a_block_is_filled_and_erased_in_the_sum_of_its_times() {
 
 #[test]
 fn a_host_read_is_the_sum_of_its_stations() {
-    // controller 3, map in DRAM 2 × (0.1 + 64 B at 640 MB/s = 0.1), command 1, tR 50, 4096 B at 1.024 GB/s = 4,
-    // link 4096 B at 4.096 GB/s = 1: 59.4
+    // controller 3, map in DRAM 2 × (0.1 + 64 B at 640 MB/s = 0.1), command 1, tR 50, 4096 B at
+    // 1.024 GB/s = 4, link 4096 B at 4.096 GB/s = 1: 59.4
     let mut t = Times { command: Dur::from_us(1), link_rate: 4_096_000_000, ..drive() };
     t.memory[MemoryKind::Dram as usize] =
         MemoryTimes { read: Dur::from_ns(100), write: Dur::from_ns(100), rate: 640_000_000 };
@@ -137,8 +145,11 @@ fn more_depth_than_dies_gives_no_more_than_the_dies() {
 
 #[test]
 fn channels_multiply_the_rate() {
-    // 4 channels of 8 dies, each as in `eight_dies_saturate_their_channel`; read i is on channel i % 4
-    let done = closed_loop(&mut player(4, 8, drive()), 32, 3_200, |i| read(i % 4 * 8 + i / 4 % 8, 0, PAGE));
+    // 4 channels of 8 dies, each as in `eight_dies_saturate_their_channel`; read i is on channel i
+    // % 4
+    let done = closed_loop(&mut player(4, 8, drive()), 32, 3_200, |i| {
+        read(i % 4 * 8 + i / 4 % 8, 0, PAGE)
+    });
     for (i, &at) in done.iter().enumerate() {
         assert_eq!(at, (50 + 16 * (i as u64 / 4 + 1)) * US, "read {i}");
     }
@@ -158,7 +169,8 @@ fn programs_of_many_dies_are_bound_by_the_cells() {
 #[test]
 fn four_planes_together_pay_t_prog_once() {
     // one operation: 4 × 16 + 600 for 64 KiB; two dies turn in 664, the second 64 behind
-    let done = closed_loop(&mut player(1, 2, drive()), 2, 32, |i| program(i % 2, 0, i / 2, 4 * PAGE));
+    let done =
+        closed_loop(&mut player(1, 2, drive()), 2, 32, |i| program(i % 2, 0, i / 2, 4 * PAGE));
     for (i, &at) in done.iter().enumerate() {
         assert_eq!(at, (664 * (i as u64 / 2 + 1) + 64 * (i as u64 % 2)) * US, "program {i}");
     }
@@ -166,27 +178,43 @@ fn four_planes_together_pay_t_prog_once() {
 
 #[test]
 fn cache_read_brings_one_die_to_the_longer_of_t_r_and_transfer() {
-    let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| read(0, 0, PAGE));
+    let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| {
+        read(0, 0, PAGE)
+    });
     // sensed each 50, out 16 later
-    assert!(done.iter().enumerate().all(|(i, &at)| at == (50 * (i as u64 + 1) + 16) * US), "{done:?}");
-    let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| read(0, 0, 4 * PAGE));
+    assert!(
+        done.iter().enumerate().all(|(i, &at)| at == (50 * (i as u64 + 1) + 16) * US),
+        "{done:?}"
+    );
+    let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| {
+        read(0, 0, 4 * PAGE)
+    });
     // the first at 50 + 64, then one each 64
-    assert!(done.iter().enumerate().all(|(i, &at)| at == (50 + 64 * (i as u64 + 1)) * US), "{done:?}");
+    assert!(
+        done.iter().enumerate().all(|(i, &at)| at == (50 + 64 * (i as u64 + 1)) * US),
+        "{done:?}"
+    );
 }
 
 #[test]
 fn cache_program_hides_the_transfer() {
     let done =
-        closed_loop(&mut player(1, 1, Times { cache_program: true, ..drive() }), 16, 16, |i| program(0, 0, i, PAGE));
+        closed_loop(&mut player(1, 1, Times { cache_program: true, ..drive() }), 16, 16, |i| {
+            program(0, 0, i, PAGE)
+        });
     // 16, then 600 each
-    assert!(done.iter().enumerate().all(|(i, &at)| at == (16 + 600 * (i as u64 + 1)) * US), "{done:?}");
+    assert!(
+        done.iter().enumerate().all(|(i, &at)| at == (16 + 600 * (i as u64 + 1)) * US),
+        "{done:?}"
+    );
 }
 
 // ---- busy times
 
 #[test]
 fn busy_times_are_those_of_cells_and_buses() {
-    let mut player = player(2, 2, Times { command: Dur::from_us(1), link_rate: 4_096_000_000, ..drive() });
+    let mut player =
+        player(2, 2, Times { command: Dur::from_us(1), link_rate: 4_096_000_000, ..drive() });
     player.op(read(0, 0, PAGE), Class::HostRead, &[]);
     player.op(program(1, 0, 0, PAGE), Class::HostWrite, &[]);
     player.op(OpKind::Erase { die: 3, block: common::block(3, 0) }, Class::Gc, &[]);
@@ -197,11 +225,12 @@ fn busy_times_are_those_of_cells_and_buses() {
     let s = player.statistics();
     let us = |n: &[u64]| n.iter().map(|&n| Dur::from_us(n)).collect::<Vec<_>>();
     assert_eq!(s.die_busy, us(&[50, 600, 0, 3_000]));
-    // channel 0: command and page of the read, the program's command with its page; channel 1: the erase's command
+    // channel 0: command and page of the read, the program's command with its page; channel 1: the
+    // erase's command
     assert_eq!(s.channel_busy, us(&[1 + 16 + 1 + 16, 1]));
     assert_eq!(s.link_busy, [Dur::from_us(1), Dur::from_us(2)]);
-    // die 0 is at work 0-67 (command, tR, page). Die 1 has its program from 0 on: the channel is its from 1 to 18, then
-    // tPROG to 618. Die 3: 0-3001
+    // die 0 is at work 0-67 (command, tR, page). Die 1 has its program from 0 on: the channel is
+    // its from 1 to 18, then tPROG to 618. Die 3: 0-3001
     assert_eq!(s.die_time, u128::from((67 + 618 + 3_001) * US));
     assert_eq!((s.active, s.dies_max), (Dur::from_us(3_001), 3));
     assert!((s.mean_dies() - 3_686.0 / 3_001.0).abs() < 1e-12);
@@ -242,8 +271,14 @@ fn a_reset_forgets_what_was_and_keeps_what_is_under_way() {
     player.finish();
     // from 216 on: die 0 until 616 (its cells were booked as they began), die 1 300-366
     let s = player.statistics();
-    assert_eq!((s.die_time, s.active, s.dies_max), (u128::from((400 + 66) * US), Dur::from_us(400), 2));
-    assert_eq!((s.die_busy[1], s.channel_busy[1], s.suspends), (Dur::from_us(50), Dur::from_us(16), 0));
+    assert_eq!(
+        (s.die_time, s.active, s.dies_max),
+        (u128::from((400 + 66) * US), Dur::from_us(400), 2)
+    );
+    assert_eq!(
+        (s.die_busy[1], s.channel_busy[1], s.suspends),
+        (Dur::from_us(50), Dur::from_us(16), 0)
+    );
     assert_eq!(s.channel_busy[0], Dur::ZERO);
 }
 

@@ -1,7 +1,7 @@
 //! Every time and every resource rule of the engine: blocked one picosecond before, ready at it.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see `common`). Cache
-//! operations and suspension, the optional rules, are in `options.rs`.
+//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
+//! `common`). Cache operations and suspension, the optional rules, are in `options.rs`.
 
 mod common;
 
@@ -50,7 +50,11 @@ fn a_transfer_rounds_up_to_a_picosecond() {
 fn a_channel_without_limit_takes_no_time() {
     let t = || times_with(|t| t.channel_rate = 0);
     expect_small(t(), "a = read 0.0.0 x100\nb = read 1.0.0 x100", &[("a", 1_000), ("b", 1_000)]);
-    expect_small(t(), "a = program 0.0.0 x100\nb = program 1.0.0 x100", &[("a", 5_000), ("b", 5_000)]);
+    expect_small(
+        t(),
+        "a = program 0.0.0 x100\nb = program 1.0.0 x100",
+        &[("a", 5_000), ("b", 5_000)],
+    );
 }
 
 #[test]
@@ -63,7 +67,8 @@ fn one_operation_on_n_planes_senses_once_and_transfers_n_pages() {
     // four planes of 100 bytes: one tR and 400 bytes, against four times both
     expect_small(times(), "a = read 0.0.0 x400", &[("a", 1_000 + 400)]);
     expect_small(times(), "a = program 0.0.0 x400", &[("a", 400 + 5_000)]);
-    let single = "a = read 0.0.0 x100\nb = read 0.1.0 x100\nc = read 0.2.0 x100\nd = read 0.3.0 x100";
+    let single =
+        "a = read 0.0.0 x100\nb = read 0.1.0 x100\nc = read 0.2.0 x100\nd = read 0.3.0 x100";
     expect_small(times(), single, &[("d", 4 * (1_000 + 100))]);
 }
 
@@ -95,7 +100,11 @@ fn accesses_of_one_operation_follow_one_another() {
 #[test]
 fn memory_operations_and_delays_share_nothing() {
     let script = "a = dram 1 x64\nb = dram 2 x64\nc = delay 90\nd = delay 90\ne = read 0.0.0 x100";
-    expect_small(times_with(memories), script, &[("a", 82), ("b", 164), ("c", 90), ("d", 90), ("e", 1_100)]);
+    expect_small(
+        times_with(memories),
+        script,
+        &[("a", 82), ("b", 164), ("c", 90), ("d", 90), ("e", 1_100)],
+    );
 }
 
 #[test]
@@ -139,28 +148,42 @@ fn the_link_serves_by_class_then_by_arrival() {
 
 #[test]
 fn a_delay_takes_its_time_and_none_takes_none() {
-    expect_small(times(), "at 5\na = delay 40\nb = delay 0\nc = delay 2 after a b", &[("a", 45), ("b", 5), ("c", 47)]);
+    expect_small(
+        times(),
+        "at 5\na = delay 40\nb = delay 0\nc = delay 2 after a b",
+        &[("a", 45), ("b", 5), ("c", 47)],
+    );
 }
 
 // ---- dies and channels
 
 #[test]
 fn one_die_serves_one_operation_at_a_time() {
-    // the second page is sensed once the first has left: 2 × (1000 + 100); then 100 + 5000; then 20000
-    let script = "a = read 0.0.0 x100 gc\nb = read 0.1.0 x100 gc\nc = program 0.2.0 x100 gc\nd = erase 0.3";
+    // the second page is sensed once the first has left: 2 × (1000 + 100); then 100 + 5000; then
+    // 20000
+    let script =
+        "a = read 0.0.0 x100 gc\nb = read 0.1.0 x100 gc\nc = program 0.2.0 x100 gc\nd = erase 0.3";
     expect_small(times(), script, &[("a", 1_100), ("b", 2_200), ("c", 7_300), ("d", 27_300)]);
 }
 
 #[test]
 fn two_dies_of_a_channel_sense_together_and_transfer_in_turn() {
     // both sensed at 1000; 1000-1100, 1100-1200
-    expect_small(times(), "a = read 0.0.0 x100\nb = read 1.0.0 x100", &[("a", 1_100), ("b", 1_200)]);
+    expect_small(
+        times(),
+        "a = read 0.0.0 x100\nb = read 1.0.0 x100",
+        &[("a", 1_100), ("b", 1_200)],
+    );
 }
 
 #[test]
 fn two_dies_of_a_channel_load_in_turn_and_program_together() {
     // in 0-100 and 100-200, then tPROG each
-    expect_small(times(), "a = program 0.0.0 x100\nb = program 1.0.0 x100", &[("a", 5_100), ("b", 5_200)]);
+    expect_small(
+        times(),
+        "a = program 0.0.0 x100\nb = program 1.0.0 x100",
+        &[("a", 5_100), ("b", 5_200)],
+    );
 }
 
 #[test]
@@ -177,14 +200,16 @@ fn commands_take_turns_on_a_channel() {
 #[test]
 fn two_channels_share_nothing() {
     let t = times_with(|t| t.command = Dur(30));
-    let script = "a = read 0.0.0 x100\nb = read 2.0.0 x100\nc = program 1.0.0 x100\nd = program 3.0.0 x100";
+    let script =
+        "a = read 0.0.0 x100\nb = read 2.0.0 x100\nc = program 1.0.0 x100\nd = program 3.0.0 x100";
     // on both: commands 0-30 (read), 30-160 (program with data); out 1030-1130
     expect_small(t, script, &[("a", 1_130), ("b", 1_130), ("c", 5_160), ("d", 5_160)]);
 }
 
 #[test]
 fn a_die_keeps_a_sensed_page_until_the_channel_takes_it() {
-    // b is sensed at 1000 as is a, and goes out after it: 1000-1500, 1500-1600; only then is c sensed
+    // b is sensed at 1000 as is a, and goes out after it: 1000-1500, 1500-1600; only then is c
+    // sensed
     let script = "a = read 0.0.0 x500\nb = read 1.0.0 x100\nc = read 1.1.0 x100";
     expect_small(times(), script, &[("a", 1_500), ("b", 1_600), ("c", 2_700)]);
 }
@@ -254,7 +279,12 @@ fn a_channel_serves_by_class_then_by_arrival() {
         b = read 1.0.0 x100 gc
         c = read 2.0.0 upper x100
         d = read 3.0.0 x100 gc";
-    expect(&board(1, 4), times(), script, &[("a", 2_000), ("c", 2_100), ("b", 2_200), ("d", 2_300)]);
+    expect(
+        &board(1, 4),
+        times(),
+        script,
+        &[("a", 2_000), ("c", 2_100), ("b", 2_200), ("d", 2_300)],
+    );
 }
 
 #[test]
@@ -268,7 +298,11 @@ fn what_has_begun_is_not_interrupted() {
 #[test]
 fn operations_issued_together_arrive_in_order_of_number() {
     // the die is free: a takes it before b, of a higher class, arrives
-    expect_small(times(), "a = read 0.0.0 x100 idle\nb = read 0.1.0 x100", &[("a", 1_100), ("b", 2_200)]);
+    expect_small(
+        times(),
+        "a = read 0.0.0 x100 idle\nb = read 0.1.0 x100",
+        &[("a", 1_100), ("b", 2_200)],
+    );
 }
 
 #[test]
@@ -305,7 +339,8 @@ fn what_began_first_ends_first_at_one_instant() {
 
 fn resolve(settings: &[(&str, &str)]) -> Result<Times, ConfigError> {
     let mut raw = RawConfig::default();
-    let must = [("t_read", "25us"), ("t_program", "600us"), ("t_erase", "3ms"), ("channel_rate", "400MB")];
+    let must =
+        [("t_read", "25us"), ("t_program", "600us"), ("t_erase", "3ms"), ("channel_rate", "400MB")];
     must.iter().for_each(|(key, text)| raw.set(&format!("timing.{key}"), text, "test"));
     settings.iter().for_each(|(key, text)| raw.set(key, text, "test"));
     Times::from_params(&raw.resolve(&PARAMS.iter().collect::<Vec<_>>(), |_| None)?)
@@ -316,7 +351,8 @@ fn page_kinds_that_are_not_given_are_as_the_one_before() {
     let us = Dur::from_us;
     let t = resolve(&[]).unwrap();
     assert_eq!((t.read, t.program, t.erase), ([us(25); 3], [us(600); 3], us(3_000)));
-    let t = resolve(&[("timing.t_read_middle", "30us"), ("timing.t_program_upper", "2ms")]).unwrap();
+    let t =
+        resolve(&[("timing.t_read_middle", "30us"), ("timing.t_program_upper", "2ms")]).unwrap();
     assert_eq!((t.read, t.program), ([us(25), us(30), us(30)], [us(600), us(600), us(2_000)]));
 }
 
@@ -338,14 +374,31 @@ fn every_parameter_reaches_its_time() {
         ("host.full_duplex", "false"),
     ])
     .unwrap();
-    assert_eq!((t.command, t.channel_rate, t.cache_read, t.cache_program), (Dur::from_us(1), 400_000_000, false, true));
+    assert_eq!(
+        (t.command, t.channel_rate, t.cache_read, t.cache_program),
+        (Dur::from_us(1), 400_000_000, false, true)
+    );
     let s = t.suspend;
-    assert_eq!((s.program, s.erase, s.latency, s.resume, s.max), (false, true, Dur::from_us(2), Dur::from_us(3), 4));
+    assert_eq!(
+        (s.program, s.erase, s.latency, s.resume, s.max),
+        (false, true, Dur::from_us(2), Dur::from_us(3), 4)
+    );
     assert_eq!(t.memory[0], MemoryTimes::default());
-    assert_eq!(t.memory[1], MemoryTimes { read: Dur::from_ns(7), write: Dur::from_ns(7), rate: 8_000_000_000 });
-    assert_eq!(t.memory[2], MemoryTimes { read: Dur::from_ns(5), write: Dur::from_ns(6), rate: 10_000_000_000 });
-    let mram = resolve(&[("memory.nvm", "stt-mram"), ("memory.nvm_write_latency", "6ns")]).unwrap().memory[2];
-    assert_eq!(mram, MemoryTimes { read: Dur::from_ns(35), write: Dur::from_ns(6), rate: 3_000_000_000 });
+    assert_eq!(
+        t.memory[1],
+        MemoryTimes { read: Dur::from_ns(7), write: Dur::from_ns(7), rate: 8_000_000_000 }
+    );
+    assert_eq!(
+        t.memory[2],
+        MemoryTimes { read: Dur::from_ns(5), write: Dur::from_ns(6), rate: 10_000_000_000 }
+    );
+    let mram = resolve(&[("memory.nvm", "stt-mram"), ("memory.nvm_write_latency", "6ns")])
+        .unwrap()
+        .memory[2];
+    assert_eq!(
+        mram,
+        MemoryTimes { read: Dur::from_ns(35), write: Dur::from_ns(6), rate: 3_000_000_000 }
+    );
     assert_eq!((t.link_rate, t.full_duplex), (9_000_000_000, false));
 }
 

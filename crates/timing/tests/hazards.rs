@@ -1,7 +1,9 @@
-//! The three orders that hold whatever the priorities, and dependencies: a read of a page waits for that page's program,
-//! an erase for every earlier operation on its block, and the programs of one block start in order.
+//! The three orders that hold whatever the priorities, and dependencies: a read of a page waits for
+//! that page's program, an erase for every earlier operation on its block, and the programs of one
+//! block start in order.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see `common`).
+//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
+//! `common`).
 
 mod common;
 
@@ -21,33 +23,47 @@ fn expect_behind_busy(script: &str, expected: &[(&str, u64)]) {
 #[test]
 fn a_read_of_a_page_waits_for_its_program_though_its_class_is_higher() {
     // a in 1100-1200, tPROG; then b
-    expect_behind_busy("a = program 0.0.0 x100 idle\nb = read 0.0.0 x100", &[("a", 6_200), ("b", 7_300)]);
+    expect_behind_busy(
+        "a = program 0.0.0 x100 idle\nb = read 0.0.0 x100",
+        &[("a", 6_200), ("b", 7_300)],
+    );
 }
 
 #[test]
 fn a_read_waits_for_a_program_that_has_begun() {
     let script = "a = program 0.0.0 x100\nat 3000\nb = read 0.0.0 x100\nc = read 0.0.1 x100 idle";
-    // c comes to the queue at 3000, b at 5100; but b is not there when the die takes its next: c, then b
+    // c comes to the queue at 3000, b at 5100; but b is not there when the die takes its next: c,
+    // then b
     expect_small(times(), script, &[("a", 5_100), ("c", 6_200), ("b", 7_300)]);
 }
 
 #[test]
 fn a_read_of_another_page_or_block_does_not_wait() {
-    expect_behind_busy("a = program 0.0.1 x100\nb = read 0.0.0 x100", &[("b", 2_200), ("a", 7_300)]);
-    expect_behind_busy("a = program 0.1.0 x100\nb = read 0.0.0 x100", &[("b", 2_200), ("a", 7_300)]);
+    expect_behind_busy(
+        "a = program 0.0.1 x100\nb = read 0.0.0 x100",
+        &[("b", 2_200), ("a", 7_300)],
+    );
+    expect_behind_busy(
+        "a = program 0.1.0 x100\nb = read 0.0.0 x100",
+        &[("b", 2_200), ("a", 7_300)],
+    );
 }
 
 #[test]
 fn a_read_waits_for_the_right_one_of_many_programs() {
-    // p0 in 1100-1200, until 6200; then p1, which was waiting, 6200-11300. r0, released as p0 ends, comes before p2, which
-    // comes when p1 has the die: r0 11300-12400; r1 (host read) 12400-13500; p2 13500-18600
+    // p0 in 1100-1200, until 6200; then p1, which was waiting, 6200-11300. r0, released as p0 ends,
+    // comes before p2, which comes when p1 has the die: r0 11300-12400; r1 (host read) 12400-13500;
+    // p2 13500-18600
     let script = "
         p0 = program 0.0.0 x100 gc
         p1 = program 0.0.1 x100 gc
         p2 = program 0.0.2 x100 gc
         r0 = read 0.0.0 x100 gc
         r1 = read 0.0.1 x100";
-    expect_behind_busy(script, &[("p0", 6_200), ("p1", 11_300), ("r0", 12_400), ("r1", 13_500), ("p2", 18_600)]);
+    expect_behind_busy(
+        script,
+        &[("p0", 6_200), ("p1", 11_300), ("r0", 12_400), ("r1", 13_500), ("p2", 18_600)],
+    );
 }
 
 #[test]
@@ -85,7 +101,8 @@ fn an_erase_waits_for_earlier_reads_though_its_class_is_higher() {
 
 #[test]
 fn an_erase_waits_for_earlier_programs_though_its_class_is_higher() {
-    let script = "a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 idle\ne = erase 0.0 host_read";
+    let script =
+        "a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 idle\ne = erase 0.0 host_read";
     expect_behind_busy(script, &[("a", 6_200), ("b", 11_300), ("e", 31_300)]);
 }
 
@@ -102,7 +119,8 @@ fn an_erase_waits_for_operations_of_earlier_plans_that_are_not_ready_yet() {
         other = erase 0.1
         at 300
         next = program 0.0.0 x100 host_read";
-    // other 200-20200; then r (host read) until 21300, p until 26400, e until 46400, next until 51500
+    // other 200-20200; then r (host read) until 21300, p until 26400, e until 46400, next until
+    // 51500
     let order = [("other", 20_200), ("r", 21_300), ("p", 26_400), ("e", 46_400), ("next", 51_500)];
     expect_small(times(), script, &order);
 }
@@ -122,7 +140,8 @@ fn an_erase_does_not_wait_for_other_blocks() {
 
 #[test]
 fn an_erase_waits_for_reads_that_came_in_between_others_that_are_done() {
-    // a is complete at 2200, c at 3300 and b, which waits for a delay, at 8100; each leaves the block's list in its turn
+    // a is complete at 2200, c at 3300 and b, which waits for a delay, at 8100; each leaves the
+    // block's list in its turn
     let script = "
         d = delay 7000
         a = read 0.0.0 x100
@@ -137,7 +156,10 @@ fn an_erase_waits_for_reads_that_came_in_between_others_that_are_done() {
 
 #[test]
 fn programs_of_a_block_start_in_order_though_the_later_has_the_higher_class() {
-    expect_behind_busy("a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 map", &[("a", 6_200), ("b", 11_300)]);
+    expect_behind_busy(
+        "a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 map",
+        &[("a", 6_200), ("b", 11_300)],
+    );
 }
 
 #[test]
@@ -166,7 +188,8 @@ fn programs_of_other_blocks_keep_to_their_classes() {
 #[test]
 fn a_program_comes_to_the_queue_when_the_one_before_it_has_the_die() {
     // a has the die at 1100; b and c then wait for it together and b, of a higher class, goes first
-    let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100 map\nc = program 0.1.0 x100 host_write";
+    let script =
+        "a = program 0.0.0 x100\nb = program 0.0.1 x100 map\nc = program 0.1.0 x100 host_write";
     expect_behind_busy(script, &[("a", 6_200), ("b", 11_300), ("c", 16_400)]);
 }
 
@@ -174,7 +197,9 @@ fn a_program_comes_to_the_queue_when_the_one_before_it_has_the_die() {
 fn order_within_a_block_holds_with_cache_program() {
     // a in 1100-1200; b in 1200-1300 while a is programmed
     let t = times_with(|t| t.cache_program = true);
-    let script = format!("{BUSY}a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 map\nc = program 0.0.2 x100 map");
+    let script = format!(
+        "{BUSY}a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 map\nc = program 0.0.2 x100 map"
+    );
     expect_small(t, &script, &[("a", 6_200), ("b", 11_200), ("c", 16_200)]);
 }
 
@@ -226,7 +251,8 @@ fn a_dependency_named_twice_is_one() {
 
 #[test]
 fn a_join_is_complete_with_the_last_that_it_names() {
-    let script = "a = delay 10\nb = delay 30\nc = delay 20\nj = join after a b c\nk = join\nl = delay 1 after j";
+    let script = "a = delay 10\nb = delay 30\nc = delay 20\nj = join after a b c\nk = join\nl = \
+                  delay 1 after j";
     expect_small(times(), script, &[("j", 30), ("k", 0), ("l", 31)]);
 }
 
@@ -254,7 +280,8 @@ fn a_command_that_is_complete_at_once_is_an_event() {
     plan.push(OpKind::Delay(Dur(100)), Class::Idle, &[]);
     plan.push(OpKind::Complete(Tag(1)), Class::HostRead, &[]);
     engine.issue(Ps(5), &plan);
-    // whoever waits for the command goes from event to event: it must not pass the command for the delay, until 105
+    // whoever waits for the command goes from event to event: it must not pass the command for the
+    // delay, until 105
     assert_eq!(engine.next_event(), Some(Ps(5)));
     let mut out = Vec::new();
     engine.advance(Ps(5), &mut out);
@@ -304,11 +331,13 @@ fn numbers_may_leap_while_an_old_operation_is_unfinished() {
 fn thousands_of_operations_may_be_unfinished() {
     let mut player = Player::new(&board(2, 2), times());
     let gate = player.op(OpKind::Delay(Dur(50)), Class::Gc, &[]);
-    let reads: Vec<OpId> = (0..5_000).map(|i| player.op(read(i % 4, 0, 600), Class::HostRead, &[gate])).collect();
+    let reads: Vec<OpId> =
+        (0..5_000).map(|i| player.op(read(i % 4, 0, 600), Class::HostRead, &[gate])).collect();
     player.issue(0);
     assert_eq!(player.engine.oldest_unfinished(), gate);
     player.finish();
-    // each channel has two dies with tR 1000 and 600 bytes a page: a period of 1600, the second die 600 behind
+    // each channel has two dies with tR 1000 and 600 bytes a page: a period of 1600, the second die
+    // 600 behind
     for (i, &op) in reads.iter().enumerate() {
         let (round, second) = (i as u64 / 4, i as u64 % 2);
         assert_eq!(player.done(op), 50 + 1_600 + 1_600 * round + 600 * second, "read {i}");

@@ -1,6 +1,8 @@
-//! The rules that a drive switches on: cache read, cache program, suspension. Blocked one picosecond before, ready at it.
+//! The rules that a drive switches on: cache read, cache program, suspension. Blocked one
+//! picosecond before, ready at it.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see `common`).
+//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
+//! `common`).
 
 mod common;
 
@@ -31,13 +33,15 @@ fn cache_read_senses_while_the_last_page_leaves() {
 
 #[test]
 fn a_sensed_page_waits_until_the_cache_register_is_free() {
-    // a: sensed 1000, out 1000-2500. b: sensed 2000, moves at 2500, out 2500-4000. c: sensed 2500-3500, out 4000-5500
+    // a: sensed 1000, out 1000-2500. b: sensed 2000, moves at 2500, out 2500-4000. c: sensed
+    // 2500-3500, out 4000-5500
     expect_small(cache_read(), THREE_LONG_READS, &[("a", 2_500), ("b", 4_000), ("c", 5_500)]);
 }
 
 #[test]
 fn only_one_page_is_sensed_ahead() {
-    // d is sensed when c moves to the register at 4000: 4000-5700, out 5700-5800 (were it sensed earlier: 5500-5600)
+    // d is sensed when c moves to the register at 4000: 4000-5700, out 5700-5800 (were it sensed
+    // earlier: 5500-5600)
     let script = "
         a = read 0.0.0 x1500
         b = read 0.0.1 x1500
@@ -49,8 +53,16 @@ fn only_one_page_is_sensed_ahead() {
 #[test]
 fn a_program_or_an_erase_waits_until_the_cache_register_is_free() {
     // a out 1000-2500; then in 2500-2600, tPROG; tBERS
-    expect_small(cache_read(), "a = read 0.0.0 x1500\nb = program 0.1.0 x100", &[("a", 2_500), ("b", 7_600)]);
-    expect_small(cache_read(), "a = read 0.0.0 x1500\nb = erase 0.1", &[("a", 2_500), ("b", 22_500)]);
+    expect_small(
+        cache_read(),
+        "a = read 0.0.0 x1500\nb = program 0.1.0 x100",
+        &[("a", 2_500), ("b", 7_600)],
+    );
+    expect_small(
+        cache_read(),
+        "a = read 0.0.0 x1500\nb = erase 0.1",
+        &[("a", 2_500), ("b", 22_500)],
+    );
 }
 
 #[test]
@@ -62,16 +74,16 @@ fn a_read_behind_a_program_does_not_pass_it_for_the_cache_register() {
 
 #[test]
 fn cache_read_overlaps_with_command_cycles_too() {
-    // a: command 0-30, sensed 1030. The command for b comes before the data of a, or the die would stand still: 1030-1060;
-    // a out 1060-1160, while b is sensed until 2060, out 2060-2160
+    // a: command 0-30, sensed 1030. The command for b comes before the data of a, or the die would
+    // stand still: 1030-1060; a out 1060-1160, while b is sensed until 2060, out 2060-2160
     let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
     expect_small(t, "a = read 0.0.0 x100\nb = read 0.0.1 x100", &[("a", 1_160), ("b", 2_160)]);
 }
 
 #[test]
 fn cache_read_overlaps_with_command_cycles_when_pages_wait_for_the_register() {
-    // a: command 0-30, sensed 1030, out 1060-2560 (b's command before it). b sensed 2060, moves at 2560; c's command
-    // 2560-2590; b out 2590-4090; c sensed 3590, out 4090-5590
+    // a: command 0-30, sensed 1030, out 1060-2560 (b's command before it). b sensed 2060, moves at
+    // 2560; c's command 2560-2590; b out 2590-4090; c sensed 3590, out 4090-5590
     let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
     expect_small(t, THREE_LONG_READS, &[("a", 2_560), ("b", 4_090), ("c", 5_590)]);
 }
@@ -82,8 +94,10 @@ fn cache_program() -> Times {
     times_with(|t| t.cache_program = true)
 }
 
-const THREE_PROGRAMS: &str = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x100";
-const THREE_LONG_PROGRAMS: &str = "a = program 0.0.0 x7000\nb = program 0.0.1 x7000\nc = program 0.0.2 x7000";
+const THREE_PROGRAMS: &str =
+    "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x100";
+const THREE_LONG_PROGRAMS: &str =
+    "a = program 0.0.0 x7000\nb = program 0.0.1 x7000\nc = program 0.0.2 x7000";
 
 #[test]
 fn without_cache_program_a_page_is_programmed_before_the_next_comes() {
@@ -92,7 +106,8 @@ fn without_cache_program_a_page_is_programmed_before_the_next_comes() {
 
 #[test]
 fn cache_program_loads_while_the_last_page_is_programmed() {
-    // a in 0-100, cells until 5100; b in 100-200, cells until 10100; c in 5100-5200, cells until 15100
+    // a in 0-100, cells until 5100; b in 100-200, cells until 10100; c in 5100-5200, cells until
+    // 15100
     expect_small(cache_program(), THREE_PROGRAMS, &[("a", 5_100), ("b", 10_100), ("c", 15_100)]);
 }
 
@@ -105,7 +120,8 @@ fn a_transfer_longer_than_t_prog_sets_the_pace() {
 
 #[test]
 fn only_one_page_is_loaded_ahead() {
-    // c comes when b has left the register at 5100: in 5100-11100 (at 200-6200 there would be no wait), tPROG
+    // c comes when b has left the register at 5100: in 5100-11100 (at 200-6200 there would be no
+    // wait), tPROG
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x6000";
     expect_small(cache_program(), script, &[("b", 10_100), ("c", 16_100)]);
 }
@@ -121,7 +137,11 @@ fn a_program_that_arrives_during_another_is_loaded_at_once() {
 fn a_command_belongs_to_the_load() {
     // a in 0-130, cells until 5130; b in 130-260, cells until 10130
     let t = times_with(|t| (t.cache_program, t.command) = (true, Dur(30)));
-    expect_small(t, "a = program 0.0.0 x100\nb = program 0.0.1 x100", &[("a", 5_130), ("b", 10_130)]);
+    expect_small(
+        t,
+        "a = program 0.0.0 x100\nb = program 0.0.1 x100",
+        &[("a", 5_130), ("b", 10_130)],
+    );
 }
 
 #[test]
@@ -162,7 +182,8 @@ fn expect_suspends(t: Times, script: &str, expected: &[(&str, u64)], count: u64)
 
 #[test]
 fn a_host_read_suspends_a_program() {
-    // a: in 0-100, cells from 100, 4000 left at 1100. b: 1150-2150, out until 2250. a: 2250 + 20 + 4000
+    // a: in 0-100, cells from 100, 4000 left at 1100. b: 1150-2150, out until 2250. a: 2250 + 20 +
+    // 4000
     let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
     let mut player = expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 6_270)], 1);
     // cells: 1000 of the program, the read, 4000 and the resume
@@ -212,8 +233,8 @@ fn what_ends_within_the_suspend_latency_runs_to_its_end() {
 
 #[test]
 fn an_operation_is_suspended_no_more_than_suspends_max_times() {
-    // a: 18900 left at 1100; resumes at 2250 with 18920. At 3000 18170 left: c 3050-4150; resumes with 18190.
-    // At 5000, 17340 left and no more: a ends at 22340, then d
+    // a: 18900 left at 1100; resumes at 2250 with 18920. At 3000 18170 left: c 3050-4150; resumes
+    // with 18190. At 5000, 17340 left and no more: a ends at 22340, then d
     let script = "
         a = erase 0.0
         at 1100
@@ -282,7 +303,8 @@ fn the_latency_may_be_zero() {
 
 #[test]
 fn a_suspended_die_lends_its_channel() {
-    // one channel: b is sensed 1150-2150 and out until 2250, c is sensed 1200-2200 and out 2250-2350; a as if alone
+    // one channel: b is sensed 1150-2150 and out until 2250, c is sensed 1200-2200 and out
+    // 2250-2350; a as if alone
     let script = "
         a = program 0.0.0 x100
         at 1100
@@ -303,7 +325,8 @@ fn with_cache_read_a_suspended_operation_resumes_when_the_last_page_has_left() {
 
 #[test]
 fn a_program_is_not_suspended_while_the_next_page_is_in_the_register() {
-    // b is loaded 100-200: a runs on to 5100; b begins there and is suspended: c 5150-6250; b 6250 + 20 + 5000
+    // b is loaded 100-200: a runs on to 5100; b begins there and is suspended: c 5150-6250; b 6250
+    // + 20 + 5000
     let mut t = suspends(|_| ());
     t.cache_program = true;
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";

@@ -1,7 +1,8 @@
-//! The engine against the naive simulator of `naive`: random plans on small boards, and every operation is complete at the
-//! same picosecond in both; so are the busy times.
+//! The engine against the naive simulator of `naive`: random plans on small boards, and every
+//! operation is complete at the same picosecond in both; so are the busy times.
 //!
-//! Cases grow with their number, so the first that fails is a small one; its message holds all of it.
+//! Cases grow with their number, so the first that fails is a small one; its message holds all of
+//! it.
 
 mod common;
 mod naive;
@@ -29,7 +30,11 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
     let mut time = |zero: bool| Dur(u64::from(!zero) + rng.below(family.span));
     let (read, program) = ([(); 3].map(|()| time(true)), [(); 3].map(|()| time(false)));
     let (erase, command) = (time(false), if family.command { time(true) } else { Dur::ZERO });
-    let memory = [(); 3].map(|()| MemoryTimes { read: time(true), write: time(true), rate: 2_000_000_000_000 });
+    let memory = [(); 3].map(|()| MemoryTimes {
+        read: time(true),
+        write: time(true),
+        rate: 2_000_000_000_000,
+    });
     let (latency, resume) = (time(true), time(true));
     let mut rank = [0, 1, 2, 3, 4];
     for i in 1..5 {
@@ -42,7 +47,8 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;
         (t.cache_read, t.cache_program) = (family.cache_read, family.cache_program);
         if family.suspend {
-            let (program, erase) = [(true, true), (true, false), (false, true)][rng.below(3) as usize];
+            let (program, erase) =
+                [(true, true), (true, false), (false, true)][rng.below(3) as usize];
             t.suspend = Suspend { program, erase, latency, resume, max: 1 + rng.below(3) as u8 };
         }
     })
@@ -76,10 +82,15 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                 at += 1 + rng.below(2 * family.span);
             }
             let kind = random_kind(rng, family, dies);
-            // programs and erases that call themselves host reads are not a thing that a drive issues
+            // programs and erases that call themselves host reads are not a thing that a drive
+            // issues
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
             let class = Class::ALL[(lowest + rng.below(5 - lowest)) as usize];
-            let after = if i == 0 { Vec::new() } else { (0..rng.below(3)).map(|_| rng.below(i) as usize).collect() };
+            let after = if i == 0 {
+                Vec::new()
+            } else {
+                (0..rng.below(3)).map(|_| rng.below(i) as usize).collect()
+            };
             Step { at, kind, class, after }
         })
         .collect()
@@ -128,7 +139,12 @@ fn compare(family: Family) {
             )
         };
         assert!(done == expected, "completion times differ: {}", list());
-        assert!(totals == naive.totals, "busy times differ: {totals:?} in the engine, {:?}; {}", naive.totals, list());
+        assert!(
+            totals == naive.totals,
+            "busy times differ: {totals:?} in the engine, {:?}; {}",
+            naive.totals,
+            list()
+        );
         suspends += totals.suspends;
     }
     assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
@@ -152,14 +168,38 @@ fn commands() {
 
 #[test]
 fn cache_program() {
-    compare(Family { name: "cache program", span: 1_000_000, command: true, cache_program: true, ..Family::default() });
-    compare(Family { name: "cache program, ties", span: 4, command: true, cache_program: true, ..Family::default() });
+    compare(Family {
+        name: "cache program",
+        span: 1_000_000,
+        command: true,
+        cache_program: true,
+        ..Family::default()
+    });
+    compare(Family {
+        name: "cache program, ties",
+        span: 4,
+        command: true,
+        cache_program: true,
+        ..Family::default()
+    });
 }
 
 #[test]
 fn suspension() {
-    compare(Family { name: "suspension", span: 1_000_000, command: true, suspend: true, ..Family::default() });
-    compare(Family { name: "suspension, ties", span: 6, command: true, suspend: true, ..Family::default() });
+    compare(Family {
+        name: "suspension",
+        span: 1_000_000,
+        command: true,
+        suspend: true,
+        ..Family::default()
+    });
+    compare(Family {
+        name: "suspension, ties",
+        span: 6,
+        command: true,
+        suspend: true,
+        ..Family::default()
+    });
 }
 
 #[test]
@@ -176,13 +216,25 @@ fn cache_read_with_commands() {
         cache_read: true,
         ..Family::default()
     });
-    compare(Family { name: "cache read, ties", span: 4, command: true, cache_read: true, ..Family::default() });
+    compare(Family {
+        name: "cache read, ties",
+        span: 4,
+        command: true,
+        cache_read: true,
+        ..Family::default()
+    });
 }
 
 #[test]
 fn everything_at_once() {
-    let all =
-        Family { name: "all", span: 1_000_000, command: true, cache_read: true, cache_program: true, suspend: true };
+    let all = Family {
+        name: "all",
+        span: 1_000_000,
+        command: true,
+        cache_read: true,
+        cache_program: true,
+        suspend: true,
+    };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });
     compare(Family { name: "all, many ties", span: 3, ..all });

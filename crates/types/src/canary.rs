@@ -1,6 +1,6 @@
-//! Canaries: bugs that are there on purpose, compiled into tests only (feature `canaries`, which nothing but the tests of
-//! `flashatlas-crash` asks for). A suite that enumerates power failures is trusted as far as it finds them;
-//! `docs/RELIABILITY.md` says which finds which.
+//! Canaries: bugs that are there on purpose, compiled into tests only (feature `canaries`, which
+//! nothing but the tests of `flashatlas-crash` asks for). A suite that enumerates power failures is
+//! trusted as far as it finds them; `docs/RELIABILITY.md` says which finds which.
 
 /// A bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,8 @@ pub enum Canary {
     SpareWithoutCopy,
     /// A mount does not say that it could not read pages.
     HideDamage,
-    /// A mount copies every logical block, whether it stands in two places or not, and then once more.
+    /// A mount copies every logical block, whether it stands in two places or not, and then once
+    /// more.
     CopyTwice,
     /// A host layer writes a superpage again before the mapping that vacated it is durable.
     ReuseVacated,

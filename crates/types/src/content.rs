@@ -1,9 +1,10 @@
 //! Content stamps: 32 bits that stand for the bytes of a mapping unit.
 //!
-//! A simulation rarely needs bytes, but must notice when the wrong ones come back. A stamp is a digest of the *history*
-//! of a unit: a whole write replaces it, a partial write mixes itself into the stamp of what was there. The drive
-//! computes the new stamp from what its own medium returned, the oracle from what it knows, with the same function: a
-//! read-modify-write that merged the wrong old page gives another stamp.
+//! A simulation rarely needs bytes, but must notice when the wrong ones come back. A stamp is a
+//! digest of the *history* of a unit: a whole write replaces it, a partial write mixes itself into
+//! the stamp of what was there. The drive computes the new stamp from what its own medium returned,
+//! the oracle from what it knows, with the same function: a read-modify-write that merged the wrong
+//! old page gives another stamp.
 
 /// A digest of a unit's content. [`Stamp::ZERO`] is a unit that nobody wrote (it reads as zeros).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -13,14 +14,16 @@ impl Stamp {
     /// Never written, or trimmed: zeros.
     pub const ZERO: Stamp = Stamp(0);
 
-    /// The stamp of a unit that one write covers whole. `content` names the write; `offset` is the unit's first sector,
-    /// counted from the first sector of the write, so that two units of one write differ.
+    /// The stamp of a unit that one write covers whole. `content` names the write; `offset` is the
+    /// unit's first sector, counted from the first sector of the write, so that two units of one
+    /// write differ.
     #[inline]
     pub fn whole(content: u64, offset: u32) -> Stamp {
         Stamp::from_hash(mix(content ^ (u64::from(offset) << 40)))
     }
 
-    /// The stamp after a write of `sectors` sectors at sector `first` of the unit, over what this stamp stands for.
+    /// The stamp after a write of `sectors` sectors at sector `first` of the unit, over what this
+    /// stamp stands for.
     #[inline]
     pub fn overwritten(self, content: u64, first: u32, sectors: u32) -> Stamp {
         let place = (u64::from(first) << 32) | u64::from(sectors);

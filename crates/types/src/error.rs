@@ -1,10 +1,12 @@
-//! Three kinds of error, three types: bad input ([`ConfigError`]), what the medium reports ([`MediumError`], part of the
-//! model), and a broken invariant ([`Violation`] from `check()`, or an assertion).
+//! Three kinds of error, three types: bad input ([`ConfigError`]), what the medium reports
+//! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
+//! an assertion).
 
 use crate::{BlockId, FrameId, Lpn, Ppn};
 use std::fmt;
 
-/// A configuration that cannot be used: which key, what it held, what is allowed, and where it was written.
+/// A configuration that cannot be used: which key, what it held, what is allowed, and where it was
+/// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Full name of the key, such as `ftl.victim`.
@@ -22,11 +24,21 @@ pub struct ConfigError {
 impl ConfigError {
     /// An error about `key`.
     pub fn new(key: impl Into<String>, why: impl Into<String>) -> ConfigError {
-        ConfigError { key: key.into(), why: why.into(), place: String::new(), nearest: None, allowed: Vec::new() }
+        ConfigError {
+            key: key.into(),
+            why: why.into(),
+            place: String::new(),
+            nearest: None,
+            allowed: Vec::new(),
+        }
     }
 
     /// An error about `key`, and what it may be instead.
-    pub fn allowing(key: impl Into<String>, why: impl Into<String>, allowed: impl Into<String>) -> ConfigError {
+    pub fn allowing(
+        key: impl Into<String>,
+        why: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> ConfigError {
         ConfigError { allowed: vec![allowed.into()], ..ConfigError::new(key, why) }
     }
 
@@ -80,9 +92,11 @@ impl std::error::Error for ConfigError {}
 /// What the medium reports; a scheme must handle it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediumError {
-    /// The erase failed (end of endurance, or a fault), and no spare block was left: the block is bad from now on.
+    /// The erase failed (end of endurance, or a fault), and no spare block was left: the block is
+    /// bad from now on.
     EraseFailed(BlockId),
-    /// The program failed, and no spare block was left: the page holds nothing, and the block takes no more programs.
+    /// The program failed, and no spare block was left: the page holds nothing, and the block takes
+    /// no more programs.
     ProgramFailed(FrameId),
     /// The page was never programmed, or torn: there is nothing to read.
     Unreadable(FrameId),
@@ -99,7 +113,11 @@ impl fmt::Display for MediumError {
         match self {
             MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
             MediumError::ProgramFailed(p) => {
-                write!(f, "program of frame {p} failed, and no spare block takes its place (nand.spare_blocks)")
+                write!(
+                    f,
+                    "program of frame {p} failed, and no spare block takes its place \
+                     (nand.spare_blocks)"
+                )
             }
             MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
             MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
@@ -155,14 +173,21 @@ impl fmt::Display for FtlError {
             FtlError::Medium(error) => error.fmt(f),
             FtlError::NoSpace { free_blocks, valid_units, physical_units } => write!(
                 f,
-                "no space: {valid_units} valid units on good blocks for {physical_units}, {free_blocks} blocks erased, \
-                 and no block that collection could free"
+                "no space: {valid_units} valid units on good blocks for {physical_units}, \
+                 {free_blocks} blocks erased, and no block that collection could free"
             ),
             FtlError::WrongPage { at, expected, found } => {
-                write!(f, "physical page {at} holds logical page {found}, the map expects {expected}")
+                write!(
+                    f,
+                    "physical page {at} holds logical page {found}, the map expects {expected}"
+                )
             }
             FtlError::NotMapped { at, found } => {
-                write!(f, "physical page {at} is valid and holds logical page {found}, which the map has elsewhere")
+                write!(
+                    f,
+                    "physical page {at} is valid and holds logical page {found}, which the map \
+                     has elsewhere"
+                )
             }
         }
     }
@@ -181,7 +206,11 @@ pub struct Violation {
 
 impl Violation {
     /// `Err` with this rule and detail unless `holds`.
-    pub fn unless(holds: bool, rule: &'static str, detail: impl FnOnce() -> String) -> Result<(), Violation> {
+    pub fn unless(
+        holds: bool,
+        rule: &'static str,
+        detail: impl FnOnce() -> String,
+    ) -> Result<(), Violation> {
         if holds { Ok(()) } else { Err(Violation { rule, detail: detail() }) }
     }
 }
@@ -200,10 +229,13 @@ mod tests {
 
     #[test]
     fn unknown_names_say_the_nearest_and_all() {
-        let error = ConfigError::unknown("ftl.victim", "victim policy", "gredy", &["greedy", "fifo"]).at("--set");
+        let error =
+            ConfigError::unknown("ftl.victim", "victim policy", "gredy", &["greedy", "fifo"])
+                .at("--set");
         assert_eq!(
             error.to_string(),
-            "--set: ftl.victim: victim policy `gredy` is not known; did you mean `greedy`? (allowed: greedy, fifo)"
+            "--set: ftl.victim: victim policy `gredy` is not known; did you mean `greedy`? \
+             (allowed: greedy, fifo)"
         );
         assert_eq!(nearest("zzzzzz", &["greedy", "fifo"]), None);
     }

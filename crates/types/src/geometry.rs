@@ -1,8 +1,9 @@
-//! The shape of a drive: what stands on the board, and how the FTL groups it into lanes, blocks and frames.
+//! The shape of a drive: what stands on the board, and how the FTL groups it into lanes, blocks and
+//! frames.
 //!
-//! One mechanism serves mapping units of every size. A *frame* is what one program operation of the FTL writes: one
-//! page, the same page of several planes, or (a superpage) pages of several dies. A frame has *slots*, each the place
-//! of one mapping unit:
+//! One mechanism serves mapping units of every size. A *frame* is what one program operation of the
+//! FTL writes: one page, the same page of several planes, or (a superpage) pages of several dies. A
+//! frame has *slots*, each the place of one mapping unit:
 //!
 //! | mapping unit | frame | slots |
 //! |---|---|---|
@@ -34,7 +35,8 @@ impl Cell {
     }
 }
 
-/// What stands on the board. All counts are at least 1; every level is counted within the one before.
+/// What stands on the board. All counts are at least 1; every level is counted within the one
+/// before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels (buses) of the drive.
@@ -63,7 +65,8 @@ impl Geometry {
         self.channels * self.ways * self.dies
     }
 
-    /// The kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow one another.
+    /// The kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow one
+    /// another.
     #[inline]
     pub const fn level(&self, page: u32) -> u8 {
         (page % self.cell.levels() as u32) as u8
@@ -88,8 +91,8 @@ impl Span {
     pub const ONE: Span = Span { channels: 1, ways: 1, dies: 1, planes: 1 };
 }
 
-/// In which order consecutive frames visit channels, ways, dies and planes: the first letter changes fastest
-/// (`CWDP`: all channels, then the next way …). 24 orders.
+/// In which order consecutive frames visit channels, ways, dies and planes: the first letter
+/// changes fastest (`CWDP`: all channels, then the next way …). 24 orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocationOrder([u8; 4]);
 
@@ -101,7 +104,8 @@ impl AllocationOrder {
     }
 }
 
-/// A divisor that is known in advance: a multiplication instead of a division, exact for every 32-bit number.
+/// A divisor that is known in advance: a multiplication instead of a division, exact for every
+/// 32-bit number.
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     /// `2^64 / d`, rounded up; 0 for `d = 1`.
@@ -115,14 +119,20 @@ impl Divisor {
         Divisor { inverse: (u64::MAX / u64::from(d)).wrapping_add(1) }
     }
 
-    /// `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays below `1 / 2^32`).
+    /// `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays below
+    /// `1 / 2^32`).
     #[inline]
     pub fn divide(self, n: u32) -> u32 {
-        if self.inverse == 0 { n } else { ((u128::from(self.inverse) * u128::from(n)) >> 64) as u32 }
+        if self.inverse == 0 {
+            n
+        } else {
+            ((u128::from(self.inverse) * u128::from(n)) >> 64) as u32
+        }
     }
 }
 
-/// A geometry as the FTL addresses it. Blocks are numbered lane by lane, frames block by block, slots frame by frame.
+/// A geometry as the FTL addresses it. Blocks are numbered lane by lane, frames block by block,
+/// slots frame by frame.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The board.
@@ -155,11 +165,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Check `geometry`, `span` and `unit_bytes` against each other and number the lanes in `order`.
+    /// Check `geometry`, `span` and `unit_bytes` against each other and number the lanes in
+    /// `order`.
     ///
     /// # Errors
-    /// Names the key at fault: a span that does not divide its level, a unit that neither divides nor is divided by
-    /// the page, more than 64 slots in a frame, or more physical pages than 32-bit addresses reach.
+    /// Names the key at fault: a span that does not divide its level, a unit that neither divides
+    /// nor is divided by the page, more than 64 slots in a frame, or more physical pages than
+    /// 32-bit addresses reach.
     pub fn new(
         geometry: Geometry,
         span: Span,
@@ -175,7 +187,10 @@ impl Layout {
             ("drive.frame_planes", span.planes, g.planes),
         ] {
             if part == 0 || whole % part != 0 {
-                return Err(ConfigError::new(key, format!("{part} does not divide the {whole} of the geometry")));
+                return Err(ConfigError::new(
+                    key,
+                    format!("{part} does not divide the {whole} of the geometry"),
+                ));
             }
         }
         let dies_per_frame = span.channels * span.ways * span.dies;
@@ -192,20 +207,32 @@ impl Layout {
             return Err(ConfigError::new(
                 "map.unit",
                 format!(
-                    "a unit of {unit} bytes does not fill a frame of {frame_bytes} bytes ({pages_per_frame} pages of {}) \
-                     with 1 to 64 whole units; change it or the drive.frame_* keys",
+                    "a unit of {unit} bytes does not fill a frame of {frame_bytes} bytes \
+                     ({pages_per_frame} pages of {}) with 1 to 64 whole units; change it or the \
+                     drive.frame_* keys",
                     g.page_bytes
                 ),
             ));
         }
         let slots_per_frame = (frame_bytes / unit) as u32;
-        let groups = [g.channels / span.channels, g.ways / span.ways, g.dies / span.dies, g.planes / span.planes];
+        let groups = [
+            g.channels / span.channels,
+            g.ways / span.ways,
+            g.dies / span.dies,
+            g.planes / span.planes,
+        ];
         let lanes = groups.iter().product::<u32>();
-        let slots = u64::from(lanes) * u64::from(g.blocks) * u64::from(g.pages) * u64::from(slots_per_frame);
+        let slots = u64::from(lanes)
+            * u64::from(g.blocks)
+            * u64::from(g.pages)
+            * u64::from(slots_per_frame);
         if slots >= u64::from(u32::MAX) - 64 {
             return Err(ConfigError::new(
                 "map.unit",
-                format!("{slots} physical units need more than 32-bit addresses; use a larger unit or a smaller drive"),
+                format!(
+                    "{slots} physical units need more than 32-bit addresses; use a larger unit or \
+                     a smaller drive"
+                ),
             ));
         }
         let mut layout = Layout {
@@ -244,7 +271,8 @@ impl Layout {
         for c in 0..span.channels {
             for w in 0..span.ways {
                 for d in 0..span.dies {
-                    let (c, w, d) = (at[0] * span.channels + c, at[1] * span.ways + w, at[2] * span.dies + d);
+                    let (c, w, d) =
+                        (at[0] * span.channels + c, at[1] * span.ways + w, at[2] * span.dies + d);
                     self.lane_dies.push((c * g.ways + w) * g.dies + d);
                 }
             }
@@ -310,8 +338,8 @@ impl Layout {
         die / (self.geometry.ways * self.geometry.dies)
     }
 
-    /// Frames of the same block whose cells a frame shares, and that were programmed before it: none for a lower page, then
-    /// one, then two.
+    /// Frames of the same block whose cells a frame shares, and that were programmed before it:
+    /// none for a lower page, then one, then two.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let index = frame.0 - self.frame_in(self.block_of_frame(frame), 0).0;
         let shared = u32::from(self.geometry.level(index));
@@ -381,10 +409,18 @@ mod tests {
         assert_eq!((small.lanes, small.slots_per_frame, small.pages_per_frame), (8, 4, 1));
         let page = layout(Span::ONE, 16384, "CWDP").unwrap();
         assert_eq!((page.lanes, page.slots_per_frame), (8, 1));
-        let superpage = layout(Span { channels: 2, planes: 2, ..Span::ONE }, 65536, "CWDP").unwrap();
-        assert_eq!((superpage.lanes, superpage.slots_per_frame, superpage.dies_per_frame), (2, 1, 2));
-        // channel 0 way 0 and channel 1 way 0; then way 1 of both (dies are numbered channel by channel)
-        assert_eq!((superpage.dies_of(LaneId(0)), superpage.dies_of(LaneId(1))), (&[0, 2][..], &[1, 3][..]));
+        let superpage =
+            layout(Span { channels: 2, planes: 2, ..Span::ONE }, 65536, "CWDP").unwrap();
+        assert_eq!(
+            (superpage.lanes, superpage.slots_per_frame, superpage.dies_per_frame),
+            (2, 1, 2)
+        );
+        // channel 0 way 0 and channel 1 way 0; then way 1 of both (dies are numbered channel by
+        // channel)
+        assert_eq!(
+            (superpage.dies_of(LaneId(0)), superpage.dies_of(LaneId(1))),
+            (&[0, 2][..], &[1, 3][..])
+        );
     }
 
     #[test]
@@ -406,18 +442,24 @@ mod tests {
         let l = layout(Span::ONE, 4096, "CWDP").unwrap();
         let frame = l.frame_in(BlockId(9), 3);
         let slot = Ppn(l.first_slot(frame).0 + 2);
-        assert_eq!((l.block_of(slot), l.frame_of(slot), l.block_of_frame(frame)), (BlockId(9), frame, BlockId(9)));
+        assert_eq!(
+            (l.block_of(slot), l.frame_of(slot), l.block_of_frame(frame)),
+            (BlockId(9), frame, BlockId(9))
+        );
         assert_eq!(l.lane_of(BlockId(9)), LaneId(1));
         assert_eq!(l.block_slot(BlockId(9)), l.first_slot(l.frame_in(BlockId(9), 0)));
     }
 
     #[test]
     fn a_known_divisor_divides_exactly() {
-        for d in [1, 2, 3, 5, 7, 64, 641, 1152, 18432, 65_535, 65_537, 1 << 31, u32::MAX - 1, u32::MAX] {
+        for d in
+            [1, 2, 3, 5, 7, 64, 641, 1152, 18432, 65_535, 65_537, 1 << 31, u32::MAX - 1, u32::MAX]
+        {
             let by = Divisor::new(d);
             let near = |n: u32| [n.saturating_sub(1), n, n.saturating_add(1)];
             let multiples = (0..200u32).filter_map(|k| d.checked_mul(k)).flat_map(near);
-            let large = (0..200u32).flat_map(|k| near((u32::MAX / d).saturating_sub(k).saturating_mul(d)));
+            let large =
+                (0..200u32).flat_map(|k| near((u32::MAX / d).saturating_sub(k).saturating_mul(d)));
             for n in multiples.chain(large).chain([0, 1, u32::MAX - 1, u32::MAX]) {
                 assert_eq!(by.divide(n), n / d, "{n} / {d}");
             }
@@ -426,7 +468,10 @@ mod tests {
 
     #[test]
     fn impossible_shapes_name_the_key() {
-        assert_eq!(layout(Span { channels: 3, ..Span::ONE }, 4096, "CWDP").unwrap_err().key, "drive.frame_channels");
+        assert_eq!(
+            layout(Span { channels: 3, ..Span::ONE }, 4096, "CWDP").unwrap_err().key,
+            "drive.frame_channels"
+        );
         assert_eq!(layout(Span::ONE, 5000, "CWDP").unwrap_err().key, "map.unit");
         assert_eq!(layout(Span::ONE, 32768, "CWDP").unwrap_err().key, "map.unit");
     }

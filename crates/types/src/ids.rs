@@ -16,15 +16,20 @@ id! {
     Lba(u64);
     /// Logical page number: the index of a mapping unit of the drive, whatever its size.
     Lpn(u32);
-    /// Physical page number: the place of one mapping unit on the medium (block, frame, slot in the frame).
+    /// Physical page number: the place of one mapping unit on the medium (block, frame, slot in the
+    /// frame).
     Ppn(u32);
-    /// An erase unit as the FTL sees it: the blocks, on every die and plane of one lane's span, that are erased together.
+    /// An erase unit as the FTL sees it: the blocks, on every die and plane of one lane's span,
+    /// that are erased together.
     BlockId(u32);
-    /// A program unit as the FTL sees it: the pages that are programmed together. `block * frames_per_block + frame`.
+    /// A program unit as the FTL sees it: the pages that are programmed together.
+    /// `block * frames_per_block + frame`.
     FrameId(u32);
-    /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in allocation order.
+    /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in
+    /// allocation order.
     LaneId(u32);
-    /// An operation of a plan. Numbered from 1 in the order of planning, over the whole life of a drive.
+    /// An operation of a plan. Numbered from 1 in the order of planning, over the whole life of a
+    /// drive.
     OpId(u64);
     /// A host command in flight.
     Tag(u64);

@@ -1,4 +1,5 @@
-//! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters, seeds and errors.
+//! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters,
+//! seeds and errors.
 //!
 //! This crate depends on no other crate of the project; every other one speaks in its terms.
 

@@ -1,7 +1,7 @@
 //! Parameters: declared once where they are used, checked once, documented from the declaration.
 //!
-//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what files and `--set` say; [`RawConfig::resolve`]
-//! turns that into typed [`Params`]. Unknown keys are errors.
+//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what files and `--set`
+//! say; [`RawConfig::resolve`] turns that into typed [`Params`]. Unknown keys are errors.
 
 use crate::{
     ConfigError, Dur,
@@ -46,7 +46,8 @@ pub struct ParamDef {
     pub doc: &'static str,
 }
 
-/// `N` declarations out of several slices, for a part that is built of others which declare their own.
+/// `N` declarations out of several slices, for a part that is built of others which declare their
+/// own.
 ///
 /// # Panics
 /// While the program is compiled, when they are not `N`.
@@ -117,8 +118,8 @@ pub struct Params {
 }
 
 impl RawConfig {
-    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where a unit name
-    /// (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
+    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where
+    /// a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
     ///
     /// # Errors
     /// Syntax errors and values of no known shape, with file, line and column.
@@ -134,14 +135,16 @@ impl RawConfig {
         for (section, item) in document.iter() {
             let Some(table) = item.as_table() else {
                 let at = place(item.span());
-                let (text, source) = entry(item).map_err(|why| ConfigError::new(section, why).at(at.as_str()))?;
+                let (text, source) =
+                    entry(item).map_err(|why| ConfigError::new(section, why).at(at.as_str()))?;
                 raw.entries.insert(section.to_owned(), Entry { text, place: at, source });
                 continue;
             };
             for (key, item) in table.iter() {
                 let full = format!("{section}.{key}");
                 let at = place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
-                let (text, source) = entry(item).map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
+                let (text, source) = entry(item)
+                    .map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
                 raw.entries.insert(full, Entry { text, place: at, source });
             }
         }
@@ -196,8 +199,8 @@ impl RawConfig {
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
 
-    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is not in `defs` would
-    /// belong to, for the message.
+    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is
+    /// not in `defs` would belong to, for the message.
     ///
     /// # Errors
     /// An unknown key, a value of the wrong type or out of range, or a missing one.
@@ -219,11 +222,16 @@ impl RawConfig {
                     ..ConfigError::new(key.as_str(), "no such key")
                 },
             };
-            error.allowed =
-                names.iter().filter(|n| n.split('.').next() == Some(section)).map(|&n| n.to_owned()).collect();
+            error.allowed = names
+                .iter()
+                .filter(|n| n.split('.').next() == Some(section))
+                .map(|&n| n.to_owned())
+                .collect();
             if error.allowed.is_empty() {
-                let mut sections: Vec<String> =
-                    names.iter().filter_map(|n| Some(format!("{}.*", n.split('.').next()?))).collect();
+                let mut sections: Vec<String> = names
+                    .iter()
+                    .filter_map(|n| Some(format!("{}.*", n.split('.').next()?)))
+                    .collect();
                 sections.sort();
                 sections.dedup();
                 error.allowed = sections;
@@ -235,7 +243,9 @@ impl RawConfig {
             let (text, place) = match (self.entries.get(def.key), def.default) {
                 (Some(entry), _) => (entry.text.as_str(), entry.place.as_str()),
                 (None, Some(text)) => (text, ""),
-                (None, None) => return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc))),
+                (None, None) => {
+                    return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc)));
+                }
             };
             values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
         }
@@ -260,7 +270,11 @@ fn entry(item: &Item) -> Result<(String, Option<String>), String> {
             unit if is_unit(unit) => {
                 text = Some(format!("{}{unit}", scalar(value)?));
             }
-            other => return Err(format!("`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)")),
+            other => {
+                return Err(format!(
+                    "`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)"
+                ));
+            }
         }
     }
     Ok((text.ok_or("the table holds no value")?, source))
@@ -290,11 +304,18 @@ impl ParamDef {
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let bad = |why: String| ConfigError::allowing(self.key, why, self.range());
         let within = |n: u64, low: u64, high: u64| {
-            if (low..=high).contains(&n) { Ok(Value::Int(n)) } else { Err(bad(format!("{n} is out of range"))) }
+            if (low..=high).contains(&n) {
+                Ok(Value::Int(n))
+            } else {
+                Err(bad(format!("{n} is out of range")))
+            }
         };
         match self.kind {
             ParamKind::Int(low, high) => {
-                let n = text.replace('_', "").parse().map_err(|_| bad(format!("`{text}` is not a whole number")))?;
+                let n = text
+                    .replace('_', "")
+                    .parse()
+                    .map_err(|_| bad(format!("`{text}` is not a whole number")))?;
                 within(n, low, high)
             }
             ParamKind::Bytes(low, high) => within(quantity(text, false).map_err(bad)?, low, high),
@@ -304,9 +325,16 @@ impl ParamDef {
             },
             ParamKind::Ratio(low, high) => {
                 let x: f64 = text.parse().map_err(|_| bad(format!("`{text}` is not a number")))?;
-                if x >= low && x <= high { Ok(Value::Ratio(x)) } else { Err(bad(format!("{x} is out of range"))) }
+                if x >= low && x <= high {
+                    Ok(Value::Ratio(x))
+                } else {
+                    Err(bad(format!("{x} is out of range")))
+                }
             }
-            ParamKind::Bool => text.parse().map(Value::Bool).map_err(|_| bad(format!("`{text}` is not true or false"))),
+            ParamKind::Bool => text
+                .parse()
+                .map(Value::Bool)
+                .map_err(|_| bad(format!("`{text}` is not true or false"))),
             ParamKind::Choice(names) => self.name(text, names),
             ParamKind::Name(names) => self.name(text, &names()),
             ParamKind::Text => Ok(Value::Text(text.to_owned())),
@@ -345,7 +373,10 @@ impl Params {
     }
 
     fn get(&self, key: &str) -> &Value {
-        let at = self.places.get(key).unwrap_or_else(|| panic!("parameter {key} is read but not declared"));
+        let at = self
+            .places
+            .get(key)
+            .unwrap_or_else(|| panic!("parameter {key} is read but not declared"));
         &self.values[*at].1
     }
 
@@ -359,7 +390,8 @@ impl Params {
 
     /// A whole number that its declaration bounds to 32 bits.
     pub fn u32(&self, key: &str) -> u32 {
-        u32::try_from(self.int(key)).unwrap_or_else(|_| panic!("parameter {key} must be declared within 32 bits"))
+        u32::try_from(self.int(key))
+            .unwrap_or_else(|_| panic!("parameter {key} must be declared within 32 bits"))
     }
 
     /// A duration.
@@ -405,10 +437,20 @@ mod tests {
     use super::*;
 
     static DEFS: [ParamDef; 4] = [
-        ParamDef { key: "a.size", kind: ParamKind::Bytes(1, 1 << 40), default: Some("4KiB"), doc: "a size" },
+        ParamDef {
+            key: "a.size",
+            kind: ParamKind::Bytes(1, 1 << 40),
+            default: Some("4KiB"),
+            doc: "a size",
+        },
         ParamDef { key: "a.wait", kind: ParamKind::Time, default: Some("0"), doc: "a time" },
         ParamDef { key: "a.count", kind: ParamKind::Int(1, 8), default: None, doc: "a count" },
-        ParamDef { key: "a.mode", kind: ParamKind::Choice(&["fast", "slow"]), default: Some("fast"), doc: "a mode" },
+        ParamDef {
+            key: "a.mode",
+            kind: ParamKind::Choice(&["fast", "slow"]),
+            default: Some("fast"),
+            doc: "a mode",
+        },
     ];
 
     fn resolve(text: &str) -> Result<Params, ConfigError> {
@@ -418,7 +460,10 @@ mod tests {
     #[test]
     fn units_and_defaults() {
         let p = resolve("[a]\ncount = 3\nwait = { us = 1.5, source = \"a book\" }\n").unwrap();
-        assert_eq!((p.int("a.size"), p.time("a.wait"), p.int("a.count")), (4096, Dur(1_500_000), 3));
+        assert_eq!(
+            (p.int("a.size"), p.time("a.wait"), p.int("a.count")),
+            (4096, Dur(1_500_000), 3)
+        );
         assert_eq!(quantity("2GB", false), Ok(2_000_000_000));
         assert_eq!(quantity("1.5KiB", false), Ok(1536));
         assert_eq!(quantity("0.0001us", true), Ok(100));
@@ -429,13 +474,18 @@ mod tests {
         let text = |t| resolve(t).unwrap_err().to_string();
         assert_eq!(
             text("[a]\ncount = 3\nwiat = \"1us\"\n"),
-            "x.toml:3:1: a.wiat: no such key; did you mean `a.wait`? (allowed: a.size, a.wait, a.count, a.mode)"
+            "x.toml:3:1: a.wiat: no such key; did you mean `a.wait`? (allowed: a.size, a.wait, \
+             a.count, a.mode)"
         );
-        assert_eq!(text("[a]\ncount = 9\n"), "x.toml:2:1: a.count: 9 is out of range (allowed: 1 to 8)");
+        assert_eq!(
+            text("[a]\ncount = 9\n"),
+            "x.toml:2:1: a.count: 9 is out of range (allowed: 1 to 8)"
+        );
         assert_eq!(text("[a]\n"), "a.count: is not given: a count");
         assert_eq!(
             text("[a]\ncount=1\nmode=\"fats\"\n"),
-            "x.toml:3:1: a.mode: mode `fats` is not known; did you mean `fast`? (allowed: fast, slow)"
+            "x.toml:3:1: a.mode: mode `fats` is not known; did you mean `fast`? (allowed: fast, \
+             slow)"
         );
         assert!(text("[a]\ncount = \n").starts_with("x.toml:2:"));
         assert!(text("[a]\ncount=1\nwait = \"25\"\n").contains("has no unit"));

@@ -1,7 +1,8 @@
 //! The plan: what a request makes the drive do, and what each operation waits for.
 //!
-//! Schemes change their state at once and push operations here; the timing engine says later when each happens. The set
-//! of operations that can have reached the medium at a power cut is a downward-closed subset of this graph.
+//! Schemes change their state at once and push operations here; the timing engine says later when
+//! each happens. The set of operations that can have reached the medium at a power cut is a
+//! downward-closed subset of this graph.
 
 use crate::{Dur, OpId, Tag};
 
@@ -47,7 +48,8 @@ impl Cause {
 
     /// The name in the run record.
     pub const fn name(self) -> &'static str {
-        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery", "replace"][self as usize]
+        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery", "replace"]
+            [self as usize]
     }
 
     /// The priority class of a read (`read`) or of a program or erase with this cause.
@@ -80,7 +82,8 @@ pub enum Class {
 
 impl Class {
     /// All classes, in the default order of priority.
-    pub const ALL: [Class; 5] = [Class::HostRead, Class::Map, Class::HostWrite, Class::Gc, Class::Idle];
+    pub const ALL: [Class; 5] =
+        [Class::HostRead, Class::Map, Class::HostWrite, Class::Gc, Class::Idle];
 
     /// The name in configuration.
     pub const fn name(self) -> &'static str {
@@ -146,8 +149,8 @@ pub enum OpKind {
         /// Stores rather than loads.
         write: bool,
     },
-    /// Accesses to tables in DRAM that are timed command by command: that many of the plan's [`DramAccess`]es, from
-    /// `first` on.
+    /// Accesses to tables in DRAM that are timed command by command: that many of the plan's
+    /// [`DramAccess`]es, from `first` on.
     Dram {
         /// Index of the first, among all of the plan.
         first: u32,
@@ -182,7 +185,8 @@ pub struct DramAccess {
     pub bursts: u16,
     /// They store rather than load.
     pub write: bool,
-    /// It waits for the data of every earlier load of its operation: they say where it goes, or what it stores.
+    /// It waits for the data of every earlier load of its operation: they say where it goes, or
+    /// what it stores.
     pub dependent: bool,
 }
 
@@ -213,7 +217,8 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Add an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is complete already.
+    /// Add an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is
+    /// complete already.
     #[inline]
     pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         if !self.recording {
@@ -226,7 +231,13 @@ impl Plan {
     }
 
     /// Add accesses to DRAM as one operation.
-    pub fn push_dram(&mut self, accesses: &[DramAccess], update: bool, class: Class, after: &[OpId]) -> OpId {
+    pub fn push_dram(
+        &mut self,
+        accesses: &[DramAccess],
+        update: bool,
+        class: Class,
+        after: &[OpId],
+    ) -> OpId {
         if !self.recording {
             return OpId::NONE;
         }
@@ -249,17 +260,17 @@ impl Plan {
         }
     }
 
-    /// Whether operations are recorded. Off while a drive is brought into a state without simulated time.
+    /// Whether operations are recorded. Off while a drive is brought into a state without simulated
+    /// time.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
     }
 
     /// The operations, each with its number and what it waits for.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
-        self.ops
-            .iter()
-            .enumerate()
-            .map(|(i, op)| (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize]))
+        self.ops.iter().enumerate().map(|(i, op)| {
+            (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize])
+        })
     }
 
     /// Forget the operations; numbers go on.
@@ -285,7 +296,10 @@ mod tests {
         let mut plan = Plan::default();
         let a = plan.push(OpKind::Delay(Dur(1)), Class::Gc, &[OpId::NONE]);
         let b = plan.push(OpKind::Join, Class::Gc, &[a, OpId::NONE]);
-        assert_eq!(plan.iter().map(|(_, _, after)| after.to_vec()).collect::<Vec<_>>(), [vec![], vec![a]]);
+        assert_eq!(
+            plan.iter().map(|(_, _, after)| after.to_vec()).collect::<Vec<_>>(),
+            [vec![], vec![a]]
+        );
         plan.clear();
         assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId(3));
         plan.set_recording(false);

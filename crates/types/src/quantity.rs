@@ -39,27 +39,42 @@ pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
     let factor = match UNITS.iter().find(|(name, _, is_time)| *name == unit && *is_time == time) {
         Some(&(_, factor, _)) => factor,
         None if unit.is_empty() && (!time || number == "0") => 1,
-        None if unit.is_empty() => return Err(format!("`{text}` has no unit (ps, ns, us, ms, s, min, h)")),
+        None if unit.is_empty() => {
+            return Err(format!("`{text}` has no unit (ps, ns, us, ms, s, min, h)"));
+        }
         None => {
             return Err(format!(
                 "`{unit}` is not a unit of {}",
-                if time { "time (ps, ns, us, ms, s, min, h)" } else { "size (KiB, MiB, GiB, KB …)" }
+                if time {
+                    "time (ps, ns, us, ms, s, min, h)"
+                } else {
+                    "size (KiB, MiB, GiB, KB …)"
+                }
             ));
         }
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let bad = || format!("`{text}` is not a number with a unit");
-    if fraction.len() > 15 || !fraction.bytes().all(|b| b.is_ascii_digit()) || (whole.is_empty() && fraction.is_empty())
+    if fraction.len() > 15
+        || !fraction.bytes().all(|b| b.is_ascii_digit())
+        || (whole.is_empty() && fraction.is_empty())
     {
         return Err(bad());
     }
     let scale = 10u128.pow(fraction.len() as u32);
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.replace('_', "").parse().map_err(|_| bad())? };
-    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| bad())? };
-    let total = u128::from(whole).checked_mul(scale).and_then(|n| (n + fraction).checked_mul(u128::from(factor)));
+    let whole: u64 =
+        if whole.is_empty() { 0 } else { whole.replace('_', "").parse().map_err(|_| bad())? };
+    let fraction: u128 =
+        if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| bad())? };
+    let total = u128::from(whole)
+        .checked_mul(scale)
+        .and_then(|n| (n + fraction).checked_mul(u128::from(factor)));
     let total = total.ok_or_else(|| format!("`{text}` is too large"))?;
     if total % scale != 0 {
-        return Err(format!("`{text}` is not a whole number of {}", if time { "picoseconds" } else { "bytes" }));
+        return Err(format!(
+            "`{text}` is not a whole number of {}",
+            if time { "picoseconds" } else { "bytes" }
+        ));
     }
     u64::try_from(total / scale).map_err(|_| format!("`{text}` is too large"))
 }

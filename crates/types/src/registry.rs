@@ -13,7 +13,7 @@ pub fn by_name<T>(
     what: &str,
     name: &str,
 ) -> Result<&'static T, ConfigError> {
-    all.iter()
-        .find(|entry| name_of(entry) == name)
-        .ok_or_else(|| ConfigError::unknown(key, what, name, &all.iter().map(name_of).collect::<Vec<_>>()))
+    all.iter().find(|entry| name_of(entry) == name).ok_or_else(|| {
+        ConfigError::unknown(key, what, name, &all.iter().map(name_of).collect::<Vec<_>>())
+    })
 }

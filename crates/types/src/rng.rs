@@ -12,7 +12,8 @@ pub struct Seed(pub u64);
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream called `name` of `seed`. A new consumer takes a new name and shifts no other stream.
+    /// The stream called `name` of `seed`. A new consumer takes a new name and shifts no other
+    /// stream.
     pub fn stream(seed: Seed, name: &str) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
@@ -31,7 +32,8 @@ impl Rng {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `[0, 1)` with 53 random bits. For workload generators; the model itself uses no floating point.
+    /// A number in `[0, 1)` with 53 random bits. For workload generators; the model itself uses no
+    /// floating point.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64

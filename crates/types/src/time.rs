@@ -17,7 +17,8 @@ impl Ps {
     /// The instant `d` after this one.
     ///
     /// # Panics
-    /// When simulated time passes 213 days: a broken invariant, the replay bounds the times it accepts.
+    /// When simulated time passes 213 days: a broken invariant, the replay bounds the times it
+    /// accepts.
     #[track_caller]
     #[inline]
     pub fn after(self, d: Dur) -> Ps {
@@ -45,7 +46,8 @@ impl Dur {
         Dur(n * 1_000_000)
     }
 
-    /// The time that `bytes` take at `bytes_per_s`, rounded up to a picosecond; zero when the rate is zero (no limit).
+    /// The time that `bytes` take at `bytes_per_s`, rounded up to a picosecond; zero when the rate
+    /// is zero (no limit).
     #[inline]
     pub fn transfer(bytes: u64, bytes_per_s: u64) -> Dur {
         if bytes_per_s == 0 {
@@ -72,7 +74,9 @@ impl std::ops::Add for Dur {
 impl std::fmt::Display for Dur {
     /// The largest unit that leaves a whole number: `1300us`, `25us`, `1500ps`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (unit, ps) in [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)] {
+        for (unit, ps) in
+            [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)]
+        {
             if self.0 != 0 && self.0 % ps == 0 {
                 return write!(f, "{}{unit}", self.0 / ps);
             }

@@ -1,4 +1,5 @@
-//! `time device sector sectors op`: the text that DiskSim, SSDsim and MQSim share, but for the unit of time.
+//! `time device sector sectors op`: the text that DiskSim, SSDsim and MQSim share, but for the unit
+//! of time.
 
 use crate::devices::Devices;
 use crate::format::Sniff;
@@ -27,12 +28,22 @@ impl Ascii {
     /// Times in nanoseconds, sizes in sectors.
     pub fn nanoseconds() -> Ascii {
         let devices = Devices::default();
-        Ascii { unit_ps: NS_PS, time: "a time in nanoseconds", size_bytes: SECTOR_BYTES.into(), devices }
+        Ascii {
+            unit_ps: NS_PS,
+            time: "a time in nanoseconds",
+            size_bytes: SECTOR_BYTES.into(),
+            devices,
+        }
     }
 
     /// Times in milliseconds.
     pub fn milliseconds(size_bytes: u64) -> Ascii {
-        Ascii { unit_ps: MS_PS, time: "a time in milliseconds", size_bytes, devices: Devices::default() }
+        Ascii {
+            unit_ps: MS_PS,
+            time: "a time in milliseconds",
+            size_bytes,
+            devices: Devices::default(),
+        }
     }
 }
 
@@ -51,7 +62,8 @@ impl LineFormat for Ascii {
         device.number("the number of a device")?;
         let (first, units) = (sector.number("an address in sectors")?, size.number("a size")?);
         let sectors = units.saturating_mul(self.size_bytes / u64::from(SECTOR_BYTES));
-        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, sector, size))?;
+        let extent =
+            Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, sector, size))?;
         Ok(Some(Raw::plain(time_ps, self.devices.number(device)?, kind, extent)))
     }
 
@@ -85,7 +97,12 @@ pub(crate) fn look(head: &[u8]) -> Option<Look> {
     })
 }
 
-/// Whether `head` may count nanoseconds: its times are whole numbers, which may also be milliseconds.
+/// Whether `head` may count nanoseconds: its times are whole numbers, which may also be
+/// milliseconds.
 pub(crate) fn sniff_nanoseconds(head: &[u8]) -> Sniff {
-    if look(head) == Some(Look::Whole) { Sniff::Perhaps("times are nanoseconds") } else { Sniff::No }
+    if look(head) == Some(Look::Whole) {
+        Sniff::Perhaps("times are nanoseconds")
+    } else {
+        Sniff::No
+    }
 }

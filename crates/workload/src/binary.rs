@@ -56,8 +56,18 @@ pub(crate) struct FixedSource<F> {
 }
 
 impl<F: Fixed + 'static> FixedSource<F> {
-    pub fn open(input: Box<dyn BufRead + Send>, format: F, options: &ReadOptions) -> Box<dyn RecordSource> {
-        Box::new(FixedSource { input, format, record: [0; LONGEST], offset: 0, gate: Gate::new(options) })
+    pub fn open(
+        input: Box<dyn BufRead + Send>,
+        format: F,
+        options: &ReadOptions,
+    ) -> Box<dyn RecordSource> {
+        Box::new(FixedSource {
+            input,
+            format,
+            record: [0; LONGEST],
+            offset: 0,
+            gate: Gate::new(options),
+        })
     }
 
     /// Bring the next record into `self.record`; how many of its bytes there are.
@@ -100,7 +110,10 @@ impl<F: Fixed + 'static> FixedSource<F> {
         let payload = self.format.payload(&self.record[..have]);
         Ok(match self.pass(payload)? {
             0 => decoded,
-            _ => Err(Fault::whole("a record whose payload is truncated,", "as many bytes as it says")),
+            _ => Err(Fault::whole(
+                "a record whose payload is truncated,",
+                "as many bytes as it says",
+            )),
         })
     }
 }
@@ -116,7 +129,9 @@ impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
             let failed = |e: io::Error| TraceError::new(place(0), e.to_string(), "");
             let have = self.fetch().map_err(|e| self.gate.fail(failed(e)))?;
             if have == 0 {
-                return self.gate.finish(|| TraceError::new(place(0), "the trace holds no request", "at least one"));
+                return self.gate.finish(|| {
+                    TraceError::new(place(0), "the trace holds no request", "at least one")
+                });
             }
             let decoded = self.decode(have).map_err(|e| self.gate.fail(failed(e)))?;
             let admitted = match decoded {

@@ -1,4 +1,5 @@
-//! Compressed streams: recognised by their magic number, decoded as a stream, all parts of a file of several.
+//! Compressed streams: recognised by their magic number, decoded as a stream, all parts of a file
+//! of several.
 
 use bzip2::read::MultiBzDecoder;
 use bzip2::write::BzEncoder;
@@ -15,7 +16,8 @@ pub const MAGIC_BYTES: usize = 6;
 /// Memory that an xz stream may ask for, in bytes; `xz -9` asks for 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// Base-2 logarithm of the window that a zstd frame may ask for: 128 MiB, as the `zstd` tool allows without `--long`.
+/// Base-2 logarithm of the window that a zstd frame may ask for: 128 MiB, as the `zstd` tool allows
+/// without `--long`.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Bytes taken from a compressed stream at a time.
@@ -53,8 +55,8 @@ impl Compression {
         ["none", "gz", "bz2", "xz", "zst"][self as usize]
     }
 
-    /// The decompressed content of `input`. Memory is bounded whatever the stream claims: 256 MiB for xz, 128 MiB for
-    /// Zstandard, less than 4 MiB for the others.
+    /// The decompressed content of `input`. Memory is bounded whatever the stream claims: 256 MiB
+    /// for xz, 128 MiB for Zstandard, less than 4 MiB for the others.
     ///
     /// # Errors
     /// When the decoder cannot be set up.
@@ -65,8 +67,10 @@ impl Compression {
             Compression::Gz => Box::new(MultiGzDecoder::new(input)),
             Compression::Bz2 => Box::new(MultiBzDecoder::new(input)),
             Compression::Xz => {
-                let stream =
-                    liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_BYTES, liblzma::stream::CONCATENATED)?;
+                let stream = liblzma::stream::Stream::new_stream_decoder(
+                    XZ_MEMORY_BYTES,
+                    liblzma::stream::CONCATENATED,
+                )?;
                 Box::new(XzDecoder::new_stream(input, stream))
             }
             Compression::Zst => {
@@ -86,7 +90,10 @@ pub(crate) trait Finish: Write + Send {
 }
 
 /// What compresses as `name` says on the way to `output`, at the default level of each method.
-pub(crate) fn encoder(name: &str, output: Box<dyn Write + Send>) -> Result<Box<dyn Finish>, ConfigError> {
+pub(crate) fn encoder(
+    name: &str,
+    output: Box<dyn Write + Send>,
+) -> Result<Box<dyn Finish>, ConfigError> {
     const XZ_LEVEL: u32 = 6;
     Ok(match name {
         "none" => Box::new(Plain(output)),
@@ -95,10 +102,18 @@ pub(crate) fn encoder(name: &str, output: Box<dyn Write + Send>) -> Result<Box<d
         "xz" => Box::new(XzEncoder::new(output, XZ_LEVEL)),
         "zst" => {
             let setup = |mut encoder: ZstdEncoder| encoder.include_checksum(true).map(|()| encoder);
-            let made = zstd::stream::write::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL).and_then(setup);
+            let made = zstd::stream::write::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL)
+                .and_then(setup);
             Box::new(made.map_err(|e| ConfigError::new(KEY, e.to_string()))?)
         }
-        other => return Err(ConfigError::unknown(KEY, "compression", other, &["none", "gz", "bz2", "xz", "zst"])),
+        other => {
+            return Err(ConfigError::unknown(
+                KEY,
+                "compression",
+                other,
+                &["none", "gz", "bz2", "xz", "zst"],
+            ));
+        }
     })
 }
 

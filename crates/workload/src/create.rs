@@ -7,11 +7,12 @@ use crate::write::{Create, RecordSink, WriteOptions};
 use flashatlas_types::ConfigError;
 use std::io::Write;
 
-/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as `compression` says
-/// (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as
+/// `compression` says (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
 ///
 /// # Errors
-/// A format or compression that does not exist or is only read; parameters that do not exist or are out of range.
+/// A format or compression that does not exist or is only read; parameters that do not exist or are
+/// out of range.
 pub fn create(
     format: &str,
     output: Box<dyn Write + Send>,
@@ -21,7 +22,8 @@ pub fn create(
     let (name, parameters) = settings::split_name(format);
     let def = format_by_name(name)?;
     let Some(writer) = def.writer else {
-        let allowed = FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
+        let allowed =
+            FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
         let why = format!("{name} is only read, not written");
         return Err(ConfigError { allowed, ..ConfigError::new("trace.format", why) });
     };

@@ -30,7 +30,9 @@ impl Devices {
         let next = self.numbers.len();
         let number = match self.numbers.get(name.text) {
             Some(&number) => number,
-            None if name.text.is_empty() => return Err(name.fault("an empty field", "the name of a device")),
+            None if name.text.is_empty() => {
+                return Err(name.fault("an empty field", "the name of a device"));
+            }
             None if name.text.len() > Devices::MAX_NAME => {
                 return Err(name.fault("a device name that is too long", "at most 256 bytes"));
             }

@@ -21,12 +21,14 @@ pub enum Place {
     Byte(u64),
 }
 
-/// Where and why a trace cannot be read. Displays as `line:column: why; expected …`, to be prefixed with a file name.
+/// Where and why a trace cannot be read. Displays as `line:column: why; expected …`, to be prefixed
+/// with a file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     /// Where.
     pub place: Place,
-    /// The number, from 1, of the record at fault: one more than the records delivered and skipped before it.
+    /// The number, from 1, of the record at fault: one more than the records delivered and skipped
+    /// before it.
     pub record: u64,
     /// What is wrong, without a full stop.
     pub why: Cow<'static, str>,
@@ -39,8 +41,19 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    pub(crate) fn new(place: Place, why: impl Into<Cow<'static, str>>, expected: &'static str) -> TraceError {
-        TraceError { place, record: 1, why: why.into(), expected, excerpt: String::new(), skipped: 0 }
+    pub(crate) fn new(
+        place: Place,
+        why: impl Into<Cow<'static, str>>,
+        expected: &'static str,
+    ) -> TraceError {
+        TraceError {
+            place,
+            record: 1,
+            why: why.into(),
+            expected,
+            excerpt: String::new(),
+            skipped: 0,
+        }
     }
 }
 
@@ -106,7 +119,8 @@ pub enum OpenError {
     },
     /// Several formats recognise the content: one must be named.
     Ambiguous {
-        /// The names of those formats, and how each reads the content; empty where that is no question.
+        /// The names of those formats, and how each reads the content; empty where that is no
+        /// question.
         readings: Vec<(&'static str, &'static str)>,
     },
 }
@@ -130,13 +144,17 @@ impl fmt::Display for OpenError {
             OpenError::Trace(error) => error.fmt(f),
             OpenError::Unrecognised { compression, excerpt, formats } => write!(
                 f,
-                "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; name one with \
-                 --format to see where it stops",
+                "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; \
+                 name one with --format to see where it stops",
                 formats.join(", ")
             ),
             OpenError::Ambiguous { readings } => {
                 let several = readings.len() > 1;
-                let what = if several { "several trace formats recognise" } else { "more than one reading fits" };
+                let what = if several {
+                    "several trace formats recognise"
+                } else {
+                    "more than one reading fits"
+                };
                 write!(f, "{what} this content: ")?;
                 for (i, (name, difference)) in readings.iter().enumerate() {
                     let separator = if i == 0 { "" } else { ", " };
@@ -171,6 +189,10 @@ mod tests {
         assert_eq!(excerpt(b"a\t\"b\"\xff"), "a\\t\"b\"\\xff");
         assert_eq!(excerpt(&[b'x'; 40]), "x".repeat(40));
         assert_eq!(excerpt(&[b'x'; 41]), format!("{}…", "x".repeat(39)));
-        assert_eq!(excerpt(&[0; 1000]).chars().count(), 37, "nine escapes of four characters and the mark");
+        assert_eq!(
+            excerpt(&[0; 1000]).chars().count(),
+            37,
+            "nine escapes of four characters and the mark"
+        );
     }
 }

@@ -1,21 +1,26 @@
-//! What ext4 sends to a drive for fsync and fdatasync: data in place, then the journal (jbd2, `data=ordered`, `barrier=1`).
+//! What ext4 sends to a drive for fsync and fdatasync: data in place, then the journal (jbd2,
+//! `data=ordered`, `barrier=1`).
 //!
-//! A call for which metadata must be durable commits a transaction: one write of a descriptor block and the metadata blocks to
-//! the journal, a FLUSH, the commit block, and a FLUSH or, where the drive has it, the commit block with FUA
-//! (`fs/jbd2/commit.c`: the commit block is written with preflush and FUA). Otherwise a FLUSH is all. Metadata must be durable
-//! when blocks were allocated (an append, or the first write to a preallocated file), and after an fsync also when the file's
-//! time of modification has moved on, which it does once a tick of the kernel's clock (`fs/ext4/fsync.c`). An fdatasync asks
-//! for the former alone.
+//! A call for which metadata must be durable commits a transaction: one write of a descriptor block
+//! and the metadata blocks to the journal, a FLUSH, the commit block, and a FLUSH or, where the
+//! drive has it, the commit block with FUA (`fs/jbd2/commit.c`: the commit block is written with
+//! preflush and FUA). Otherwise a FLUSH is all. Metadata must be durable when blocks were allocated
+//! (an append, or the first write to a preallocated file), and after an fsync also when the file's
+//! time of modification has moved on, which it does once a tick of the kernel's clock
+//! (`fs/ext4/fsync.c`). An fdatasync asks for the former alone.
 //!
-//! The journal is a ring of blocks. When a transaction does not fit what is free of it, a checkpoint writes the metadata blocks
-//! home, each once, and a FLUSH and a write of the journal's superblock free the ring. All requests of a call follow each other,
-//! and each waits for the one before.
+//! The journal is a ring of blocks. When a transaction does not fit what is free of it, a
+//! checkpoint writes the metadata blocks home, each once, and a FLUSH and a write of the journal's
+//! superblock free the ring. All requests of a call follow each other, and each waits for the one
+//! before.
 //!
-//! Assumed: one transaction a call (no other work joins it), one file system as large as the drive, metadata blocks of a file
-//! that stay the same: its inode table block, and as many others as `metadata_blocks` says (a block bitmap and a group
-//! descriptor by default).
+//! Assumed: one transaction a call (no other work joins it), one file system as large as the drive,
+//! metadata blocks of a file that stay the same: its inode table block, and as many others as
+//! `metadata_blocks` says (a block bitmap and a group descriptor by default).
 
-use flashatlas_types::{ConfigError, Dur, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, SECTOR_BYTES};
+use flashatlas_types::{
+    ConfigError, Dur, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, SECTOR_BYTES,
+};
 use std::collections::BTreeSet;
 
 /// Parameters of the file system, named as mkfs.ext4 and mount name them.
@@ -30,7 +35,8 @@ pub const PARAMS: [ParamDef; 5] = [
         key: "journal_size",
         kind: ParamKind::Bytes(1 << 20, 1 << 36),
         default: Some("128MiB"),
-        doc: "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; 128 MiB is what it chooses for 32 GiB and more)",
+        doc: "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; 128 MiB is what \
+              it chooses for 32 GiB and more)",
     },
     ParamDef {
         key: "metadata_blocks",
@@ -42,7 +48,8 @@ pub const PARAMS: [ParamDef; 5] = [
         key: "fua",
         kind: ParamKind::Bool,
         default: Some("false"),
-        doc: "the commit block is written with FUA, rather than followed by a FLUSH (Linux does without on SATA: libata.fua=0)",
+        doc: "the commit block is written with FUA, rather than followed by a FLUSH (Linux does \
+              without on SATA: libata.fua=0)",
     },
     ParamDef {
         key: "hz",
@@ -59,7 +66,8 @@ pub struct Ext4 {
     metadata_blocks: u32,
     fua: bool,
     tick: Dur,
-    /// First sector of the journal, its blocks (the first is its superblock), the next one, and how many are free.
+    /// First sector of the journal, its blocks (the first is its superblock), the next one, and how
+    /// many are free.
     journal: u64,
     journal_blocks: u64,
     next: u64,
@@ -72,7 +80,8 @@ pub struct Ext4 {
 }
 
 impl Ext4 {
-    /// A file system on a drive of so many sectors, whose files take `files` groups of metadata blocks.
+    /// A file system on a drive of so many sectors, whose files take `files` groups of metadata
+    /// blocks.
     ///
     /// # Errors
     /// A drive without room for the journal, and blocks that are no whole number of sectors.
@@ -80,7 +89,10 @@ impl Ext4 {
         let sector = u64::from(SECTOR_BYTES);
         let block = params.int("block_size");
         if !block.is_power_of_two() {
-            return Err(ConfigError::new("block_size", format!("{block} bytes are no power of two")));
+            return Err(ConfigError::new(
+                "block_size",
+                format!("{block} bytes are no power of two"),
+            ));
         }
         let journal_blocks = params.int("journal_size") / block;
         let metadata_blocks = params.u32("metadata_blocks");
@@ -126,10 +138,13 @@ impl Ext4 {
         (self.commits, self.checkpoints)
     }
 
-    /// The requests of a call for which the metadata of `files` must be durable; the data has been written.
+    /// The requests of a call for which the metadata of `files` must be durable; the data has been
+    /// written.
     pub fn commit(&mut self, files: &[u64], out: &mut Vec<Request>) {
-        let homes = files.iter().flat_map(|f| (0..u64::from(self.metadata_blocks)).map(move |b| (f, b)));
-        let homes: BTreeSet<u64> = homes.map(|(f, b)| f * u64::from(self.metadata_blocks) + b).collect();
+        let homes =
+            files.iter().flat_map(|f| (0..u64::from(self.metadata_blocks)).map(move |b| (f, b)));
+        let homes: BTreeSet<u64> =
+            homes.map(|(f, b)| f * u64::from(self.metadata_blocks) + b).collect();
         let blocks = homes.len() as u64 + 2;
         if blocks > self.free {
             self.checkpoint(out);
@@ -169,7 +184,9 @@ impl Ext4 {
     fn checkpoint(&mut self, out: &mut Vec<Request>) {
         self.checkpoints += 1;
         let homes = std::mem::take(&mut self.dirty);
-        out.extend(homes.iter().map(|home| self.write(self.homes + home * self.block_sectors, 1, false)));
+        out.extend(
+            homes.iter().map(|home| self.write(self.homes + home * self.block_sectors, 1, false)),
+        );
         out.push(FLUSH);
         out.push(self.write(self.journal, 1, self.fua));
         if !self.fua {
@@ -179,13 +196,15 @@ impl Ext4 {
     }
 
     fn write(&self, sector: u64, blocks: u64, fua: bool) -> Request {
-        let sectors = (blocks * self.block_sectors) as u32; // a transaction has a few hundred blocks at most
+        // a transaction has a few hundred blocks at most
+        let sectors = (blocks * self.block_sectors) as u32;
         Request { at: Ps::ZERO, op: HostOp::Write, lba: Lba(sector), sectors, fua }
     }
 }
 
 /// A FLUSH.
-pub const FLUSH: Request = Request { at: Ps::ZERO, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
+pub const FLUSH: Request =
+    Request { at: Ps::ZERO, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
 
 #[cfg(test)]
 mod tests {
@@ -205,7 +224,8 @@ mod tests {
         requests.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// 2^20 sectors are 131,072 blocks: the journal of 256 blocks begins at 130,816, the metadata before it at 130,813.
+    /// 2^20 sectors are 131,072 blocks: the journal of 256 blocks begins at 130,816, the metadata
+    /// before it at 130,813.
     #[test]
     fn a_commit_is_descriptor_and_metadata_flush_commit_block_flush() {
         let mut fs = ext4("journal_size=1MiB");
@@ -225,8 +245,8 @@ mod tests {
         assert_eq!(words(&out), "W2@130817 F W1@130819!");
     }
 
-    /// 255 blocks of ring hold 51 transactions of five; the next one begins with a checkpoint. The ring has gone round to its
-    /// first block by then.
+    /// 255 blocks of ring hold 51 transactions of five; the next one begins with a checkpoint. The
+    /// ring has gone round to its first block by then.
     #[test]
     fn a_full_journal_is_checkpointed() {
         let mut fs = ext4("journal_size=1MiB");
@@ -238,11 +258,15 @@ mod tests {
         assert_eq!(words(&out), "W4@131067 F W1@131071 F");
         out.clear();
         fs.commit(&[0], &mut out);
-        assert_eq!(words(&out), "W1@130813 W1@130814 W1@130815 F W1@130816 F W4@130817 F W1@130821 F");
+        assert_eq!(
+            words(&out),
+            "W1@130813 W1@130814 W1@130815 F W1@130816 F W4@130817 F W1@130821 F"
+        );
         assert_eq!(fs.counts(), (52, 1));
     }
 
-    /// With transactions of six blocks, 42 leave three of 255: the next one checkpoints, and its run is cut by the ring's end.
+    /// With transactions of six blocks, 42 leave three of 255: the next one checkpoints, and its
+    /// run is cut by the ring's end.
     #[test]
     fn a_run_goes_round_the_ring() {
         let mut fs = ext4("journal_size=1MiB,metadata_blocks=4");
@@ -257,6 +281,11 @@ mod tests {
     #[test]
     fn a_drive_needs_room_for_the_journal() {
         let params = parse("", "ext4", &PARAMS).unwrap();
-        assert!(Ext4::new(&params, 1 << 18, 1).unwrap_err().to_string().contains("do not fit the drive"));
+        assert!(
+            Ext4::new(&params, 1 << 18, 1)
+                .unwrap_err()
+                .to_string()
+                .contains("do not fit the drive")
+        );
     }
 }

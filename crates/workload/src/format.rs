@@ -6,7 +6,8 @@ use crate::write::{Create, RecordSink};
 use flashatlas_types::{ConfigError, ParamDef, Params};
 use std::io::BufRead;
 
-/// Whether the records of a format say something: when they were issued, or which operation they are.
+/// Whether the records of a format say something: when they were issued, or which operation they
+/// are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Says {
     /// Every record does.
@@ -24,8 +25,8 @@ pub enum Sniff {
     No,
     /// It is.
     Yes,
-    /// It may be: it looks the same in another format, or with another parameter. The text says what this reading
-    /// makes of it.
+    /// It may be: it looks the same in another format, or with another parameter. The text says
+    /// what this reading makes of it.
     Perhaps(&'static str),
 }
 
@@ -96,8 +97,8 @@ pub struct FormatDef {
     /// Read decompressed content.
     ///
     /// # Errors
-    /// When the content cannot be in this format at all, and parameters that contradict each other or the content.
-    /// Faults of single records come from the source.
+    /// When the content cannot be in this format at all, and parameters that contradict each other
+    /// or the content. Faults of single records come from the source.
     pub open: Open,
     /// Write it; `None` for formats that are only read.
     pub writer: Option<WriterDef>,

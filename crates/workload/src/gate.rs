@@ -1,5 +1,5 @@
-//! What every reader does with what it decodes, in one place: devices, repeated records, address shift, times, and the
-//! account of all that.
+//! What every reader does with what it decodes, in one place: devices, repeated records, address
+//! shift, times, and the account of all that.
 
 use crate::error::{Place, TraceError};
 use crate::raw::{Extent, Fault, Raw};
@@ -47,8 +47,8 @@ impl Gate {
         self
     }
 
-    /// The record to deliver for what was decoded at `place`; `None` when the options leave it out; or what is wrong
-    /// with it. A record that is refused or left out changes nothing for the next.
+    /// The record to deliver for what was decoded at `place`; `None` when the options leave it out;
+    /// or what is wrong with it. A record that is refused or left out changes nothing for the next.
     #[inline]
     pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
         let device = match self.options.device_map {
@@ -70,14 +70,23 @@ impl Gate {
         if self.options.drop_duplicates.is_some() {
             self.remember(raw);
         }
-        let request = Request { at, op: raw.op, lba: Lba(extent.first), sectors: extent.sectors, fua: raw.fua };
+        let request = Request {
+            at,
+            op: raw.op,
+            lba: Lba(extent.first),
+            sectors: extent.sectors,
+            fua: raw.fua,
+        };
         let record = Record { request, device };
         self.delivered += 1;
         if !raw.preflush {
             return Ok(Some(record));
         }
         self.pending = Some(record);
-        Ok(Some(Record { request: Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false }, device }))
+        Ok(Some(Record {
+            request: Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false },
+            device,
+        }))
     }
 
     /// The record that waits behind its flush.
@@ -93,9 +102,10 @@ impl Gate {
         if raw.op == HostOp::Flush {
             return Ok(Extent::NONE);
         }
-        raw.extent
-            .shifted(self.options.shift_sectors)
-            .ok_or(Fault::whole("the address shift moves the request off the drive", "a smaller shift"))
+        raw.extent.shifted(self.options.shift_sectors).ok_or(Fault::whole(
+            "the address shift moves the request off the drive",
+            "a smaller shift",
+        ))
     }
 
     /// Whether `raw` repeats the record before of its device.
@@ -147,13 +157,18 @@ impl Gate {
     }
 
     /// The end of the input: an error when no record came before it.
-    pub fn finish(&mut self, empty: impl FnOnce() -> TraceError) -> Result<Option<Record>, TraceError> {
+    pub fn finish(
+        &mut self,
+        empty: impl FnOnce() -> TraceError,
+    ) -> Result<Option<Record>, TraceError> {
         if self.delivered > 0 || self.ended {
             self.ended = true;
             return Ok(None);
         }
         let mut error = empty();
-        if let (DeviceMap::Select(number), true) = (self.options.device_map, self.account.not_selected > 0) {
+        if let (DeviceMap::Select(number), true) =
+            (self.options.device_map, self.account.not_selected > 0)
+        {
             error.why = format!("the trace holds no request of device {number}").into();
             error.expected = "the number of a device that it has, counted from 0 as they appear";
         }
@@ -173,8 +188,8 @@ impl Gate {
 /// From the times of a trace to times since its first record.
 struct Clock {
     origin_ps: Option<u128>,
-    /// The latest time as it stands in the trace, and what it became: picoseconds since the origin, before it when
-    /// negative.
+    /// The latest time as it stands in the trace, and what it became: picoseconds since the origin,
+    /// before it when negative.
     latest: Option<(u128, i128)>,
 }
 
@@ -207,7 +222,9 @@ impl Clock {
         };
         let at = u64::try_from(moved.max(0)).map_err(|_| match gap_max {
             None => Fault::whole(TOO_FAR, "at most 213 days (--time-gap-max cuts long gaps)"),
-            Some(_) => Fault::whole(TOO_FAR, "at most 213 days (a smaller --time-gap-max cuts more)"),
+            Some(_) => {
+                Fault::whole(TOO_FAR, "at most 213 days (a smaller --time-gap-max cuts more)")
+            }
         })?;
         self.origin_ps = Some(origin);
         self.latest = Some((time_ps, moved));

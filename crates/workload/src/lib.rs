@@ -1,14 +1,17 @@
-//! Where requests come from: readers of block traces and generators of synthetic load; and where they go: writers.
+//! Where requests come from: readers of block traces and generators of synthetic load; and where
+//! they go: writers.
 //!
-//! Both are a [`RecordSource`]: a stream of [`Record`]s in constant memory. [`open`] takes any byte stream, recognises
-//! its compression and its format by content, and hands back the source; [`generate`] makes one from a line such as
-//! `zipf:requests=100000,theta=0.9`. [`Slice`] takes a part of a source, [`TraceSummary`] measures one as it passes, and
-//! [`create`] makes the [`RecordSink`] that writes it. The crate opens no file and reads no clock: readers and writers
+//! Both are a [`RecordSource`]: a stream of [`Record`]s in constant memory. [`open`] takes any byte
+//! stream, recognises its compression and its format by content, and hands back the source;
+//! [`generate`] makes one from a line such as `zipf:requests=100000,theta=0.9`. [`Slice`] takes a
+//! part of a source, [`TraceSummary`] measures one as it passes, and [`create`] makes the
+//! [`RecordSink`] that writes it. The crate opens no file and reads no clock: readers and writers
 //! are handed in.
 //!
-//! Every record that leaves a reader keeps four promises, so that nothing behind it has to check again: it covers at
-//! least one sector (a flush none), a transfer covers at most [`MAX_TRANSFER_SECTORS`], its last byte has an address
-//! below `2^64`, and its device has a number below [`MAX_DEVICES`].
+//! Every record that leaves a reader keeps four promises, so that nothing behind it has to check
+//! again: it covers at least one sector (a flush none), a transfer covers at most
+//! [`MAX_TRANSFER_SECTORS`], its last byte has an address below `2^64`, and its device has a number
+//! below [`MAX_DEVICES`].
 
 mod ascii;
 pub mod atlas;
@@ -43,7 +46,8 @@ pub use open::{Opened, SNIFF_BYTES, open};
 pub use settings::settings_of;
 pub use slice::{Bounds, Slice};
 pub use source::{
-    Account, DeviceMap, JUMP, Jump, MAX_DEVICES, MAX_TRANSFER_SECTORS, ReadOptions, Record, RecordSource,
+    Account, DeviceMap, JUMP, Jump, MAX_DEVICES, MAX_TRANSFER_SECTORS, ReadOptions, Record,
+    RecordSource,
 };
 pub use summary::TraceSummary;
 pub use write::{Create, Origin, RecordSink, WriteError, WriteOptions, Written};

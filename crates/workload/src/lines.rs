@@ -8,10 +8,12 @@ use crate::raw::{Fault, Raw};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, BufRead};
 
-/// The longest line that is read, in bytes. The rest of a longer one is passed over without being kept.
+/// The longest line that is read, in bytes. The rest of a longer one is passed over without being
+/// kept.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 
-/// Bytes of a line that are kept: enough that one which is too long still is without byte order mark and return.
+/// Bytes of a line that are kept: enough that one which is too long still is without byte order
+/// mark and return.
 const KEPT: usize = MAX_LINE + 8;
 
 /// Records that [`sniff`] looks at.
@@ -43,8 +45,8 @@ pub(crate) fn sniff(head: &[u8], format: impl LineFormat) -> Sniff {
     if mostly(head, format) { Sniff::Yes } else { Sniff::No }
 }
 
-/// The whole lines of `head` without their ends. The last one counts only if it is the only one: the end of `head` may
-/// have cut it.
+/// The whole lines of `head` without their ends. The last one counts only if it is the only one:
+/// the end of `head` may have cut it.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = &head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())];
     whole.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0))
@@ -71,7 +73,8 @@ pub(crate) fn mostly(head: &[u8], mut format: impl LineFormat) -> bool {
 
 /// The first line of `head` that is not blank.
 pub(crate) fn first_line(head: &[u8]) -> &[u8] {
-    let mut lines = head.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0).trim_ascii());
+    let mut lines =
+        head.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0).trim_ascii());
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
@@ -135,8 +138,9 @@ impl Lines {
     }
 }
 
-/// Refill the buffer of `input` when it is empty, and return how many bytes it holds: 0 at the end. A read that a signal
-/// interrupts is repeated. When the buffer holds any, `fill_buf` after this returns them without reading.
+/// Refill the buffer of `input` when it is empty, and return how many bytes it holds: 0 at the end.
+/// A read that a signal interrupts is repeated. When the buffer holds any, `fill_buf` after this
+/// returns them without reading.
 pub(crate) fn fill(input: &mut (dyn BufRead + Send)) -> io::Result<usize> {
     loop {
         match input.fill_buf() {
@@ -155,7 +159,11 @@ pub(crate) struct TextSource<F> {
 }
 
 impl<F: LineFormat + 'static> TextSource<F> {
-    pub fn open(input: Box<dyn BufRead + Send>, format: F, options: &ReadOptions) -> Box<dyn RecordSource> {
+    pub fn open(
+        input: Box<dyn BufRead + Send>,
+        format: F,
+        options: &ReadOptions,
+    ) -> Box<dyn RecordSource> {
         let lines = Lines { input, straddling: Vec::new(), lent: 0, number: 0, bytes: 0 };
         let gate = Gate::new(options);
         let gate = match format.origin_ps() {

@@ -24,22 +24,28 @@ pub struct Opened {
     pub format: &'static FormatDef,
     /// How it is compressed: `none`, `gz`, `bz2`, `xz` or `zst`.
     pub compression: &'static str,
-    /// Whether its records carry times. Where that depends on the file: as far as its first 64 KiB tell.
+    /// Whether its records carry times. Where that depends on the file: as far as its first 64 KiB
+    /// tell.
     pub times: bool,
-    /// Whether its records carry operations. If not, they are what [`ReadOptions::assume_op`] says, else reads: whoever
-    /// needs to know must refuse that.
+    /// Whether its records carry operations. If not, they are what [`ReadOptions::assume_op`] says,
+    /// else reads: whoever needs to know must refuse that.
     pub operations: bool,
     /// The records.
     pub source: Box<dyn RecordSource>,
 }
 
-/// Open a trace: find out how it is compressed and, unless `format` names it, in which format it is. After the name of a
-/// format may stand its parameters: `blkparse:action=C`.
+/// Open a trace: find out how it is compressed and, unless `format` names it, in which format it
+/// is. After the name of a format may stand its parameters: `blkparse:action=C`.
 ///
 /// # Errors
-/// A format name or parameter that does not exist; an empty stream, or one damaged at the start; content that no
-/// format, or more than one, recognises; an operation assumed for a trace that has its own.
-pub fn open(reader: Box<dyn Read + Send>, format: Option<&str>, options: &ReadOptions) -> Result<Opened, OpenError> {
+/// A format name or parameter that does not exist; an empty stream, or one damaged at the start;
+/// content that no format, or more than one, recognises; an operation assumed for a trace that has
+/// its own.
+pub fn open(
+    reader: Box<dyn Read + Send>,
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Opened, OpenError> {
     let named = format.map(choose).transpose()?;
     let consumed = Arc::new(AtomicU64::new(0));
     let input = Metered { reader, consumed: Arc::clone(&consumed) };
@@ -48,7 +54,10 @@ pub fn open(reader: Box<dyn Read + Send>, format: Option<&str>, options: &ReadOp
     let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
     let content = Ahead::read(content, SNIFF_BYTES);
     if content.head().is_empty() {
-        return Err(at_start(content.error.map_or("the trace is empty".to_owned(), |e| e.to_string())).into());
+        return Err(at_start(
+            content.error.map_or("the trace is empty".to_owned(), |e| e.to_string()),
+        )
+        .into());
     }
     let (format, params) = match named {
         Some(named) => named,
@@ -78,14 +87,21 @@ fn at_start(why: String) -> TraceError {
 }
 
 /// Refuse an assumed operation that would be ignored, or that reads and writes nothing.
-fn check_assumed(format: &FormatDef, operations: bool, assumed: Option<HostOp>) -> Result<(), ConfigError> {
+fn check_assumed(
+    format: &FormatDef,
+    operations: bool,
+    assumed: Option<HostOp>,
+) -> Result<(), ConfigError> {
     let key = "trace.assume_op";
     match assumed {
-        Some(_) if operations => {
-            Err(ConfigError::new(key, format!("this {} trace says which operation each record is", format.name)))
-        }
+        Some(_) if operations => Err(ConfigError::new(
+            key,
+            format!("this {} trace says which operation each record is", format.name),
+        )),
         Some(HostOp::Flush) => Err(ConfigError {
-            allowed: [HostOp::Read, HostOp::Write, HostOp::Trim].map(|op| op.name().to_owned()).to_vec(),
+            allowed: [HostOp::Read, HostOp::Write, HostOp::Trim]
+                .map(|op| op.name().to_owned())
+                .to_vec(),
             ..ConfigError::new(key, "a flush has no address")
         }),
         _ => Ok(()),
@@ -95,7 +111,8 @@ fn check_assumed(format: &FormatDef, operations: bool, assumed: Option<HostOp>) 
 /// The one format that recognises `head`.
 fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef, OpenError> {
     let sniffed = FORMATS.iter().map(|format| (format, (format.sniff)(head)));
-    let candidates: Vec<(&'static FormatDef, Sniff)> = sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
+    let candidates: Vec<(&'static FormatDef, Sniff)> =
+        sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
     match candidates[..] {
         [(format, Sniff::Yes)] => Ok(format),
         [] => Err(OpenError::Unrecognised {
@@ -103,7 +120,9 @@ fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef
             excerpt: excerpt(first_line(head)),
             formats: FORMATS.iter().map(|f| f.name).collect(),
         }),
-        _ => Err(OpenError::Ambiguous { readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect() }),
+        _ => Err(OpenError::Ambiguous {
+            readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect(),
+        }),
     }
 }
 

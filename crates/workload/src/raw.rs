@@ -14,7 +14,8 @@ pub(crate) struct Raw {
     pub op: HostOp,
     pub extent: Extent,
     pub fua: bool,
-    /// Everything written before is to be made durable first: a flush is delivered before the record.
+    /// Everything written before is to be made durable first: a flush is delivered before the
+    /// record.
     pub preflush: bool,
 }
 
@@ -62,7 +63,9 @@ impl Extent {
 
     /// The sectors that cover `len` bytes at byte `offset`.
     pub fn of_bytes(op: HostOp, offset: u64, len: u64) -> Result<Extent, ExtentError> {
-        let last = offset.checked_add(len.checked_sub(1).ok_or(ExtentError::Empty)?).ok_or(ExtentError::TooFar)?;
+        let last = offset
+            .checked_add(len.checked_sub(1).ok_or(ExtentError::Empty)?)
+            .ok_or(ExtentError::TooFar)?;
         let sector = u64::from(SECTOR_BYTES);
         let first = offset / sector;
         Extent::of_sectors(op, first, last / sector - first + 1)
@@ -76,7 +79,8 @@ impl Extent {
     /// `count` sectors at sector `first`.
     pub fn of_sectors(op: HostOp, first: u64, count: u64) -> Result<Extent, ExtentError> {
         let limit = if op == HostOp::Trim { u32::MAX } else { MAX_TRANSFER_SECTORS };
-        let sectors = u32::try_from(count).ok().filter(|&n| n <= limit).ok_or(ExtentError::TooLong)?;
+        let sectors =
+            u32::try_from(count).ok().filter(|&n| n <= limit).ok_or(ExtentError::TooLong)?;
         match first.checked_add(count) {
             _ if sectors == 0 => Err(ExtentError::Empty),
             Some(end) if end <= END_OF_SECTORS => Ok(Extent { first, sectors }),
@@ -92,7 +96,8 @@ impl Extent {
     }
 }
 
-/// A fault in a record: what is wrong, what was expected, and which bytes of the record (from, to) are at fault.
+/// A fault in a record: what is wrong, what was expected, and which bytes of the record (from, to)
+/// are at fault.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub why: Cow<'static, str>,
@@ -106,7 +111,8 @@ impl Fault {
         Fault { why: Cow::Borrowed(why), expected, span: (0, usize::MAX) }
     }
 
-    /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes of an offset.
+    /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes
+    /// of an offset.
     pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
         let end = self.span.1.min(record.len());
         let start = self.span.0.min(end);
@@ -123,7 +129,8 @@ mod tests {
 
     #[test]
     fn bytes_widen_to_the_covering_sectors() {
-        let of = |offset, len| Extent::of_bytes(HostOp::Read, offset, len).map(|e| (e.first, e.sectors));
+        let of =
+            |offset, len| Extent::of_bytes(HostOp::Read, offset, len).map(|e| (e.first, e.sectors));
         assert_eq!(of(0, 1), Ok((0, 1)));
         assert_eq!(of(511, 2), Ok((0, 2)));
         assert_eq!(of(512, 512), Ok((1, 1)));

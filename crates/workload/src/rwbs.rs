@@ -1,4 +1,5 @@
-//! The operation flags of the Linux block layer (`WSM`, `FWFS`, `D` …), and which of the events of a request is read.
+//! The operation flags of the Linux block layer (`WSM`, `FWFS`, `D` …), and which of the events of
+//! a request is read.
 
 use crate::raw::Fault;
 use crate::text::Field;
@@ -15,9 +16,9 @@ pub(crate) struct Flags {
 
 const FLAGS: &str = "such as R, WS, FWFSM, D, FF or N";
 
-/// Decode flags as blkparse and the kernel's tracepoints print them: `F` in front for a flush before, then `R`, `W`,
-/// `D` (discard; `DE`: secure erase), `F` (flush) or `N` (none of these), then `F` (forced unit access) and `A`, `S`,
-/// `M`, `U`, which change nothing.
+/// Decode flags as blkparse and the kernel's tracepoints print them: `F` in front for a flush
+/// before, then `R`, `W`, `D` (discard; `DE`: secure erase), `F` (flush) or `N` (none of these),
+/// then `F` (forced unit access) and `A`, `S`, `M`, `U`, which change nothing.
 pub(crate) fn flags(field: Field<'_>) -> Result<Flags, Fault> {
     parse(field.text).ok_or_else(|| field.fault("unknown operation flags", FLAGS))
 }
@@ -31,7 +32,8 @@ fn parse(text: &[u8]) -> Option<Flags> {
         [b'R', rest @ ..] => (Some(HostOp::Read), rest),
         [b'W', rest @ ..] => (Some(HostOp::Write), rest),
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
-        // a flush alone: FF from the kernel, FN from blkparse; F where the kernel prints no second letter
+        // a flush alone: FF from the kernel, FN from blkparse; F where the kernel prints no second
+        // letter
         [b'F' | b'N', rest @ ..] if preflush => (Some(HostOp::Flush), rest),
         [] if preflush => (Some(HostOp::Flush), rest),
         [b'N', rest @ ..] => (None, rest),
@@ -55,8 +57,8 @@ pub(crate) const ACTION: ParamDef = ParamDef {
     key: "action",
     kind: ParamKind::Choice(&["auto", "D", "C", "Q"]),
     default: Some("auto"),
-    doc: "the event that counts as the request: D (issued to the drive), C (completed) or Q (queued); auto: the first \
-          of these that occurs in the first 64 KiB",
+    doc: "the event that counts as the request: D (issued to the drive), C (completed) or Q \
+          (queued); auto: the first of these that occurs in the first 64 KiB",
 };
 
 /// In the order of preference: what the drive was given, else what it did, else what was asked for.

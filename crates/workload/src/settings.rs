@@ -9,11 +9,17 @@ pub(crate) fn split_name(spec: &str) -> (&str, &str) {
     (name.trim(), settings)
 }
 
-/// The parameters `defs` of the part called `name` as `settings` give them, with defaults for the others.
+/// The parameters `defs` of the part called `name` as `settings` give them, with defaults for the
+/// others.
 ///
 /// # Errors
-/// An unknown parameter (with the nearest name), one given twice or without a value, and values that are out of range.
-pub(crate) fn parse(settings: &str, name: &str, defs: &'static [ParamDef]) -> Result<Params, ConfigError> {
+/// An unknown parameter (with the nearest name), one given twice or without a value, and values
+/// that are out of range.
+pub(crate) fn parse(
+    settings: &str,
+    name: &str,
+    defs: &'static [ParamDef],
+) -> Result<Params, ConfigError> {
     let mut raw = RawConfig::default();
     for setting in settings.split(',').map(str::trim).filter(|s| !s.is_empty()) {
         if defs.is_empty() {
@@ -43,11 +49,17 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
 }
 
-/// The parameters of a part that is chosen by name, as `text` gives them: `NAME` or `NAME:key=value,key=value`, one of `names`.
+/// The parameters of a part that is chosen by name, as `text` gives them: `NAME` or
+/// `NAME:key=value,key=value`, one of `names`.
 ///
 /// # Errors
 /// Another name (under `key`, with the nearest), and as for generators.
-pub fn settings_of(text: &str, names: &[&str], key: &str, defs: &'static [ParamDef]) -> Result<Params, ConfigError> {
+pub fn settings_of(
+    text: &str,
+    names: &[&str],
+    key: &str,
+    defs: &'static [ParamDef],
+) -> Result<Params, ConfigError> {
     let (name, settings) = split_name(text);
     if !names.contains(&name) {
         return Err(ConfigError::unknown(key, key, name, names));

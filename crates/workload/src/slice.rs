@@ -9,7 +9,8 @@ use flashatlas_types::Ps;
 pub struct Bounds {
     /// Records at this time of the source or later.
     pub from: Ps,
-    /// Records before this time; `None`: to the end. As records may be out of order, all of the source is read.
+    /// Records before this time; `None`: to the end. As records may be out of order, all of the
+    /// source is read.
     pub to: Option<Ps>,
     /// Of these records, leave out so many at the start.
     pub skip: u64,
@@ -17,8 +18,8 @@ pub struct Bounds {
     pub count: Option<u64>,
 }
 
-/// The records of a source that are within bounds. Their times count from the first of them; a record with an earlier
-/// time is at 0.
+/// The records of a source that are within bounds. Their times count from the first of them; a
+/// record with an earlier time is at 0.
 pub struct Slice {
     source: Box<dyn RecordSource>,
     bounds: Bounds,

@@ -4,8 +4,9 @@ use crate::error::{Place, TraceError};
 use flashatlas_types::{ConfigError, Dur, HostOp, Request};
 use std::str::FromStr;
 
-/// The longest read or write that a reader believes, in sectors (1 GiB). A longer one is a damaged record, and would
-/// make everything behind it walk the pages of terabytes. A trim may be as long as a [`Request`] can say.
+/// The longest read or write that a reader believes, in sectors (1 GiB). A longer one is a damaged
+/// record, and would make everything behind it walk the pages of terabytes. A trim may be as long
+/// as a [`Request`] can say.
 pub const MAX_TRANSFER_SECTORS: u32 = 1 << 21;
 
 /// Devices in one trace at most.
@@ -20,10 +21,12 @@ pub const JUMP: Dur = Dur(86_400 * 1_000_000_000_000);
 /// One decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What the host asks, and when: time since the first record of the trace. A record that carries an earlier time
-    /// than the first is at 0; apart from that, records come in the order and with the times of the trace.
+    /// What the host asks, and when: time since the first record of the trace. A record that
+    /// carries an earlier time than the first is at 0; apart from that, records come in the order
+    /// and with the times of the trace.
     pub request: Request,
-    /// The address space (SPC ASU, MSR disk, iolog file), numbered from 0 in order of first appearance.
+    /// The address space (SPC ASU, MSR disk, iolog file), numbered from 0 in order of first
+    /// appearance.
     pub device: u32,
 }
 
@@ -32,11 +35,13 @@ pub trait RecordSource: Send {
     /// The next record, or `None` at the end. After an error the source is at its end.
     ///
     /// # Errors
-    /// The place of a record that cannot be read (beyond those that [`ReadOptions::skip_bad`] forgives), of a damaged
-    /// or truncated compressed stream, or of the end of a trace that holds no request.
+    /// The place of a record that cannot be read (beyond those that [`ReadOptions::skip_bad`]
+    /// forgives), of a damaged or truncated compressed stream, or of the end of a trace that holds
+    /// no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
-    /// What was left out and changed so far. Not for every record: it copies the names of the devices.
+    /// What was left out and changed so far. Not for every record: it copies the names of the
+    /// devices.
     fn account(&self) -> Account;
 
     /// Bytes of input consumed so far, as stored (compressed); 0 for a generator.
@@ -57,12 +62,14 @@ pub struct Account {
     pub not_selected: u64,
     /// Forward steps of time that were cut to [`ReadOptions::time_gap_max`].
     pub gaps_cut: u64,
-    /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was set.
+    /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was
+    /// set.
     pub backward_steps: u64,
     /// The first step of time of more than a day ([`JUMP`]), as it stands in the trace.
     pub first_jump: Option<Jump>,
-    /// The names of the devices as they stand in the trace, in the order of the numbers that [`DeviceMap::Separate`]
-    /// gives them; empty in formats that name none. The atlas format tells them at its end.
+    /// The names of the devices as they stand in the trace, in the order of the numbers that
+    /// [`DeviceMap::Separate`] gives them; empty in formats that name none. The atlas format tells
+    /// them at its end.
     pub device_names: Vec<String>,
 }
 
@@ -71,7 +78,8 @@ pub struct Account {
 pub struct Jump {
     /// The record that it leads to.
     pub place: Place,
-    /// The step in picoseconds; negative when it leads back. It may be far beyond what [`Dur`] holds.
+    /// The step in picoseconds; negative when it leads back. It may be far beyond what [`Dur`]
+    /// holds.
     pub step_ps: i128,
 }
 
@@ -121,16 +129,18 @@ impl FromStr for DeviceMap {
 pub struct ReadOptions {
     /// Bad records to skip and count before the next one is an error.
     pub skip_bad: u64,
-    /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them right.
+    /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them
+    /// right.
     pub shift_sectors: i64,
     /// What becomes of several devices.
     pub device_map: DeviceMap,
-    /// Drop a record that repeats the one before of the same device (operation, address and length) at most this long
-    /// after it, or before. A dropped record is the reference for the next.
+    /// Drop a record that repeats the one before of the same device (operation, address and length)
+    /// at most this long after it, or before. A dropped record is the reference for the next.
     pub drop_duplicates: Option<Dur>,
-    /// Cut a forward step of time that is longer to this length, and move all later times along; take a backward step
-    /// that is longer for a clock that was set, as no step.
+    /// Cut a forward step of time that is longer to this length, and move all later times along;
+    /// take a backward step that is longer for a clock that was set, as no step.
     pub time_gap_max: Option<Dur>,
-    /// The operation of every record in a trace that says none; without it they count as reads. Only for such traces.
+    /// The operation of every record in a trace that says none; without it they count as reads.
+    /// Only for such traces.
     pub assume_op: Option<HostOp>,
 }

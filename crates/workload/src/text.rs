@@ -21,7 +21,11 @@ impl<'a> Field<'a> {
     /// A fault of this field.
     #[cold]
     pub fn fault(self, why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: Cow::Borrowed(why), expected, span: (self.start, self.start + self.text.len()) }
+        Fault {
+            why: Cow::Borrowed(why),
+            expected,
+            span: (self.start, self.start + self.text.len()),
+        }
     }
 
     #[cold]
@@ -29,7 +33,9 @@ impl<'a> Field<'a> {
         self.fault(
             match self.text {
                 [] => "an empty field",
-                [b'-', rest @ ..] if rest.first().is_some_and(u8::is_ascii_digit) => "a negative number",
+                [b'-', rest @ ..] if rest.first().is_some_and(u8::is_ascii_digit) => {
+                    "a negative number"
+                }
                 text if text.iter().all(u8::is_ascii_digit) => "a number that is too large",
                 _ => "not a number",
             },
@@ -42,15 +48,19 @@ impl<'a> Field<'a> {
         digits(self.text).ok_or_else(|| self.bad_number(expected))
     }
 
-    /// A decimal number of units of `unit_ps` picoseconds (a power of ten), in picoseconds. Digits below a picosecond
-    /// are dropped.
+    /// A decimal number of units of `unit_ps` picoseconds (a power of ten), in picoseconds. Digits
+    /// below a picosecond are dropped.
     pub fn decimal_ps(self, unit_ps: u64, expected: &'static str) -> Result<u128, Fault> {
         let (whole, fraction) = match memchr::memchr(b'.', self.text) {
             Some(dot) => (&self.text[..dot], &self.text[dot + 1..]),
             None => (self.text, &[][..]),
         };
         let bad = || self.bad_number(expected);
-        let whole = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole).ok_or_else(bad)? };
+        let whole = if whole.is_empty() && !fraction.is_empty() {
+            0
+        } else {
+            digits(whole).ok_or_else(bad)?
+        };
         let (mut weight, mut part) = (unit_ps, 0);
         for &byte in fraction {
             let digit = byte.wrapping_sub(b'0');
@@ -91,11 +101,19 @@ fn digits(text: &[u8]) -> Option<u64> {
 /// Name the field at fault when an address and a length make no extent.
 pub(crate) fn extent_fault(error: ExtentError, address: Field<'_>, length: Field<'_>) -> Fault {
     let (why, expected) = error.words();
-    if error == ExtentError::TooFar { address.fault(why, expected) } else { length.fault(why, expected) }
+    if error == ExtentError::TooFar {
+        address.fault(why, expected)
+    } else {
+        length.fault(why, expected)
+    }
 }
 
 /// The sectors that cover `length` bytes at byte `offset`.
-pub(crate) fn byte_extent(op: HostOp, offset: Field<'_>, length: Field<'_>) -> Result<Extent, Fault> {
+pub(crate) fn byte_extent(
+    op: HostOp,
+    offset: Field<'_>,
+    length: Field<'_>,
+) -> Result<Extent, Fault> {
     let (at, len) = (offset.number("an offset in bytes")?, length.number("a length in bytes")?);
     Extent::of_bytes(op, at, len).map_err(|e| extent_fault(e, offset, length))
 }
@@ -132,7 +150,8 @@ pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item =
     })
 }
 
-/// The fields of `line` at `separator` when there are at least `N`; more of them make the first one longer.
+/// The fields of `line` at `separator` when there are at least `N`; more of them make the first one
+/// longer.
 pub(crate) fn rsplit<const N: usize>(line: &[u8], separator: u8) -> Option<[Field<'_>; N]> {
     let mut fields = [Field::default(); N];
     let mut to = line.len();
@@ -151,7 +170,8 @@ pub(crate) fn split_blanks<const N: usize>(line: &[u8]) -> ([Field<'_>; N], usiz
     let (mut count, mut at) = (0, 0);
     while let Some(skip) = line[at..].iter().position(|b| !b.is_ascii_whitespace()) {
         let from = at + skip;
-        let to = line[from..].iter().position(u8::is_ascii_whitespace).map_or(line.len(), |n| from + n);
+        let to =
+            line[from..].iter().position(u8::is_ascii_whitespace).map_or(line.len(), |n| from + n);
         if count < N {
             fields[count] = Field { text: &line[from..to], start: from };
         }
@@ -188,9 +208,15 @@ mod tests {
         assert_eq!(ps("1.000000000001"), Some(1_000_000_000_001));
         assert_eq!(ps("0.1"), Some(100_000_000_000), "a tenth, which no binary fraction is");
         assert_eq!(ps("0.0000000000019"), Some(1), "below a picosecond is dropped");
-        assert_eq!(ps("18446744073709551615.5"), Some(u128::from(u64::MAX) * u128::from(S) + 500_000_000_000));
+        assert_eq!(
+            ps("18446744073709551615.5"),
+            Some(u128::from(u64::MAX) * u128::from(S) + 500_000_000_000)
+        );
         assert_eq!((ps(".5"), ps("5.")), (Some(500_000_000_000), Some(5_000_000_000_000)));
-        assert_eq!((ps("."), ps("1.x"), ps("1e3"), ps("-0.5"), ps("")), (None, None, None, None, None));
+        assert_eq!(
+            (ps("."), ps("1.x"), ps("1e3"), ps("-0.5"), ps("")),
+            (None, None, None, None, None)
+        );
     }
 
     #[test]

@@ -32,10 +32,12 @@ pub trait RecordSink: Send {
     /// Write a record.
     ///
     /// # Errors
-    /// A record that the format cannot hold, and what the output says. After an error nothing more can be written.
+    /// A record that the format cannot hold, and what the output says. After an error nothing more
+    /// can be written.
     fn put(&mut self, record: &Record) -> Result<(), WriteError>;
 
-    /// Say what the trace comes from, at any time before the end. Most formats have no place for it.
+    /// Say what the trace comes from, at any time before the end. Most formats have no place for
+    /// it.
     fn describe(&mut self, _origin: &Origin) {}
 
     /// Write what is left, and end the trace.
@@ -83,7 +85,9 @@ pub enum WriteError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WriteError::Unholdable { record, why, advice } => write!(f, "record {record}: {why}; {advice}"),
+            WriteError::Unholdable { record, why, advice } => {
+                write!(f, "record {record}: {why}; {advice}")
+            }
             WriteError::Io(error) => error.fmt(f),
         }
     }
@@ -124,12 +128,26 @@ pub(crate) struct Holds {
 impl Holds {
     /// All that a record can say.
     pub const fn everything(name: &'static str) -> Holds {
-        Holds { name, trims: true, flushes: true, fua: true, flush_fua: true, devices: MAX_DEVICES, tick: Dur(1) }
+        Holds {
+            name,
+            trims: true,
+            flushes: true,
+            fua: true,
+            flush_fua: true,
+            devices: MAX_DEVICES,
+            tick: Dur(1),
+        }
     }
 
     /// Reads and writes of many devices.
     pub const fn reads_and_writes(name: &'static str) -> Holds {
-        Holds { trims: false, flushes: false, fua: false, flush_fua: false, ..Holds::everything(name) }
+        Holds {
+            trims: false,
+            flushes: false,
+            fua: false,
+            flush_fua: false,
+            ..Holds::everything(name)
+        }
     }
 }
 
@@ -167,9 +185,14 @@ impl Fitting {
             self.lose_device()?;
             return Ok(None);
         }
-        if request.fua && !(if request.op == HostOp::Flush { self.holds.flush_fua } else { self.holds.fua }) {
+        if request.fua
+            && !(if request.op == HostOp::Flush { self.holds.flush_fua } else { self.holds.fua })
+        {
             let kind = request.op.name();
-            self.lose(|| format!("{name} knows no forced unit access of a {kind}"), |w| &mut w.fua_dropped)?;
+            self.lose(
+                || format!("{name} knows no forced unit access of a {kind}"),
+                |w| &mut w.fua_dropped,
+            )?;
             request.fua = false;
         }
         let (at, tick) = (request.at, self.holds.tick);
@@ -184,7 +207,11 @@ impl Fitting {
         Ok(Some(fitted))
     }
 
-    fn lose(&mut self, why: impl FnOnce() -> String, count: fn(&mut Written) -> &mut u64) -> Result<(), WriteError> {
+    fn lose(
+        &mut self,
+        why: impl FnOnce() -> String,
+        count: fn(&mut Written) -> &mut u64,
+    ) -> Result<(), WriteError> {
         if self.lossy {
             *count(&mut self.written) += 1;
             return Ok(());
@@ -199,8 +226,8 @@ impl Fitting {
             return Ok(());
         }
         let why = format!("{} knows one device, and this is the second", self.holds.name);
-        let advice = "select a device (select:N) or let all meet (collapse) when reading, write a format that knows \
-                      several, such as atlas or csv, or allow losses (--lossy)";
+        let advice = "select a device (select:N) or let all meet (collapse) when reading, write a \
+                      format that knows several, such as atlas or csv, or allow losses (--lossy)";
         Err(WriteError::Unholdable { record: self.seen, why, advice })
     }
 
@@ -211,7 +238,9 @@ impl Fitting {
             HostOp::Flush if (request.lba, request.sectors) == (Lba(0), 0) => None,
             HostOp::Flush => Some("a flush with an address or a length"),
             _ if request.sectors == 0 => Some("a length of zero"),
-            HostOp::Read | HostOp::Write if request.sectors > MAX_TRANSFER_SECTORS => Some("more than 1 GiB"),
+            HostOp::Read | HostOp::Write if request.sectors > MAX_TRANSFER_SECTORS => {
+                Some("more than 1 GiB")
+            }
             _ => None,
         };
         let far = request.end().is_none_or(|end| end > END_OF_SECTORS);
@@ -220,8 +249,8 @@ impl Fitting {
         match why {
             None => Ok(()),
             Some(why) => {
-                let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on one of \
-                              65,536 devices";
+                let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 \
+                              bytes, on one of 65,536 devices";
                 Err(WriteError::Unholdable { record: self.seen, why: why.to_owned(), advice })
             }
         }
@@ -232,7 +261,11 @@ impl Fitting {
         if self.written.records > 0 {
             return Ok(self.written);
         }
-        let why = if self.seen == 0 { "the trace holds no request" } else { "every request was left out" };
+        let why = if self.seen == 0 {
+            "the trace holds no request"
+        } else {
+            "every request was left out"
+        };
         let advice = "a trace needs at least one";
         Err(WriteError::Unholdable { record: self.seen, why: why.to_owned(), advice })
     }
@@ -253,7 +286,10 @@ pub(crate) trait Encoder: Send + 'static {
 }
 
 /// A sink that writes the text of `encoder`.
-pub(crate) fn text_sink(create: Create, encoder: impl Encoder) -> Result<Box<dyn RecordSink>, ConfigError> {
+pub(crate) fn text_sink(
+    create: Create,
+    encoder: impl Encoder,
+) -> Result<Box<dyn RecordSink>, ConfigError> {
     let fitting = Fitting::new(encoder.holds(), &create.options);
     let buffer = encoder.header();
     Ok(Box::new(TextSink { output: create.output, buffer, encoder, fitting }))

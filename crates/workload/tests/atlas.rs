@@ -1,4 +1,5 @@
-//! The atlas format: against a file made from the layout alone, damaged in every way, and read from the middle.
+//! The atlas format: against a file made from the layout alone, damaged in every way, and read from
+//! the middle.
 
 mod common;
 
@@ -9,7 +10,8 @@ use flashatlas_workload::atlas::{self, MAX_BLOCK_RECORDS};
 use flashatlas_workload::{Bounds, Opened, Origin, ReadOptions, Record, Slice, open};
 use std::io::{Cursor, Seek};
 
-/// Made by another program from docs/FORMATS.md; the block is that of the tests in `atlas/block.rs`.
+/// Made by another program from docs/FORMATS.md; the block is that of the tests in
+/// `atlas/block.rs`.
 fn small() -> Vec<u8> {
     std::fs::read(root().join("fuzz/corpus/trace_atlas/small.fatr")).unwrap()
 }
@@ -40,7 +42,8 @@ fn a_file_as_the_layout_says() {
     assert_eq!((format.name, drain(&mut *source)), ("atlas", (small_records(), None)));
     assert_eq!(source.account().device_names, ["/dev/sda", "/dev/sdb"]);
     assert_eq!(source.bytes_read(), small().len() as u64);
-    let (written, _) = write_from("atlas:zstd=0", &small_records(), "none", false, &origin()).unwrap();
+    let (written, _) =
+        write_from("atlas:zstd=0", &small_records(), "none", false, &origin()).unwrap();
     assert!(written == small(), "the writer makes the same bytes");
 }
 
@@ -68,13 +71,19 @@ fn no_byte_may_be_missing_or_added() {
     let bytes = small();
     for cut in 1..bytes.len() {
         let why = error(&bytes[..cut]);
-        assert!(why.contains("truncated") || cut < 8 && why.contains("no atlas trace but"), "{cut}: {why}");
+        assert!(
+            why.contains("truncated") || cut < 8 && why.contains("no atlas trace but"),
+            "{cut}: {why}"
+        );
     }
     let mut more = bytes.clone();
     more.push(0);
     assert_eq!(
         error(&more),
-        format!("byte {}: bytes after the end of the trace; expected one trace in a file", bytes.len())
+        format!(
+            "byte {}: bytes after the end of the trace; expected one trace in a file",
+            bytes.len()
+        )
     );
     assert!(error(&[bytes.clone(), bytes].concat()).contains("bytes after the end of the trace"));
 }
@@ -84,14 +93,21 @@ fn what_is_wrong_is_named() {
     let bytes = small();
     assert_eq!(
         error(b"time_ps,op,sector,sectors,fua,device\n"),
-        "byte 0: no atlas trace but `time_ps,`; expected a file that begins with \\x89FATR\\r\\n\\x1a"
+        "byte 0: no atlas trace but `time_ps,`; expected a file that begins with \
+         \\x89FATR\\r\\n\\x1a"
     );
-    assert_eq!(error(&bytes[..12]), "byte 12: the trace is truncated in its header; expected 16 bytes");
+    assert_eq!(
+        error(&bytes[..12]),
+        "byte 12: the trace is truncated in its header; expected 16 bytes"
+    );
     let mut other = bytes.clone();
     other[8] = 2;
     let crc = crc32c::crc32c(&other[..12]);
     other[12..16].copy_from_slice(&crc.to_le_bytes());
-    assert_eq!(error(&other), "byte 8: version 2 of the atlas format; expected version 1, which this reader knows");
+    assert_eq!(
+        error(&other),
+        "byte 8: version 2 of the atlas format; expected version 1, which this reader knows"
+    );
     let flip = |at: usize| {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
@@ -102,8 +118,14 @@ fn what_is_wrong_is_named() {
     assert_eq!(flip(60), "byte 16: a damaged block; expected the CRC that its header carries");
     let end = bytes.len() - 16;
     assert!(flip(end - 1).ends_with(": a damaged end record; expected the CRC that it carries"));
-    assert_eq!(flip(end), format!("byte {end}: a damaged trailer; expected the place of the end record"));
-    assert_eq!(flip(16), "byte 16: neither a block nor the end record but `C`; expected `B` or `E`");
+    assert_eq!(
+        flip(end),
+        format!("byte {end}: a damaged trailer; expected the place of the end record")
+    );
+    assert_eq!(
+        flip(16),
+        "byte 16: neither a block nor the end record but `C`; expected `B` or `E`"
+    );
     assert_eq!(
         error(&bytes[..80]),
         "byte 56: the trace is truncated in a block; expected a whole file, that ends in its index"
@@ -123,13 +145,18 @@ fn the_end_record_must_count_what_there_is() {
     bytes[end + 12..end + 16].copy_from_slice(&crc.to_le_bytes());
     assert_eq!(
         error(&bytes),
-        format!("byte {end}: an end record of another number of records; expected as many as the blocks hold")
+        format!(
+            "byte {end}: an end record of another number of records; expected as many as the \
+             blocks hold"
+        )
     );
 }
 
 /// `count` records, one every millisecond.
 fn every_ms(count: usize) -> Vec<Record> {
-    (0..count as u64).map(|n| record(n * MS, if n % 3 == 0 { Read } else { Write }, n * 7919 % 100_000, 8, 0)).collect()
+    (0..count as u64)
+        .map(|n| record(n * MS, if n % 3 == 0 { Read } else { Write }, n * 7919 % 100_000, 8, 0))
+        .collect()
 }
 
 fn many(count: usize, format: &str) -> Vec<u8> {
@@ -138,7 +165,9 @@ fn many(count: usize, format: &str) -> Vec<u8> {
 
 #[test]
 fn blocks_end_at_their_limit_and_read_on() {
-    for count in [1, MAX_BLOCK_RECORDS - 1, MAX_BLOCK_RECORDS, MAX_BLOCK_RECORDS + 1, 3 * MAX_BLOCK_RECORDS] {
+    for count in
+        [1, MAX_BLOCK_RECORDS - 1, MAX_BLOCK_RECORDS, MAX_BLOCK_RECORDS + 1, 3 * MAX_BLOCK_RECORDS]
+    {
         for format in ["atlas", "atlas:zstd=0"] {
             assert!(read(&many(count, format)).unwrap() == every_ms(count), "{count} in {format}");
         }
@@ -169,7 +198,8 @@ fn a_slice_starts_at_the_right_block() {
         expected.iter_mut().for_each(|r| r.request.at = Ps(r.request.at.0 - first * MS));
         assert!(got == expected, "from {first} ms");
         // the same as a slice of the whole stream
-        let Opened { source, .. } = open(Box::new(Cursor::new(bytes.clone())), None, &ReadOptions::default()).unwrap();
+        let Opened { source, .. } =
+            open(Box::new(Cursor::new(bytes.clone())), None, &ReadOptions::default()).unwrap();
         let mut slice = Slice::new(source, Bounds { from: Ps(first * MS), ..Bounds::default() });
         assert!(drain(&mut slice).0 == expected, "from {first} ms of the stream");
     }
@@ -191,17 +221,24 @@ fn records_out_of_order_are_found_too() {
 
 #[test]
 fn seeking_refuses_what_it_cannot_use() {
-    let seek = |bytes: &[u8]| atlas::seek(&mut Cursor::new(bytes.to_vec()), Ps::ZERO).map_err(|e| e.to_string());
+    let seek = |bytes: &[u8]| {
+        atlas::seek(&mut Cursor::new(bytes.to_vec()), Ps::ZERO).map_err(|e| e.to_string())
+    };
     let bytes = small();
     assert_eq!(seek(&bytes).unwrap().records, 4);
     assert_eq!(
         seek(&bytes[..bytes.len() - 1]).unwrap_err(),
         format!(
-            "byte {}: the trace is truncated: it has no trailer; expected a whole file, that ends in its index",
+            "byte {}: the trace is truncated: it has no trailer; expected a whole file, that ends \
+             in its index",
             bytes.len() - 17
         )
     );
-    assert!(seek(&compress(&bytes, "gz")).unwrap_err().starts_with("byte 0: no atlas trace but `\\x1f\\x8b"));
+    assert!(
+        seek(&compress(&bytes, "gz"))
+            .unwrap_err()
+            .starts_with("byte 0: no atlas trace but `\\x1f\\x8b")
+    );
     let mut damaged = bytes.clone();
     damaged[bytes.len() - 20] ^= 1;
     assert!(seek(&damaged).unwrap_err().contains("a damaged end record"));
@@ -223,7 +260,8 @@ impl std::io::Read for Trickle {
 #[test]
 fn a_pipe_will_do() {
     let bytes = many(1000, "atlas");
-    let Opened { mut source, .. } = open(Box::new(Trickle(Cursor::new(bytes))), None, &ReadOptions::default()).unwrap();
+    let Opened { mut source, .. } =
+        open(Box::new(Trickle(Cursor::new(bytes))), None, &ReadOptions::default()).unwrap();
     assert!(drain(&mut *source) == (every_ms(1000), None));
 }
 
@@ -231,5 +269,9 @@ fn a_pipe_will_do() {
 fn options_apply_as_to_any_format() {
     let options = ReadOptions { shift_sectors: -16, skip_bad: 1, ..ReadOptions::default() };
     let got = read_with(&small(), None, &options).unwrap();
-    assert_eq!(got.iter().map(|r| r.request.lba.0).collect::<Vec<_>>(), [0, 8, 0], "the trim at 0 cannot be shifted");
+    assert_eq!(
+        got.iter().map(|r| r.request.lba.0).collect::<Vec<_>>(),
+        [0, 8, 0],
+        "the trim at 0 cannot be shifted"
+    );
 }

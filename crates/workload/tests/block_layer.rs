@@ -1,4 +1,5 @@
-//! Formats that list the events of requests: blkparse, blktrace and WiscSee's, against requests written out by hand.
+//! Formats that list the events of requests: blkparse, blktrace and WiscSee's, against requests
+//! written out by hand.
 
 mod common;
 
@@ -61,7 +62,11 @@ fn blkparse_takes_what_was_issued() {
 
 #[test]
 fn blkparse_takes_another_action_when_told_or_when_none_was_issued() {
-    let completed = [record(0, Read, 1000, 8, 0), record(2100 * NS, Flush, 0, 0, 1), record(7500 * NS, Write, 8, 8, 0)];
+    let completed = [
+        record(0, Read, 1000, 8, 0),
+        record(2100 * NS, Flush, 0, 0, 1),
+        record(7500 * NS, Write, 8, 8, 0),
+    ];
     assert_eq!(with(BLKPARSE.as_bytes(), "blkparse:action=C").unwrap(), completed);
     let without = |action: &str| -> String {
         BLKPARSE
@@ -71,7 +76,10 @@ fn blkparse_takes_another_action_when_told_or_when_none_was_issued() {
             .collect()
     };
     assert_eq!(read(without("D").as_bytes()).unwrap(), completed);
-    assert_eq!(with(BLKPARSE.as_bytes(), "blkparse:action=Q").unwrap(), [record(0, Read, 1000, 8, 0)]);
+    assert_eq!(
+        with(BLKPARSE.as_bytes(), "blkparse:action=Q").unwrap(),
+        [record(0, Read, 1000, 8, 0)]
+    );
     assert_eq!(
         with(without("D").as_bytes(), "blkparse:action=D").unwrap_err(),
         "18:1: the trace holds no request; expected at least one event of the action that is read"
@@ -88,23 +96,31 @@ fn blkparse_takes_another_action_when_told_or_when_none_was_issued() {
 
 #[test]
 fn faults_of_blkparse() {
-    let bad = |line: &str| with(format!("  8,0 0 1 0.0 1 D R 8 + 8 [a]\n{line}\n").as_bytes(), "blkparse").unwrap_err();
+    let bad = |line: &str| {
+        with(format!("  8,0 0 1 0.0 1 D R 8 + 8 [a]\n{line}\n").as_bytes(), "blkparse").unwrap_err()
+    };
     assert_eq!(
         bad("  8,0 0 1 0.0 1 D X 8 + 8 [a]"),
         "2:19: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF or N"
     );
     assert_eq!(
         bad("8,0 0 1 0.0 1 D R 8 [a]"),
-        "2:1: no sectors in the event `8,0 0 1 0.0 1 D R 8 [a]`; expected device cpu sequence time pid action flags \
-         sector + sectors"
+        "2:1: no sectors in the event `8,0 0 1 0.0 1 D R 8 [a]`; expected device cpu sequence time \
+         pid action flags sector + sectors"
     );
     assert_eq!(
         bad("8.0 0 1 0.0 1 D R 8 + 8 [a]"),
-        "2:1: no event of blkparse but `8.0 0 1 0.0 1 D R 8 + 8 [a]`; expected device cpu sequence time pid action \
-         flags sector + sectors"
+        "2:1: no event of blkparse but `8.0 0 1 0.0 1 D R 8 + 8 [a]`; expected device cpu sequence \
+         time pid action flags sector + sectors"
     );
-    assert_eq!(bad("8,0 0 1 x 1 D R 8 + 8 [a]"), "2:9: not a number `x`; expected a time in seconds");
-    assert_eq!(bad("8,0 0 1 0 1 D R 8 + 0 [a]"), "2:21: a length of zero `0`; expected at least one byte");
+    assert_eq!(
+        bad("8,0 0 1 x 1 D R 8 + 8 [a]"),
+        "2:9: not a number `x`; expected a time in seconds"
+    );
+    assert_eq!(
+        bad("8,0 0 1 0 1 D R 8 + 0 [a]"),
+        "2:21: a length of zero `0`; expected at least one byte"
+    );
 }
 
 const ISSUED: u32 = 7 | 1 << 22;
@@ -156,7 +172,8 @@ fn blktrace_of_both_byte_orders() {
         (250, 0, 0, NOTE, 16, b"a message"),
         (300, 64, 8193, ISSUED | WRITE | FLUSH | FUA, 32, b""),
         (400, 0, 0, ISSUED | FLUSH, 32, b""),
-        (500, 128, 65_536, ISSUED | 1 << 8 | WRITE | DISCARD, 16, &[1; 8]), // a control group in the payload
+        // a control group in the payload
+        (500, 128, 65_536, ISSUED | 1 << 8 | WRITE | DISCARD, 16, &[1; 8]),
         (600, 0, 36, ISSUED | PASSED_THROUGH, 16, b"\x12\x00"),
         (700, 0, 0, ISSUED, 16, b""), // neither data nor a flush
         (150, 16, 512, COMPLETED | READ, 16, b""),
@@ -171,8 +188,12 @@ fn blktrace_of_both_byte_orders() {
     for big in [false, true] {
         let bytes = blktrace(&events, big);
         assert_eq!(read(&bytes).unwrap(), expected);
-        let Opened { mut source, .. } =
-            open(Box::new(Cursor::new(bytes.clone())), Some("blktrace:action=C"), &ReadOptions::default()).unwrap();
+        let Opened { mut source, .. } = open(
+            Box::new(Cursor::new(bytes.clone())),
+            Some("blktrace:action=C"),
+            &ReadOptions::default(),
+        )
+        .unwrap();
         assert_eq!(drain(&mut *source).0, [record(0, Read, 16, 1, 0)]);
         assert_eq!(source.account().device_names, ["8,16"]);
         assert_eq!(source.bytes_read(), bytes.len() as u64);
@@ -184,7 +205,10 @@ fn blktrace_of_both_byte_orders() {
 
 #[test]
 fn faults_of_blktrace() {
-    let good = blktrace(&[(1, 8, 4096, ISSUED | READ, 0, b"12"), (2, 8, 4096, ISSUED | READ, 0, b"")], false);
+    let good = blktrace(
+        &[(1, 8, 4096, ISSUED | READ, 0, b"12"), (2, 8, 4096, ISSUED | READ, 0, b"")],
+        false,
+    );
     let error = |bytes: &[u8]| with(bytes, "blktrace").unwrap_err();
     assert_eq!(
         error(b"not a trace of blktrace"),
@@ -192,7 +216,8 @@ fn faults_of_blktrace() {
     );
     assert_eq!(
         error(&good[..good.len() - 1]),
-        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; expected 48 bytes"
+        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; \
+         expected 48 bytes"
     );
     assert!(error(&good[..49]).starts_with("byte 0: a record whose payload is truncated, `"));
     let mut other = good.clone();
@@ -212,7 +237,8 @@ fn faults_of_blktrace() {
     let huge = blktrace(&[(1, u64::MAX, 4096, ISSUED | READ, 0, b"")], false);
     assert_eq!(
         error(&huge),
-        "byte 16: an address beyond all drives `\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff`; expected an end below 2^64 bytes"
+        "byte 16: an address beyond all drives `\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff`; \
+         expected an end below 2^64 bytes"
     );
 }
 
@@ -224,7 +250,8 @@ fn events() {
 39949 D write 4096 513 0.5000001 4.4e-05 True
 1386 D discard 0 1048576 0.439239477 4.43e-06 False
 ";
-    let expected = [record(0, Read, 584, 8, 0), record(100 * NS, Write, 8, 2, 0), record(0, Trim, 0, 2048, 0)];
+    let expected =
+        [record(0, Read, 584, 8, 0), record(100 * NS, Write, 8, 2, 0), record(0, Trim, 0, 2048, 0)];
     assert_eq!(read(text.as_bytes()).unwrap(), expected);
     assert_eq!(with(text.as_bytes(), "events:action=C").unwrap(), [record(0, Read, 584, 8, 0)]);
     let completed: String = text.lines().skip(1).take(1).collect();

@@ -1,4 +1,5 @@
-//! Whatever a job file is damaged into, it is refused with a place, or its jobs stay inside of their files.
+//! Whatever a job file is damaged into, it is refused with a place, or its jobs stay inside of
+//! their files.
 
 use flashatlas_types::{Rng, Seed};
 use flashatlas_workload::fio::{JobStream, Step, parse};
@@ -53,11 +54,18 @@ const PIECES: &[&str] = &[
 /// Whether the file was accepted.
 fn survive(text: &str, capacity: u64) -> bool {
     let include = |_: &str| Ok("[included]\nsize=8k\n".to_owned());
-    let layout = match parse(text, "job.fio", &|_| Some("4096".to_owned()), &include).and_then(|f| f.layout(capacity)) {
+    let layout = match parse(text, "job.fio", &|_| Some("4096".to_owned()), &include)
+        .and_then(|f| f.layout(capacity))
+    {
         Ok(layout) => layout,
         Err(error) => {
             let said = error.to_string();
-            assert!(said.starts_with("job.fio:") || said.starts_with("x") || said.starts_with("sizes.fio:"), "{said}");
+            assert!(
+                said.starts_with("job.fio:")
+                    || said.starts_with("x")
+                    || said.starts_with("sizes.fio:"),
+                "{said}"
+            );
             assert!(!said.contains('\n') && error.at.line > 0 && error.at.column > 0, "{said}");
             return false;
         }

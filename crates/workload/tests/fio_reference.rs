@@ -1,8 +1,9 @@
 //! The requests of job files beside those of the real fio, which writes them into an iolog.
 //!
-//! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's reader. Where fio draws
-//! nothing, the two must be equal. Where it draws, they are compared in distribution; each tolerance is said where it is
-//! used, in standard deviations of what is drawn. Skipped, with a word, where no `fio` is installed.
+//! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's
+//! reader. Where fio draws nothing, the two must be equal. Where it draws, they are compared in
+//! distribution; each tolerance is said where it is used, in standard deviations of what is drawn.
+//! Skipped, with a word, where no `fio` is installed.
 
 use flashatlas_types::{HostOp, Seed};
 use flashatlas_workload::fio::{Direction, JobStream, Step, parse};
@@ -25,13 +26,19 @@ fn fio() -> Option<String> {
 
 /// What fio logs for the options in `job`.
 fn theirs(name: &str, job: &str) -> Vec<Line> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fio-{}-{name}", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("fio-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("job.fio"), format!("{job}\nwrite_iolog=log\n")).unwrap();
     let output = Command::new("fio").arg("job.fio").current_dir(&folder).output().unwrap();
-    assert!(output.status.success(), "fio refuses {job}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "fio refuses {job}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let log = std::fs::read(folder.join("log")).unwrap();
-    let opened = open(Box::new(std::io::Cursor::new(log)), Some("iolog"), &ReadOptions::default()).unwrap();
+    let opened =
+        open(Box::new(std::io::Cursor::new(log)), Some("iolog"), &ReadOptions::default()).unwrap();
     let mut source = opened.source;
     let mut lines = Vec::new();
     while let Some(record) = source.next().unwrap() {
@@ -182,30 +189,39 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
         let text = job(options);
         let (a, b) = (ours(&text, 1), theirs(&format!("shape{number}"), &text));
         // where the random offsets lie is drawn; how requests follow them is not
-        let shape = |lines: &[Line]| -> Vec<(HostOp, u64)> { lines.iter().map(|l| (l.0, l.3)).collect() };
+        let shape =
+            |lines: &[Line]| -> Vec<(HostOp, u64)> { lines.iter().map(|l| (l.0, l.3)).collect() };
         assert_eq!(shape(&a), shape(&b), "{options}");
-        let repeats = |lines: &[Line]| -> Vec<bool> { lines.windows(2).map(|w| w[0].2 == w[1].2).collect() };
+        let repeats =
+            |lines: &[Line]| -> Vec<bool> { lines.windows(2).map(|w| w[0].2 == w[1].2).collect() };
         if options.contains("identical") || options.contains("trimwrite") {
             assert_eq!(repeats(&a), repeats(&b), "{options}");
         }
-        let distinct =
-            |lines: &[Line]| lines.iter().map(|l| (l.1, l.2)).collect::<std::collections::HashSet<_>>().len();
+        let distinct = |lines: &[Line]| {
+            lines.iter().map(|l| (l.1, l.2)).collect::<std::collections::HashSet<_>>().len()
+        };
         if !options.contains(':') {
             assert_eq!(distinct(&a), distinct(&b), "{options}");
         }
         let (loops, repeated) = (options.contains("loops=3"), !options.contains("randrepeat=0"));
         if loops {
             for lines in [&a, &b] {
-                assert_eq!(lines[..32] == lines[32..64], repeated, "{options}: passes draw the same");
+                assert_eq!(
+                    lines[..32] == lines[32..64],
+                    repeated,
+                    "{options}: passes draw the same"
+                );
             }
         }
     }
 }
 
-/// Differences of two counts are within this many standard deviations: one test in 16 million fails by chance.
+/// Differences of two counts are within this many standard deviations: one test in 16 million fails
+/// by chance.
 const SIGMAS: f64 = 5.5;
 
-/// Two samples of the same size count nearly the same; `n` draws with probability `p` have a variance of `n p (1 - p)`.
+/// Two samples of the same size count nearly the same; `n` draws with probability `p` have a
+/// variance of `n p (1 - p)`.
 fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
@@ -247,10 +263,18 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
         let square = b.iter().map(|l| (l.3 as f64 - mean).powi(2)).sum::<f64>() / b.len() as f64;
         let spread = (2.0 * square / draws).sqrt() / mean;
         let counts = (a.len(), b.len());
-        assert!((ratio - 1.0).abs() <= SIGMAS * spread + 1e-9, "{options}: {counts:?} requests here and in fio");
+        assert!(
+            (ratio - 1.0).abs() <= SIGMAS * spread + 1e-9,
+            "{options}: {counts:?} requests here and in fio"
+        );
         for key in counts_a.keys().chain(counts_b.keys()) {
             let get = |counts: &HashMap<_, f64>| counts.get(key).copied().unwrap_or(0.0);
-            assert_alike(&format!("{options} {key:?}"), get(&counts_a) / ratio, get(&counts_b), draws);
+            assert_alike(
+                &format!("{options} {key:?}"),
+                get(&counts_a) / ratio,
+                get(&counts_b),
+                draws,
+            );
         }
     }
 }
@@ -259,14 +283,17 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
 fn a_map_cuts_requests_as_in_fio() {
     need_fio!();
     for (number, options) in
-        ["rw=randread size=1g bssplit=4k/50:16k/30:64k/20", "rw=randwrite size=512m bsrange=4k-16k"].iter().enumerate()
+        ["rw=randread size=1g bssplit=4k/50:16k/30:64k/20", "rw=randwrite size=512m bsrange=4k-16k"]
+            .iter()
+            .enumerate()
     {
         let text = job(options);
         let (a, b) = (ours(&text, 3), theirs(&format!("cut{number}"), &text));
         let bytes = |lines: &[Line]| lines.iter().map(|l| l.3).sum::<u64>();
         assert_eq!(bytes(&a), bytes(&b), "{options}: a pass covers the file");
-        // requests are cut where others were before: counts depend on each other. Over 5 seeds at 64 MiB, the standard
-        // deviation of fio's number of requests is 2.7 %; at 16 times the size a quarter of that, 0.7 %
+        // requests are cut where others were before: counts depend on each other. Over 5 seeds at
+        // 64 MiB, the standard deviation of fio's number of requests is 2.7 %; at 16 times the size
+        // a quarter of that, 0.7 %
         let near = |what: &str, a: usize, b: usize| {
             let off = (a as f64 - b as f64).abs();
             let spread = SIGMAS * (0.007 * b as f64 + (2.0 * b as f64).sqrt());
@@ -290,10 +317,13 @@ fn frequencies(lines: &[Line], block: u64, blocks: u64) -> Vec<f64> {
 #[test]
 fn a_pass_with_a_map_uses_every_block_once() {
     need_fio!();
-    for (number, options) in
-        ["rw=randread size=4m", "rw=randwrite size=1000k", "rw=randread size=4m random_generator=lfsr"]
-            .iter()
-            .enumerate()
+    for (number, options) in [
+        "rw=randread size=4m",
+        "rw=randwrite size=1000k",
+        "rw=randread size=4m random_generator=lfsr",
+    ]
+    .iter()
+    .enumerate()
     {
         let text = job(options);
         let (a, b) = (ours(&text, 1), theirs(&format!("pass{number}"), &text));
@@ -320,9 +350,11 @@ fn without_a_map_blocks_repeat_as_in_fio() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 5), theirs(&format!("repeat{number}"), &text));
-        let distinct =
-            |lines: &[Line]| lines.iter().map(|l| l.2).collect::<std::collections::HashSet<_>>().len() as f64;
-        // the number of distinct blocks of n draws from n varies by less than the square root of n / 4
+        let distinct = |lines: &[Line]| {
+            lines.iter().map(|l| l.2).collect::<std::collections::HashSet<_>>().len() as f64
+        };
+        // the number of distinct blocks of n draws from n varies by less than the square root of n
+        // / 4
         assert_eq!(a.len(), b.len(), "{options}");
         assert_alike(options, distinct(&a), distinct(&b), a.len() as f64);
         let step = |lines: &[Line]| lines.iter().all(|l| l.2 % 4096 == 0);
@@ -349,13 +381,15 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
     {
         // a normal law differs from its neighbours by little: more draws tell
         let total = if law.starts_with("normal") { 800 } else { 200 };
-        let options = format!("rw=randread size={}k io_size={total}m random_distribution={law}", blocks * 4);
+        let options =
+            format!("rw=randread size={}k io_size={total}m random_distribution={law}", blocks * 4);
         let text = job(&options);
         let (a, b) = (ours(&text, 7), theirs(&format!("law{number}"), &text));
         assert_eq!(a.len(), b.len(), "{law}");
         let draws = a.len() as f64;
         let (mut a, mut b) = (frequencies(&a, 4096, *blocks), frequencies(&b, 4096, *blocks));
-        // where the ranks of zipf and pareto lie is drawn, unless a centre is given; normal ones have a place
+        // where the ranks of zipf and pareto lie is drawn, unless a centre is given; normal ones
+        // have a place
         if !law.starts_with("normal") && law.matches(':').count() < 2 {
             a.sort_by(f64::total_cmp);
             b.sort_by(f64::total_cmp);
@@ -363,11 +397,16 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         for (block, (&a, &b)) in a.iter().zip(&b).enumerate() {
             assert_alike(&format!("{law} block {block}"), a, b, draws);
         }
-        // all blocks together: chi square of two samples has as many degrees of freedom, and twice that variance
-        let drawn: Vec<(f64, f64)> = a.iter().copied().zip(b).filter(|(a, b)| a + b >= 10.0).collect();
+        // all blocks together: chi square of two samples has as many degrees of freedom, and twice
+        // that variance
+        let drawn: Vec<(f64, f64)> =
+            a.iter().copied().zip(b).filter(|(a, b)| a + b >= 10.0).collect();
         let chi: f64 = drawn.iter().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
         let freedom = drawn.len() as f64;
-        assert!(chi <= freedom + SIGMAS * (2.0 * freedom).sqrt(), "{law}: chi square {chi} of {freedom} blocks");
+        assert!(
+            chi <= freedom + SIGMAS * (2.0 * freedom).sqrt(),
+            "{law}: chi square {chi} of {freedom} blocks"
+        );
     }
 }
 
@@ -390,7 +429,9 @@ fn zones_get_their_shares() {
         let (a, b) = (ours(&text, 7), theirs(&format!("zone{number}"), &text));
         assert_eq!(a.len(), b.len(), "{law}");
         for op in [HostOp::Read, HostOp::Write] {
-            let of = |lines: &[Line]| -> Vec<Line> { lines.iter().filter(|l| l.0 == op).copied().collect() };
+            let of = |lines: &[Line]| -> Vec<Line> {
+                lines.iter().filter(|l| l.0 == op).copied().collect()
+            };
             // 64 parts of 64 KiB
             let (a, b) = (frequencies(&of(&a), 65_536, 64), frequencies(&of(&b), 65_536, 64));
             let draws = a.iter().sum::<f64>();

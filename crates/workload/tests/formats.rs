@@ -10,7 +10,8 @@ use std::io::{self, Cursor};
 
 #[test]
 fn msr() {
-    // 100 ns ticks; offsets and sizes off sector boundaries; two disks of a host and another host; an early record
+    // 100 ns ticks; offsets and sizes off sector boundaries; two disks of a host and another host;
+    // an early record
     let text = "\
 128000000000000000,alpha,0,Read,1048576,24576,41\n\
 128000000000000007,alpha,0,Write,513,1,19\n\
@@ -37,7 +38,8 @@ fn msr() {
 
 #[test]
 fn spc() {
-    let text = "0,1000,8192,W,0.100000\n1,2000,513,w,0.350000000001\n0,3000,15872,r,0.1\n7,16,1,R,1.5,left,open\n";
+    let text = "0,1000,8192,W,0.100000\n1,2000,513,w,0.350000000001\n0,3000,15872,r,0.1\n\
+                7,16,1,R,1.5,left,open\n";
     let expected = [
         record(0, Write, 1000, 16, 0),
         record(250_000_000_001, Write, 2000, 2, 1),
@@ -92,7 +94,8 @@ fio version 2 iolog\n\
 /dev/sdc datasync\n\
 /dev/sda close\n\
 /dev/sda unlink\n";
-    // times count from the first request; the wait until 500 ms has passed already; sdb is named first
+    // times count from the first request; the wait until 500 ms has passed already; sdb is named
+    // first
     let expected = [
         record(0, Read, 0, 8, 1),
         record(S, Write, 8, 16, 1),
@@ -102,8 +105,13 @@ fio version 2 iolog\n\
     ];
     assert_eq!(read(text.as_bytes()).unwrap(), expected);
     assert_eq!(
-        read(text.replace('\n', "\r\n").replace(' ', "  ").replace("fio  version  2  ", "fio version 2 ").as_bytes())
-            .unwrap(),
+        read(
+            text.replace('\n', "\r\n")
+                .replace(' ', "  ")
+                .replace("fio  version  2  ", "fio version 2 ")
+                .as_bytes()
+        )
+        .unwrap(),
         expected
     );
 }
@@ -166,7 +174,8 @@ fn vscsi_both_versions() {
 fn the_shift_moves_every_address_but_a_flush() {
     let (cases, expected) = vscsi_cases();
     let bytes: Vec<u8> = cases.iter().flat_map(|&(l, c, s, t)| vscsi1(l, c, s, t)).collect();
-    let got = read_with(&bytes, None, &ReadOptions { shift_sectors: -7, ..ReadOptions::default() }).unwrap();
+    let got = read_with(&bytes, None, &ReadOptions { shift_sectors: -7, ..ReadOptions::default() })
+        .unwrap();
     for (got, mut want) in got.into_iter().zip(expected) {
         if want.request.op != Flush {
             want.request.lba = Lba(want.request.lba.0 - 7);
@@ -207,20 +216,26 @@ impl io::Read for Trickle {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.1 = !self.1;
         let end = buffer.len().min(1);
-        if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(&mut buffer[..end]) }
+        if self.1 {
+            Err(io::ErrorKind::Interrupted.into())
+        } else {
+            self.0.read(&mut buffer[..end])
+        }
     }
 }
 
 #[test]
 fn buffers_may_end_anywhere() {
     let (cases, _) = vscsi_cases();
-    let vscsi: Vec<u8> = cases.iter().cycle().take(5000).flat_map(|&(l, c, s, t)| vscsi2(l, c, s, t)).collect();
+    let vscsi: Vec<u8> =
+        cases.iter().cycle().take(5000).flat_map(|&(l, c, s, t)| vscsi2(l, c, s, t)).collect();
     let text: String = (0..20_000).map(|i| format!("0,{i},512,r,{i}.5\n")).collect();
     for (bytes, count) in [(vscsi, 5000), (text.into_bytes(), 20_000)] {
         for name in ["none", "gz", "xz"] {
             let packed = compress(&bytes, name);
             let trickle = Trickle(Cursor::new(packed), false);
-            let Opened { mut source, .. } = open(Box::new(trickle), None, &ReadOptions::default()).unwrap();
+            let Opened { mut source, .. } =
+                open(Box::new(trickle), None, &ReadOptions::default()).unwrap();
             let (records, error) = drain(&mut *source);
             assert_eq!((records.len(), error), (count, None), "{name}");
         }
@@ -231,7 +246,8 @@ fn buffers_may_end_anywhere() {
 fn reading_counts_consumed_input() {
     let text: String = (0..200_000).map(|i| format!("0,{i},512,r,0\n")).collect();
     let Opened { mut source, .. } =
-        open(Box::new(Cursor::new(text.clone().into_bytes())), None, &ReadOptions::default()).unwrap();
+        open(Box::new(Cursor::new(text.clone().into_bytes())), None, &ReadOptions::default())
+            .unwrap();
     source.next().unwrap();
     let early = source.bytes_read();
     assert!(early > 0 && early < text.len() as u64 / 2, "{early}");
@@ -255,7 +271,11 @@ fn every_format_file_is_in_the_list() {
         .filter(|name| name != "mod")
         .collect();
     files.sort();
-    assert_eq!(files, FORMATS.iter().map(|f| f.name).collect::<Vec<_>>(), "one file a format, the list in order");
+    assert_eq!(
+        files,
+        FORMATS.iter().map(|f| f.name).collect::<Vec<_>>(),
+        "one file a format, the list in order"
+    );
     for format in FORMATS {
         assert!(!format.summary.is_empty() && !format.quirks.is_empty());
         let fuzz = root().join("fuzz");
@@ -264,7 +284,11 @@ fn every_format_file_is_in_the_list() {
             "{} has no fuzz target",
             format.name
         );
-        assert!(fuzz.join(format!("corpus/trace_{}", format.name)).exists(), "{} has no corpus", format.name);
+        assert!(
+            fuzz.join(format!("corpus/trace_{}", format.name)).exists(),
+            "{} has no corpus",
+            format.name
+        );
     }
 }
 
@@ -284,7 +308,14 @@ fn every_format_is_told_from_all_others() {
         }
     }
     refused.sort();
-    // `columns` is never recognised, the text of DiskSim may be read in several ways, and most of the bad file is bad
-    let expected = ["columns/plain.csv", "disksim/tabs.txt", "mqsim/plain.txt", "spc/bad.spc", "ssdsim/plain.txt"];
+    // `columns` is never recognised, the text of DiskSim may be read in several ways, and most of
+    // the bad file is bad
+    let expected = [
+        "columns/plain.csv",
+        "disksim/tabs.txt",
+        "mqsim/plain.txt",
+        "spc/bad.spc",
+        "ssdsim/plain.txt",
+    ];
     assert_eq!(refused, expected);
 }

@@ -4,7 +4,9 @@ mod common;
 
 use common::*;
 use flashatlas_types::{HostOp, Seed};
-use flashatlas_workload::{GENERATORS, GeneratorDef, Record, RecordSource, generate, generator_by_name};
+use flashatlas_workload::{
+    GENERATORS, GeneratorDef, Record, RecordSource, generate, generator_by_name,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CAPACITY: u64 = 1 << 21; // 1 GiB
@@ -19,7 +21,10 @@ fn make(spec: &str) -> Vec<Record> {
 }
 
 fn refuse(spec: &str) -> String {
-    generate(spec, CAPACITY, Seed(1)).err().unwrap_or_else(|| panic!("{spec} is accepted")).to_string()
+    generate(spec, CAPACITY, Seed(1))
+        .err()
+        .unwrap_or_else(|| panic!("{spec} is accepted"))
+        .to_string()
 }
 
 /// `count` of `total` is within five standard deviations of a share of `p`.
@@ -44,7 +49,9 @@ fn every_generator_keeps_to_its_mix_its_range_and_its_alignment() {
         for (size, sectors) in [("4KiB", 8), ("512", 1), ("3KiB", 6), ("1MiB", 2048)] {
             let sized = if generator.name == "mixed" { "sizes" } else { "size" };
             let name = generator.name;
-            let spec = format!("{name}:requests=20000,{sized}={size},read=0.3,trim=0.2,range=0.37,interval=3us");
+            let spec = format!(
+                "{name}:requests=20000,{sized}={size},read=0.3,trim=0.2,range=0.37,interval=3us"
+            );
             let records = make(&spec);
             share_of(&records, |r| r.request.op == HostOp::Read, 0.3);
             share_of(&records, |r| r.request.op == HostOp::Trim, 0.2);
@@ -52,13 +59,23 @@ fn every_generator_keeps_to_its_mix_its_range_and_its_alignment() {
             let end = (CAPACITY as f64 * 0.37) as u64;
             for (i, record) in records.iter().enumerate() {
                 let request = record.request;
-                assert_eq!((request.at.0, record.device, request.fua), (i as u64 * 3 * US, 0, false));
-                assert_eq!((request.sectors, request.lba.0 % u64::from(sectors)), (sectors, 0), "{spec}");
+                assert_eq!(
+                    (request.at.0, record.device, request.fua),
+                    (i as u64 * 3 * US, 0, false)
+                );
+                assert_eq!(
+                    (request.sectors, request.lba.0 % u64::from(sectors)),
+                    (sectors, 0),
+                    "{spec}"
+                );
                 assert!(request.end().unwrap() <= end, "{spec}: {record:?}");
             }
             let highest = records.iter().map(|r| r.request.end().unwrap()).max().unwrap();
             if !["hotcold", "zipf"].contains(&name) && sectors == 2048 {
-                assert!(highest + 2 * 2048 > end, "{spec}: the end of the range is reached, {highest} of {end}");
+                assert!(
+                    highest + 2 * 2048 > end,
+                    "{spec}: the end of the range is reached, {highest} of {end}"
+                );
             }
         }
     }
@@ -79,7 +96,8 @@ fn seeds_decide_and_nothing_else() {
 
 #[test]
 fn the_first_requests_never_change() {
-    let first = |spec: &str| make(spec).iter().take(6).map(|r| r.request.lba.0 / 8).collect::<Vec<_>>();
+    let first =
+        |spec: &str| make(spec).iter().take(6).map(|r| r.request.lba.0 / 8).collect::<Vec<_>>();
     assert_eq!(first("uniform"), PINNED_UNIFORM);
     assert_eq!(first("zipf"), PINNED_ZIPF);
     assert_eq!(first("zipf:scatter=false"), PINNED_RANKS);
@@ -96,7 +114,11 @@ fn flushes_come_after_so_many_others() {
         assert_eq!(record.request.op == HostOp::Flush, i % 4 == 3, "request {i}");
         assert_eq!(record.request.sectors == 0, i % 4 == 3);
     }
-    assert!(make("uniform:requests=1000").iter().all(|r| r.request.op == HostOp::Write && r.request.at.0 == 0));
+    assert!(
+        make("uniform:requests=1000")
+            .iter()
+            .all(|r| r.request.op == HostOp::Write && r.request.at.0 == 0)
+    );
 }
 
 #[test]
@@ -104,7 +126,8 @@ fn uniform_is_uniform() {
     let records = make("uniform:requests=200000,size=64MiB");
     let mixed: Vec<Record> = make("uniform:requests=100000,read=0.5");
     let low: Vec<Record> = mixed.into_iter().filter(|r| r.request.lba.0 < CAPACITY / 2).collect();
-    share_of(&low, |r| r.request.op == HostOp::Read, 0.5); // what a request is says nothing about where it goes
+    // what a request is says nothing about where it goes
+    share_of(&low, |r| r.request.op == HostOp::Read, 0.5);
     for slot in 0..16 {
         share_of(&records, |r| r.request.lba.0 == slot << 17, 1.0 / 16.0);
     }
@@ -128,7 +151,9 @@ fn hotcold_shares_hold_and_each_part_is_uniform() {
     for slot in [256, 700, 1023] {
         share_of(&records, |r| r.request.lba.0 == slot << 11, 0.2 / 768.0);
     }
-    assert!(make("hotcold:requests=100,size=512MiB,hot_space=0").iter().any(|r| r.request.lba.0 > 0));
+    assert!(
+        make("hotcold:requests=100,size=512MiB,hot_space=0").iter().any(|r| r.request.lba.0 > 0)
+    );
     assert!(make("hotcold:requests=100,hot_share=1,hot_space=1").len() == 100);
 }
 
@@ -148,7 +173,11 @@ fn zipf_follows_its_law_scattered_or_not() {
         let place = *places.entry(a.request.lba.0).or_insert(b.request.lba.0);
         assert_eq!(place, b.request.lba.0, "a rank has one place");
     }
-    assert_eq!(places.values().collect::<BTreeSet<_>>().len(), places.len(), "a place has one rank");
+    assert_eq!(
+        places.values().collect::<BTreeSet<_>>().len(),
+        places.len(),
+        "a place has one rank"
+    );
     let in_order = places.iter().filter(|(rank, place)| rank == place).count();
     assert!(in_order < 10, "{in_order} ranks stay where they are");
 }
@@ -157,7 +186,8 @@ fn zipf_follows_its_law_scattered_or_not() {
 fn mixed_streams_are_sequential_and_sizes_have_weights() {
     let spec = "mixed:requests=100000,sizes=4KiB*3/64KiB,sequential=0.6,streams=2,range=0.5";
     let records = make(spec);
-    // stream 0 takes the first size in the first half of the range, stream 1 the second in the second
+    // stream 0 takes the first size in the first half of the range, stream 1 the second in the
+    // second
     let half = CAPACITY / 4;
     let mut next = [(0, 8), (half, 128)];
     let mut continued = 0;
@@ -200,7 +230,8 @@ fn mistakes_are_named() {
     assert_eq!(refuse("uniform:read=NaN"), "uniform: read: NaN is out of range (allowed: 0 to 1)");
     assert_eq!(
         refuse("uniform:size=1000"),
-        "uniform: size: 1000 bytes are no possible size of a request (allowed: multiples of 512 up to 1073741824 bytes)"
+        "uniform: size: 1000 bytes are no possible size of a request (allowed: multiples of 512 \
+         up to 1073741824 bytes)"
     );
     assert_eq!(
         refuse("zipf:size=512MiB,range=0.25"),
@@ -212,15 +243,25 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refuse("uniform:requests=18446744073709551615,interval=1us"),
-        "uniform: interval: 18446744073709551615 requests at this interval take longer than the 213 days of simulated time"
+        "uniform: interval: 18446744073709551615 requests at this interval take longer than the \
+         213 days of simulated time"
     );
     assert_eq!(
         refuse("hotcold:hot_space=1"),
         "hotcold: hot_space: no request fits beside the hot part, but hot_share is below 1"
     );
-    assert_eq!(refuse("mixed:sizes=4KiB*0"), "mixed: sizes: `0` is no weight: a whole number from 1 to 1000000");
-    assert_eq!(refuse("mixed:sizes=4KiB/x"), "mixed: sizes: `x` is not a unit of size (KiB, MiB, GiB, KB …)");
-    assert_eq!(refuse(&format!("mixed:sizes=512{}", "/512".repeat(64))), "mixed: sizes: more than 64 sizes");
+    assert_eq!(
+        refuse("mixed:sizes=4KiB*0"),
+        "mixed: sizes: `0` is no weight: a whole number from 1 to 1000000"
+    );
+    assert_eq!(
+        refuse("mixed:sizes=4KiB/x"),
+        "mixed: sizes: `x` is not a unit of size (KiB, MiB, GiB, KB …)"
+    );
+    assert_eq!(
+        refuse(&format!("mixed:sizes=512{}", "/512".repeat(64))),
+        "mixed: sizes: more than 64 sizes"
+    );
     assert_eq!(
         refuse("mixed:sizes=1MiB,streams=2000"),
         "mixed: streams: a request of 1048576 bytes does not fit the range of 536576 bytes"
@@ -262,7 +303,11 @@ fn every_generator_file_is_in_the_list() {
     );
     for generator in GENERATORS {
         for param in generator.params {
-            assert!(!param.key.contains('.') && !param.doc.is_empty() && param.default.is_some(), "{}", param.key);
+            assert!(
+                !param.key.contains('.') && !param.doc.is_empty() && param.default.is_some(),
+                "{}",
+                param.key
+            );
             param.parse(param.default.unwrap()).unwrap();
         }
     }
@@ -288,13 +333,25 @@ fn a_synced_file_sends_data_then_what_the_call_needs() {
     let spec = |rest: &str| format!("ext4-sync:journal_size=1MiB,operations=3,{rest}");
     let commit = "DJFJF";
     for sync in ["fsync", "fdatasync"] {
-        assert_eq!(letters(&spec(&format!("write=append,sync={sync}"))), commit.repeat(3), "the size has changed");
+        assert_eq!(
+            letters(&spec(&format!("write=append,sync={sync}"))),
+            commit.repeat(3),
+            "the size has changed"
+        );
     }
     assert_eq!(letters(&spec("write=overwrite,sync=fdatasync")), "DF".repeat(3));
-    assert_eq!(letters(&spec("write=overwrite,sync=fsync")), commit.repeat(3), "the time has changed");
-    assert_eq!(letters(&spec("write=random,sync=fsync,syncs_per_tick=2")), format!("{commit}DF{commit}"));
+    assert_eq!(
+        letters(&spec("write=overwrite,sync=fsync")),
+        commit.repeat(3),
+        "the time has changed"
+    );
+    assert_eq!(
+        letters(&spec("write=random,sync=fsync,syncs_per_tick=2")),
+        format!("{commit}DF{commit}")
+    );
     assert_eq!(letters(&spec("write=append,fua=true,writes_per_sync=2")), "DDJFJ".repeat(3));
     let appended = file_system(&spec("write=append,size=8KiB"));
-    let data: Vec<u64> = appended.iter().filter(|r| r.request.sectors == 16).map(|r| r.request.lba.0).collect();
+    let data: Vec<u64> =
+        appended.iter().filter(|r| r.request.sectors == 16).map(|r| r.request.lba.0).collect();
     assert_eq!(data, [0, 16, 32]);
 }

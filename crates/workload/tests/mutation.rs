@@ -1,11 +1,13 @@
-//! Whatever a trace is damaged into, reading it ends, without a panic, in records that keep their promises or an error.
+//! Whatever a trace is damaged into, reading it ends, without a panic, in records that keep their
+//! promises or an error.
 
 mod common;
 
 use common::*;
 use flashatlas_types::{Dur, HostOp, Ps, Rng, Seed};
 use flashatlas_workload::{
-    DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas, create, open,
+    DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions,
+    atlas, create, open,
 };
 use std::io::Cursor;
 
@@ -37,7 +39,9 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
 
 /// Read to the end; whether there was any record, and whether an error ended it.
 fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, bool) {
-    let Ok(Opened { mut source, .. }) = open(Box::new(Cursor::new(bytes.to_vec())), format, options) else {
+    let Ok(Opened { mut source, .. }) =
+        open(Box::new(Cursor::new(bytes.to_vec())), format, options)
+    else {
         return (false, true);
     };
     let (records, error) = drain(&mut *source);
@@ -60,7 +64,8 @@ fn options(rng: &mut Rng) -> ReadOptions {
     ReadOptions {
         skip_bad: rng.below(3),
         shift_sectors: [0, -7, 1 << 54][rng.below(3) as usize],
-        device_map: [DeviceMap::Separate, DeviceMap::Collapse, DeviceMap::Select(0)][rng.below(3) as usize],
+        device_map: [DeviceMap::Separate, DeviceMap::Collapse, DeviceMap::Select(0)]
+            [rng.below(3) as usize],
         drop_duplicates: sometimes(rng, 5 * MS),
         time_gap_max: sometimes(rng, S),
         assume_op: None,
@@ -79,7 +84,8 @@ fn damaged_traces_are_read_or_refused() {
     }
     files.sort(); // the order of a folder is not the same everywhere
     assert!(files.len() > 15, "the corpus is there");
-    let formats: Vec<Option<&str>> = std::iter::once(None).chain(FORMATS.iter().map(|f| Some(spec(f.name)))).collect();
+    let formats: Vec<Option<&str>> =
+        std::iter::once(None).chain(FORMATS.iter().map(|f| Some(spec(f.name)))).collect();
     let (mut read, mut refused) = (0, 0);
     for path in files {
         let original = std::fs::read(&path).unwrap();
@@ -123,7 +129,8 @@ fn damaged_indexes_are_used_or_refused() {
 fn damaged_specifications_are_taken_or_refused() {
     const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
     let mut rng = Rng::stream(Seed(6), "specification");
-    let mut files: Vec<_> = std::fs::read_dir(root().join("fuzz/corpus/format_spec")).unwrap().collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(root().join("fuzz/corpus/format_spec")).unwrap().collect();
     files.sort_by_key(|file| file.as_ref().unwrap().path());
     let (mut taken, mut refused) = (0, 0);
     for file in files {

@@ -1,7 +1,7 @@
-//! Public traces, where they are at hand: in the folder that `FLASHATLAS_TRACES` names, else in `../shared/traces`
-//! beside the workspace. They are not part of the project. The numbers were measured by other means: by a few lines of
-//! another language for each format, and by the list that comes with the traces. MB and KB in them are MiB and KiB,
-//! pages 4 KiB.
+//! Public traces, where they are at hand: in the folder that `FLASHATLAS_TRACES` names, else in
+//! `../shared/traces` beside the workspace. They are not part of the project. The numbers were
+//! measured by other means: by a few lines of another language for each format, and by the list
+//! that comes with the traces. MB and KB in them are MiB and KiB, pages 4 KiB.
 
 mod common;
 
@@ -12,7 +12,8 @@ use std::fs::File;
 use std::path::PathBuf;
 
 fn trace(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("FLASHATLAS_TRACES").map_or_else(|| root().join("../shared/traces"), PathBuf::from);
+    let folder = std::env::var_os("FLASHATLAS_TRACES")
+        .map_or_else(|| root().join("../shared/traces"), PathBuf::from);
     let path = folder.join(name);
     if !path.exists() {
         eprintln!("skipped: {} is not here", path.display());
@@ -43,7 +44,8 @@ fn measure(path: PathBuf, format: Option<&str>, options: &ReadOptions) -> Measur
     Measured { format: format.name, summary, account, times, operations }
 }
 
-/// Read share in percent, mean KiB, written MiB, footprint MiB and overwrite ratio of `s`, as a table prints them.
+/// Read share in percent, mean KiB, written MiB, footprint MiB and overwrite ratio of `s`, as a
+/// table prints them.
 fn row(s: &TraceSummary) -> String {
     const MIB: f64 = (1 << 20) as f64;
     format!(
@@ -60,17 +62,59 @@ fn gib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / (1 << 30) as f64)
 }
 
-/// A file, the format to name (none: it is recognised), and its format, requests, reads, table row and highest GiB.
-type Case = (&'static str, Option<&'static str>, &'static str, u64, u64, &'static str, &'static str);
+/// A file, the format to name (none: it is recognised), and its format, requests, reads, table row
+/// and highest GiB.
+type Case =
+    (&'static str, Option<&'static str>, &'static str, u64, u64, &'static str, &'static str);
 
 /// Every trace that is read as it stands. Notes say where the list that comes with them differs.
 const CASES: &[Case] = &[
     // 1,050.45 MiB written; the list says 1,051
-    ("blkreplay_natural/linux-mysql.load.gz", None, "blkreplay", 80_794, 7_187, "8.9 14.3 1050 556.9 2.22", "30.3"),
-    ("blkreplay_natural/windows-shared-server.load.gz", None, "blkreplay", 1_371, 0, "0.0 3.8 5 1.0 5.19", "3.0"),
-    ("msr_cambridge/msr-cambridge1-sample.csv", None, "msr", 1_000, 508, "50.8 9.5 3 7.5 1.97", "12.6"),
-    ("mobile_pixel6a/cod_precond.csv.gz", None, "pixel6a", 72_878, 0, "0.0 135.0 9609 9543.8 1.01", "71.9"),
-    ("mobile_pixel6a/cod_exec.csv.gz", None, "pixel6a", 223_998, 201_635, "90.0 44.6 860 5231.2 1.33", "117.4"),
+    (
+        "blkreplay_natural/linux-mysql.load.gz",
+        None,
+        "blkreplay",
+        80_794,
+        7_187,
+        "8.9 14.3 1050 556.9 2.22",
+        "30.3",
+    ),
+    (
+        "blkreplay_natural/windows-shared-server.load.gz",
+        None,
+        "blkreplay",
+        1_371,
+        0,
+        "0.0 3.8 5 1.0 5.19",
+        "3.0",
+    ),
+    (
+        "msr_cambridge/msr-cambridge1-sample.csv",
+        None,
+        "msr",
+        1_000,
+        508,
+        "50.8 9.5 3 7.5 1.97",
+        "12.6",
+    ),
+    (
+        "mobile_pixel6a/cod_precond.csv.gz",
+        None,
+        "pixel6a",
+        72_878,
+        0,
+        "0.0 135.0 9609 9543.8 1.01",
+        "71.9",
+    ),
+    (
+        "mobile_pixel6a/cod_exec.csv.gz",
+        None,
+        "pixel6a",
+        223_998,
+        201_635,
+        "90.0 44.6 860 5231.2 1.33",
+        "117.4",
+    ),
     (
         "mobile_pixel6a/genshin_impact_precond.csv.gz",
         None,
@@ -89,11 +133,43 @@ const CASES: &[Case] = &[
         "89.5 44.8 237 2823.9 1.23",
         "118.9",
     ),
-    ("mobile_pixel6a/pubg_precond.csv.gz", None, "pixel6a", 51_110, 0, "0.0 65.7 3279 3189.8 1.03", "119.0"),
-    ("mobile_pixel6a/pubg_exec.csv.gz", None, "pixel6a", 67_757, 50_737, "74.9 38.9 1324 2052.2 1.14", "119.0"),
+    (
+        "mobile_pixel6a/pubg_precond.csv.gz",
+        None,
+        "pixel6a",
+        51_110,
+        0,
+        "0.0 65.7 3279 3189.8 1.03",
+        "119.0",
+    ),
+    (
+        "mobile_pixel6a/pubg_exec.csv.gz",
+        None,
+        "pixel6a",
+        67_757,
+        50_737,
+        "74.9 38.9 1324 2052.2 1.14",
+        "119.0",
+    ),
     // the list has 1.10 overwrites: its sizes are not rounded down to pages
-    ("mobile_nexus5/Movie_log121.txt.xz", None, "nexus5", 4_781, 4_523, "94.6 27.3 4 126.9 1.09", "28.2"),
-    ("ssdsim/example.ascii.xz", Some("ssdsim"), "ssdsim", 10_000, 4_077, "40.8 5.4 28 28.6 3.32", "0.5"),
+    (
+        "mobile_nexus5/Movie_log121.txt.xz",
+        None,
+        "nexus5",
+        4_781,
+        4_523,
+        "94.6 27.3 4 126.9 1.09",
+        "28.2",
+    ),
+    (
+        "ssdsim/example.ascii.xz",
+        Some("ssdsim"),
+        "ssdsim",
+        10_000,
+        4_077,
+        "40.8 5.4 28 28.6 3.32",
+        "0.5",
+    ),
     (
         "umass_spc_excerpts/uflip_web1.trace.xz",
         Some("disksim:size=4KiB"),
@@ -103,8 +179,24 @@ const CASES: &[Case] = &[
         "100.0 15.1 0 724.4 5.00",
         "16.7",
     ),
-    ("mqsim_samples/wsrch-small.trace.xz", Some("mqsim"), "mqsim", 24_783, 24_779, "100.0 15.1 0 363.4 2.00", "16.7"),
-    ("mqsim_samples/tpcc-small.trace.xz", Some("mqsim"), "mqsim", 6_999, 4_381, "62.6 8.3 22 80.0 1.01", "216.7"),
+    (
+        "mqsim_samples/wsrch-small.trace.xz",
+        Some("mqsim"),
+        "mqsim",
+        24_783,
+        24_779,
+        "100.0 15.1 0 363.4 2.00",
+        "16.7",
+    ),
+    (
+        "mqsim_samples/tpcc-small.trace.xz",
+        Some("mqsim"),
+        "mqsim",
+        6_999,
+        4_381,
+        "62.6 8.3 22 80.0 1.01",
+        "216.7",
+    ),
     (
         "disksim_ssd/ssd-iozone-aligned2-100K.trace.xz",
         None,
@@ -114,9 +206,33 @@ const CASES: &[Case] = &[
         "0.0 359.9 35148 1059.8 33.16",
         "16.1",
     ),
-    ("systor17/systor17-additional-sample.csv.gz", None, "systor17", 999, 700, "70.1 20.2 2 21.3 1.20", "4640.4"),
-    ("blkparse_misc/wiscsee_sqlitewal_events.txt.xz", None, "events", 5_008, 4, "0.1 13.5 66 8.5 7.78", "0.5"),
-    ("blkparse_misc/wiscsee_blkparse-output.txt", None, "blkparse", 673, 161, "23.9 195.7 128 128.0 1.00", "0.3"),
+    (
+        "systor17/systor17-additional-sample.csv.gz",
+        None,
+        "systor17",
+        999,
+        700,
+        "70.1 20.2 2 21.3 1.20",
+        "4640.4",
+    ),
+    (
+        "blkparse_misc/wiscsee_sqlitewal_events.txt.xz",
+        None,
+        "events",
+        5_008,
+        4,
+        "0.1 13.5 66 8.5 7.78",
+        "0.5",
+    ),
+    (
+        "blkparse_misc/wiscsee_blkparse-output.txt",
+        None,
+        "blkparse",
+        673,
+        161,
+        "23.9 195.7 128 128.0 1.00",
+        "0.3",
+    ),
 ];
 
 #[test]
@@ -126,7 +242,11 @@ fn every_trace_as_measured_by_other_means() {
         let measured = measure(path, named, &ReadOptions::default());
         let s = &measured.summary;
         assert_eq!((measured.format, s.requests(), s.reads()), (format, requests, reads), "{file}");
-        assert_eq!((row(s).as_str(), gib(s.highest_bytes()).as_str()), (expected, highest), "{file}");
+        assert_eq!(
+            (row(s).as_str(), gib(s.highest_bytes()).as_str()),
+            (expected, highest),
+            "{file}"
+        );
         assert!(measured.times && measured.operations, "{file}");
     }
 }
@@ -171,7 +291,9 @@ fn repeats_in_the_pixel_traces() {
 
 #[test]
 fn days_between_sessions() {
-    for (file, jumps, back) in [("cod_exec", 2, 0), ("genshin_impact_precond", 1, 0), ("genshin_impact_exec", 0, 1)] {
+    for (file, jumps, back) in
+        [("cod_exec", 2, 0), ("genshin_impact_precond", 1, 0), ("genshin_impact_exec", 0, 1)]
+    {
         let Some(path) = trace(&format!("mobile_pixel6a/{file}.csv.gz")) else { continue };
         let s = measure(path, None, &ReadOptions::default()).summary;
         assert_eq!((s.jumps(), s.out_of_order()), (jumps, back), "{file}");
@@ -192,12 +314,18 @@ fn clocks_that_were_set() {
     let Some(path) = trace("mobile_nexus5/Booting_log176.txt.xz") else { return };
     let plain = read(&std::fs::read(&path).unwrap()).unwrap_err();
     assert!(plain.starts_with("543:1: a time too far from the first record `"), "{plain}");
-    assert!(plain.ends_with("; expected at most 213 days (--time-gap-max cuts long gaps)"), "{plain}");
+    assert!(
+        plain.ends_with("; expected at most 213 days (--time-gap-max cuts long gaps)"),
+        "{plain}"
+    );
     let Measured { summary: s, account, .. } = measure(path, None, &ONE_SECOND);
     // the list has 1.21 overwrites: its sizes are not rounded down to pages
     assert_eq!((s.requests(), row(&s)), (18_417, "66.9 53.3 223 908.1 1.20".to_owned()));
     let jump = account.first_jump.unwrap();
-    assert_eq!((jump.place, jump.step_ps), (Place::Line { line: 6, column: 1 }, 10_363_864_954_205_468_000));
+    assert_eq!(
+        (jump.place, jump.step_ps),
+        (Place::Line { line: 6, column: 1 }, 10_363_864_954_205_468_000)
+    );
     assert!(account.gaps_cut > 0 && account.backward_steps > 0 && s.jumps() == 0);
 }
 
@@ -209,7 +337,10 @@ fn one_absurd_time_at_the_end() {
     let measured = measure(path.clone(), None, &ONE_SECOND);
     let s = &measured.summary;
     assert_eq!((measured.format, s.requests(), s.reads()), ("blkparse", 9_887, 9_039));
-    assert_eq!((row(s).as_str(), gib(s.highest_bytes()).as_str()), ("91.4 128.4 240 1238.9 1.00", "8.1"));
+    assert_eq!(
+        (row(s).as_str(), gib(s.highest_bytes()).as_str()),
+        ("91.4 128.4 240 1238.9 1.00", "8.1")
+    );
     let line = measured.account.first_jump.map(|jump| jump.place);
     assert_eq!(line, Some(Place::Line { line: 29_662, column: 1 }));
     // completions have no such time
@@ -219,21 +350,28 @@ fn one_absurd_time_at_the_end() {
 
 #[test]
 fn arc_counts_pages() {
-    for (file, requests, pages, touched) in [("OLTP", 914_145, 914_145, 186_880), ("P3", 238_578, 3_912_296, 762_543)] {
+    for (file, requests, pages, touched) in
+        [("OLTP", 914_145, 914_145, 186_880), ("P3", 238_578, 3_912_296, 762_543)]
+    {
         let Some(path) = trace(&format!("arc_ibm/{file}.lis.zst")) else { continue };
         let measured = measure(path, Some("arc:block=4KiB"), &ReadOptions::default());
         let s = &measured.summary;
-        assert_eq!((s.requests(), s.read_bytes() / 4096, s.footprint_bytes() / 4096), (requests, pages, touched));
+        assert_eq!(
+            (s.requests(), s.read_bytes() / 4096, s.footprint_bytes() / 4096),
+            (requests, pages, touched)
+        );
         assert!(!measured.times && !measured.operations && s.zero_time());
     }
 }
 
 #[test]
 fn what_is_not_recognised_says_what_to_name() {
-    let ambiguous = "several trace formats recognise this content: disksim (times are milliseconds), mqsim (times are \
-                     nanoseconds), ssdsim (times are nanoseconds); name one with --format";
-    let tabs = "more than one reading fits this content: disksim if sizes are sectors, disksim:size=4KiB if they are \
-                pages of 4 KiB, as in the uFLIP traces; name one with --format";
+    let ambiguous = "several trace formats recognise this content: disksim (times are \
+                     milliseconds), mqsim (times are nanoseconds), ssdsim (times are nanoseconds); \
+                     name one with --format";
+    let tabs = "more than one reading fits this content: disksim if sizes are sectors, \
+                disksim:size=4KiB if they are pages of 4 KiB, as in the uFLIP traces; name one \
+                with --format";
     for (file, expected) in [
         ("ssdsim/example.ascii.xz", ambiguous),
         ("mqsim_samples/wsrch-small.trace.xz", ambiguous),
@@ -250,10 +388,14 @@ fn cloudphysics() {
     let Some(path) = trace("cloudphysics/cloudPhysicsIO.vscsi.xz") else { return };
     let Measured { format, summary: s, .. } = measure(path.clone(), None, &ReadOptions::default());
     assert_eq!((format, s.requests(), s.out_of_order()), ("vscsi", 113_872, 0));
-    assert_eq!((row(&s).as_str(), gib(s.highest_bytes()).as_str()), ("41.3 36.1 2297 1051.6 3.14", "31.3"));
+    assert_eq!(
+        (row(&s).as_str(), gib(s.highest_bytes()).as_str()),
+        ("41.3 36.1 2297 1051.6 3.14", "31.3")
+    );
     assert_eq!(s.duration().0 / S, 7_200);
     assert_eq!(format!("{:.1}", s.unaligned_share() * 100.0), "99.9");
-    let s = measure(path, None, &ReadOptions { shift_sectors: -7, ..ReadOptions::default() }).summary;
+    let s =
+        measure(path, None, &ReadOptions { shift_sectors: -7, ..ReadOptions::default() }).summary;
     assert_eq!(format!("{:.1}", s.unaligned_share() * 100.0), "28.6");
 }
 
@@ -264,7 +406,8 @@ fn the_same_bytes_in_every_compression() {
     let records = read(&packed).unwrap();
     assert_eq!(records.iter().filter(|r| r.request.op == HostOp::Read).count(), 46_974);
     let mut plain = Vec::new();
-    std::io::Read::read_to_end(&mut liblzma::read::XzDecoder::new(&packed[..]), &mut plain).unwrap();
+    std::io::Read::read_to_end(&mut liblzma::read::XzDecoder::new(&packed[..]), &mut plain)
+        .unwrap();
     for name in COMPRESSIONS {
         assert!(read(&compress(&plain, name)).unwrap() == records, "{name} differs");
     }
@@ -272,7 +415,8 @@ fn the_same_bytes_in_every_compression() {
 
 #[test]
 fn converted_and_back() {
-    for file in ["msr_cambridge/msr-cambridge1-sample.csv", "cloudphysics/cloudPhysicsIO.vscsi.xz"] {
+    for file in ["msr_cambridge/msr-cambridge1-sample.csv", "cloudphysics/cloudPhysicsIO.vscsi.xz"]
+    {
         let Some(path) = trace(file) else { continue };
         let records = read(&std::fs::read(path).unwrap()).unwrap();
         for format in ["atlas", "csv"] {

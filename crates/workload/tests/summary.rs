@@ -26,14 +26,19 @@ fn every_key_of_a_timed_trace() {
     let got = summed(&records);
     let expected = json!({
         "requests": 6, "reads": 1, "writes": 3, "trims": 1, "flushes": 1,
-        "read_share": 0.25, "mean_bytes": 26.0 * 512.0 / 4.0, "read_bytes": 512, "written_bytes": 25 * 512,
-        "footprint_bytes": 4 * 4096, "pages_written": 4, "distinct_pages_written": 3, "overwrite_ratio": 4.0 / 3.0,
+        "read_share": 0.25, "mean_bytes": 26.0 * 512.0 / 4.0, "read_bytes": 512,
+        "written_bytes": 25 * 512,
+        "footprint_bytes": 4 * 4096, "pages_written": 4, "distinct_pages_written": 3,
+        "overwrite_ratio": 4.0 / 3.0,
         "highest_bytes": 808 * 512, "devices": 2, "duration_s": 86_402.0,
-        "unaligned_share": 0.4, "sequential_share": 0.2, "out_of_order": 1, "zero_time": false, "jumps": 1, "repeats": 0,
+        "unaligned_share": 0.4, "sequential_share": 0.2, "out_of_order": 1, "zero_time": false,
+        "jumps": 1, "repeats": 0,
         "sizes": { "read": [[512, 1]], "write": [[4096, 2], [8192, 1]], "trim": [[4096, 1]] },
         "device_counts": [
-            { "device": 0, "reads": 0, "writes": 3, "trims": 0, "flushes": 1, "read_bytes": 0, "written_bytes": 12_800 },
-            { "device": 1, "reads": 1, "writes": 0, "trims": 1, "flushes": 0, "read_bytes": 512, "written_bytes": 0 },
+            { "device": 0, "reads": 0, "writes": 3, "trims": 0, "flushes": 1, "read_bytes": 0,
+                "written_bytes": 12_800 },
+            { "device": 1, "reads": 1, "writes": 0, "trims": 1, "flushes": 0, "read_bytes": 512,
+                "written_bytes": 0 },
         ],
     });
     for (key, value) in expected.as_object().unwrap() {
@@ -79,8 +84,9 @@ fn the_course_of_a_timed_trace() {
     ];
     let intervals = &summed(&records)["intervals"];
     assert_eq!((&intervals["by"], &intervals["width"]), (&json!("time"), &json!(0.002)));
-    let row =
-        |key: &str| -> Vec<u64> { intervals[key].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect() };
+    let row = |key: &str| -> Vec<u64> {
+        intervals[key].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
+    };
     let at = |key: &str| (row(key).len(), row(key)[0], row(key)[50], row(key)[100]);
     assert_eq!(at("requests"), (101, 2, 0, 2));
     assert_eq!(at("read_bytes"), (101, 4096, 0, 8192));

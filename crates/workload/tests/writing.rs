@@ -6,7 +6,8 @@ use common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
 use flashatlas_types::{HostOp, Lba, Ps, Request, Rng, Seed};
 use flashatlas_workload::{
-    FORMATS, MAX_TRANSFER_SECTORS, Origin, ReadOptions, Record, WriteError, WriteOptions, Written, create,
+    FORMATS, MAX_TRANSFER_SECTORS, Origin, ReadOptions, Record, WriteError, WriteOptions, Written,
+    create,
 };
 
 /// What random records may be.
@@ -34,8 +35,8 @@ fn holds(format: &str) -> Kinds {
     Kinds { ops, fua, devices, tick }
 }
 
-/// Random records that hold all that `kinds` allows, the longest and the farthest among them. Devices are numbered as
-/// they appear, as readers do.
+/// Random records that hold all that `kinds` allows, the longest and the farthest among them.
+/// Devices are numbered as they appear, as readers do.
 fn random(kinds: &Kinds, count: usize, rng: &mut Rng) -> Vec<Record> {
     let (mut at, mut seen) = (0, 0);
     let mut records = Vec::new();
@@ -55,8 +56,13 @@ fn random(kinds: &Kinds, count: usize, rng: &mut Rng) -> Vec<Record> {
             0 => room - rng.below(3),
             _ => rng.below(1 << 30),
         };
-        let request =
-            Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: kinds.fua.contains(&op) && rng.below(4) == 0 };
+        let request = Request {
+            at: Ps(at),
+            op,
+            lba: Lba(lba),
+            sectors,
+            fua: kinds.fua.contains(&op) && rng.below(4) == 0,
+        };
         records.push(Record { request, device: device as u32 });
         // mostly forward, at times back
         let step = rng.below([3, 1000, 5_000_000][i % 3]) * kinds.tick;
@@ -73,7 +79,8 @@ fn with(mut record: Record, change: impl FnOnce(&mut Record)) -> Record {
 #[test]
 fn every_written_format_gives_back_what_it_holds() {
     let mut rng = Rng::stream(Seed(11), "writing");
-    let mut formats: Vec<&str> = FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name).collect();
+    let mut formats: Vec<&str> =
+        FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name).collect();
     assert_eq!(formats, ["atlas", "blkreplay", "csv", "iolog", "mqsim", "msr", "spc"]);
     formats.push("atlas:zstd=0");
     for spec in formats {
@@ -82,7 +89,11 @@ fn every_written_format_gives_back_what_it_holds() {
             let records = random(&holds(name), 1 + 50 * round, &mut rng);
             let compression = COMPRESSIONS[round % COMPRESSIONS.len()];
             let (bytes, written) = write(spec, &records, compression, false).unwrap();
-            let expected = Written { records: records.len() as u64, bytes: written.bytes, ..Written::default() };
+            let expected = Written {
+                records: records.len() as u64,
+                bytes: written.bytes,
+                ..Written::default()
+            };
             assert_eq!(written, expected, "{spec}");
             let got = read_with(&bytes, Some(name), &ReadOptions::default()).unwrap();
             assert!(got == records, "{spec}, {compression}, round {round}");
@@ -95,29 +106,40 @@ fn every_written_format_gives_back_what_it_holds() {
 
 #[test]
 fn text_as_other_tools_want_it() {
-    let records = [record(0, Write, 8, 16, 0), record(1_500_000 * NS, Read, 24, 1, 1), record(2 * S, Write, 0, 8, 0)];
-    let text = |format| String::from_utf8(write(format, &records, "none", false).unwrap().0).unwrap();
+    let records = [
+        record(0, Write, 8, 16, 0),
+        record(1_500_000 * NS, Read, 24, 1, 1),
+        record(2 * S, Write, 0, 8, 0),
+    ];
+    let text =
+        |format| String::from_utf8(write(format, &records, "none", false).unwrap().0).unwrap();
     assert_eq!(text("spc"), "0,8,8192,w,0\n1,24,512,r,0.0015\n0,0,4096,w,2\n");
     assert_eq!(
         text("msr"),
-        "0,host,0,Write,4096,8192,0\n15000,host,1,Read,12288,512,0\n20000000,host,0,Write,0,4096,0\n"
+        "0,host,0,Write,4096,8192,0\n15000,host,1,Read,12288,512,0\n\
+         20000000,host,0,Write,0,4096,0\n"
     );
     assert_eq!(text("mqsim"), "0 0 8 16 0\n1500000 1 24 1 1\n2000000000 0 0 8 0\n");
     assert_eq!(
         text("iolog"),
-        "fio version 3 iolog\n0 device0 add\n0 device0 open\n0 device0 write 4096 8192\n1500 device1 add\n\
-         1500 device1 open\n1500 device1 read 12288 512\n2000000 device0 write 0 4096\n"
+        "fio version 3 iolog\n0 device0 add\n0 device0 open\n0 device0 write 4096 8192\n1500 \
+         device1 add\n1500 device1 open\n1500 device1 read 12288 512\n2000000 device0 write 0 \
+         4096\n"
     );
     assert_eq!(
         text("csv"),
         "time_ps,op,sector,sectors,fua,device\n0,write,8,16,0,0\n1500000000,read,24,1,0,1\n\
          2000000000000,write,0,8,0,0\n"
     );
-    let one = [records[0], with(record(5 * NS, Write, 24, 1, 0), |r| r.request.fua = true), record(S, Flush, 0, 0, 0)];
+    let one = [
+        records[0],
+        with(record(5 * NS, Write, 24, 1, 0), |r| r.request.fua = true),
+        record(S, Flush, 0, 0, 0),
+    ];
     assert_eq!(
         String::from_utf8(write("blkreplay", &one, "none", false).unwrap().0).unwrap(),
-        "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n0 ; 8 ; 16 ; W ; 0.0 ; 0.0\n\
-         0.000000005 ; 24 ; 1 ; WF ; 0.0 ; 0.0\n1 ; 0 ; 0 ; F ; 0.0 ; 0.0\n"
+        "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n0 ; 8 ; 16 ; W ; 0.0 ; \
+         0.0\n0.000000005 ; 24 ; 1 ; WF ; 0.0 ; 0.0\n1 ; 0 ; 0 ; F ; 0.0 ; 0.0\n"
     );
 }
 
@@ -129,34 +151,48 @@ fn refusal(format: &str, second: Record) -> String {
 
 #[test]
 fn what_a_format_cannot_hold_is_refused_with_its_record() {
-    const ADVICE: &str = "write a format that does, such as atlas or csv, or allow losses (--lossy)";
+    const ADVICE: &str =
+        "write a format that does, such as atlas or csv, or allow losses (--lossy)";
     let trim = record(0, Trim, 0, 8, 0);
     let flush = record(0, Flush, 0, 0, 0);
     let fua = |r: Record| with(r, |r| r.request.fua = true);
     for format in ["spc", "msr", "mqsim"] {
         assert_eq!(refusal(format, trim), format!("record 2: {format} knows no trims; {ADVICE}"));
-        assert_eq!(refusal(format, flush), format!("record 2: {format} knows no flushes; {ADVICE}"));
+        assert_eq!(
+            refusal(format, flush),
+            format!("record 2: {format} knows no flushes; {ADVICE}")
+        );
     }
     for format in ["spc", "msr", "mqsim", "iolog"] {
         let why = refusal(format, fua(record(0, Write, 0, 8, 0)));
-        assert_eq!(why, format!("record 2: {format} knows no forced unit access of a write; {ADVICE}"));
+        assert_eq!(
+            why,
+            format!("record 2: {format} knows no forced unit access of a write; {ADVICE}")
+        );
     }
     assert_eq!(
         refusal("blkreplay", fua(flush)),
         format!("record 2: blkreplay knows no forced unit access of a flush; {ADVICE}")
     );
-    for (format, at, unit) in
-        [("mqsim", 1_999, "1ns"), ("blkreplay", 1, "1ns"), ("msr", NS, "100ns"), ("iolog", NS, "1us")]
-    {
+    for (format, at, unit) in [
+        ("mqsim", 1_999, "1ns"),
+        ("blkreplay", 1, "1ns"),
+        ("msr", NS, "100ns"),
+        ("iolog", NS, "1us"),
+    ] {
         assert_eq!(
             refusal(format, record(at, Read, 0, 8, 0)),
-            format!("record 2: the time {at} ps is not a multiple of {unit}, the unit of {format}; {ADVICE}")
+            format!(
+                "record 2: the time {at} ps is not a multiple of {unit}, the unit of {format}; \
+                 {ADVICE}"
+            )
         );
     }
     assert_eq!(
         refusal("blkreplay", record(0, Read, 0, 8, 1)),
-        "record 2: blkreplay knows one device, and this is the second; select a device (select:N) or let all meet \
-         (collapse) when reading, write a format that knows several, such as atlas or csv, or allow losses (--lossy)"
+        "record 2: blkreplay knows one device, and this is the second; select a device (select:N) \
+         or let all meet (collapse) when reading, write a format that knows several, such as atlas \
+         or csv, or allow losses (--lossy)"
     );
 }
 
@@ -183,15 +219,22 @@ fn losses_are_counted_when_they_are_allowed() {
     };
     assert_eq!(written, expected);
     let (bytes, written) = write("blkreplay", &records, "none", true).unwrap();
-    assert!(String::from_utf8(bytes).unwrap().contains("\n0.000000001 ; 8 ; 8 ; WF ;"), "1,999 ps are rounded down");
+    assert!(
+        String::from_utf8(bytes).unwrap().contains("\n0.000000001 ; 8 ; 8 ; WF ;"),
+        "1,999 ps are rounded down"
+    );
     assert_eq!((written.records, written.devices_dropped, written.times_rounded), (4, 1, 1));
     let error = write("spc", &records[1..3], "none", true).unwrap_err();
-    assert_eq!(error.to_string(), "record 2: every request was left out; a trace needs at least one");
+    assert_eq!(
+        error.to_string(),
+        "record 2: every request was left out; a trace needs at least one"
+    );
 }
 
 #[test]
 fn no_sink_takes_what_no_source_yields() {
-    let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on one of 65,536 devices";
+    let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on \
+                  one of 65,536 devices";
     for (bad, why) in [
         (record(0, Read, 0, 0, 0), "a length of zero"),
         (record(0, Read, 0, MAX_TRANSFER_SECTORS + 1, 0), "more than 1 GiB"),
@@ -217,16 +260,26 @@ fn unknown_targets() {
     };
     assert_eq!(
         error("vscsi", "none").as_deref(),
-        Some("trace.format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, iolog, mqsim, msr, spc)")
+        Some(
+            "trace.format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, \
+             iolog, mqsim, msr, spc)"
+        )
     );
     assert_eq!(
         error("csv", "zip").as_deref(),
         Some(
-            "trace.compression: compression `zip` is not known; did you mean `zst`? (allowed: none, gz, bz2, xz, zst)"
+            "trace.compression: compression `zip` is not known; did you mean `zst`? (allowed: \
+             none, gz, bz2, xz, zst)"
         )
     );
-    assert_eq!(error("csv:zstd=3", "none").as_deref(), Some("csv: zstd=3: `csv` takes no parameters"));
-    assert_eq!(error("atlas:zstd=20", "none").as_deref(), Some("atlas: zstd: 20 is out of range (allowed: 0 to 19)"));
+    assert_eq!(
+        error("csv:zstd=3", "none").as_deref(),
+        Some("csv: zstd=3: `csv` takes no parameters")
+    );
+    assert_eq!(
+        error("atlas:zstd=20", "none").as_deref(),
+        Some("atlas: zstd: 20 is out of range (allowed: 0 to 19)")
+    );
     assert!(error("mrs", "none").is_some_and(|e| e.contains("did you mean `msr`?")));
 }
 
@@ -251,12 +304,20 @@ impl std::io::Write for Full {
 fn what_the_output_says_is_passed_on() {
     for format in FORMATS.iter().filter(|f| f.writer.is_some()) {
         for compression in COMPRESSIONS {
-            let mut sink = create(format.name, Box::new(Full(10)), compression, &WriteOptions::default()).unwrap();
+            let mut sink =
+                create(format.name, Box::new(Full(10)), compression, &WriteOptions::default())
+                    .unwrap();
             sink.describe(&Origin::default());
             let put = (0..3).try_for_each(|n| sink.put(&record(0, Write, n * 8, 8, 0)));
             let ended = put.and_then(|()| sink.finish().map(drop));
-            let Err(WriteError::Io(error)) = ended else { panic!("{}, {compression}: no error", format.name) };
-            assert!(error.to_string().contains("the disk is full"), "{}, {compression}: {error}", format.name);
+            let Err(WriteError::Io(error)) = ended else {
+                panic!("{}, {compression}: no error", format.name)
+            };
+            assert!(
+                error.to_string().contains("the disk is full"),
+                "{}, {compression}: {error}",
+                format.name
+            );
         }
     }
 }

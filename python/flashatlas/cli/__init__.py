@@ -10,7 +10,14 @@ import typer
 import flashatlas
 from flashatlas import DriveError, FlashAtlasError, InputError
 from flashatlas.cli import crash, listings, lookup, probe, reproduce, runs, traces
-from flashatlas.cli.console import EXIT_DRIVE, EXIT_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, err, seen_enough
+from flashatlas.cli.console import (
+    EXIT_DRIVE,
+    EXIT_INPUT,
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    err,
+    seen_enough,
+)
 from flashatlas.progress import Interrupted
 
 app = typer.Typer(
@@ -18,8 +25,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces.",
-    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data, 70 a bug, 130 interrupted.",
+    help="The atlas of a flash drive's address maps: simulate, compare and check translation "
+    "layers on real traces.",
+    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data, 70 a bug, "
+    "130 interrupted.",
 )
 
 
@@ -32,10 +41,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """The atlas of a flash drive's address maps: simulate, compare and check translation layers on real traces."""
+    """The atlas of a flash drive's address maps.
+
+    Simulate, compare and check translation layers on real traces.
+    """
 
 
 runs.register(app)
@@ -62,7 +77,8 @@ def main() -> None:
         _die(str(error), EXIT_DRIVE)
     except FlashAtlasError as error:
         _die(
-            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with the command above.",
+            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it "
+            f"with the command above.",
             EXIT_INTERNAL,
         )
     except BrokenPipeError:

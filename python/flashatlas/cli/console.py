@@ -52,6 +52,8 @@ def finish(results: Iterable[Result]) -> None:
     wrong = [result for result in results if result.violations]
     for result in wrong:
         for example in result.record["oracle"]["examples"]:
-            err.print(f"[bold red]wrong data[/] ({result.label or 'run'}): {example}", highlight=False)
+            err.print(
+                f"[bold red]wrong data[/] ({result.label or 'run'}): {example}", highlight=False
+            )
     if wrong:
         raise typer.Exit(EXIT_VIOLATION)

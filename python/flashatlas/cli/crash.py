@@ -31,48 +31,83 @@ def _list(text: str | None) -> list[str]:
 def crash(
     layers: Annotated[
         str | None,
-        typer.Option("--layers", metavar="NAMES", help="Stacks of layers, such as `hard`, `A+B`; `-` for none; all."),
+        typer.Option(
+            "--layers",
+            metavar="NAMES",
+            help="Stacks of layers, such as `hard`, `A+B`; `-` for none; all.",
+        ),
     ] = None,
     scheme: Annotated[
         str | None,
-        typer.Option("--scheme", metavar="NAMES", help="Schemes, such as `page,mast`, `page.2` for a variant; all."),
+        typer.Option(
+            "--scheme",
+            metavar="NAMES",
+            help="Schemes, such as `page,mast`, `page.2` for a variant; all.",
+        ),
     ] = None,
     store: Annotated[
-        str | None, typer.Option("--store", metavar="NAMES", help="Map stores of the page-mapped scheme; all.")
+        str | None,
+        typer.Option("--store", metavar="NAMES", help="Map stores of the page-mapped scheme; all."),
     ] = None,
-    geometry: Annotated[str | None, typer.Option("--geometry", metavar="NAMES", help="Shapes of drive; all.")] = None,
+    geometry: Annotated[
+        str | None, typer.Option("--geometry", metavar="NAMES", help="Shapes of drive; all.")
+    ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload", metavar="NAMES", help="Workloads; `all` is every sequence of up to four operations; all."
+            "--workload",
+            metavar="NAMES",
+            help="Workloads; `all` is every sequence of up to four operations; all.",
         ),
     ] = None,
     depth: Annotated[
-        int, typer.Option("--depth", min=1, max=4, help="2: the mounts after the cuts are cut, too; and so on.")
+        int,
+        typer.Option(
+            "--depth", min=1, max=4, help="2: the mounts after the cuts are cut, too; and so on."
+        ),
     ] = 1,
     faults: Annotated[
-        str, typer.Option("--faults", metavar="NAMES", help="Faults beside the cut between two operations; `none`.")
+        str,
+        typer.Option(
+            "--faults",
+            metavar="NAMES",
+            help="Faults beside the cut between two operations; `none`.",
+        ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds, from --seed on.")] = 1,
-    steps: Annotated[int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")] = 160,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")] = None,
-    rerun: Annotated[str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")] = None,
-    json_to: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON; `-`: standard output.")
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="So many seeds, from --seed on.")
+    ] = 1,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")
+    ] = 160,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")
     ] = None,
-    names: Annotated[bool, typer.Option("--names", help="List geometries, workloads and faults, and exit.")] = False,
+    rerun: Annotated[
+        str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")
+    ] = None,
+    json_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write the report as JSON; `-`: standard output."
+        ),
+    ] = None,
+    names: Annotated[
+        bool, typer.Option("--names", help="List geometries, workloads and faults, and exit.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Let the power fail at every operation of short workloads, and check what is left.
 
-    Each workload is carried out once. At every program, erase, store and fence a copy of the medium loses its power
-    before it, in it and after it; the copy is mounted, every unit is compared with what a reference model allows, the
-    tables are checked, the drive is mounted again, written on, and compared once more. Then the workload runs again
-    with programs, erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
+    Each workload is carried out once. At every program, erase, store and fence a copy of the medium
+    loses its power before it, in it and after it; the copy is mounted, every unit is compared with
+    what a reference model allows, the tables are checked, the drive is mounted again, written on,
+    and compared once more. Then the workload runs again with programs, erases and pages that fail,
+    and the power fails around each. Exit code 4 if anything is wrong.
 
-    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun` shows it again;
-    with layers it begins with theirs, as in `hard/page:dram:…`.
+    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun`
+    shows it again; with layers it begins with theirs, as in `hard/page:dram:…`.
     """
     if names:
         _names()
@@ -95,7 +130,10 @@ def crash(
     }
     with Bars(["power failures"], enabled=not quiet) as bars:
         report = json.loads(
-            _core.crash(json.dumps(plan), lambda _, done, share: bars.update(0, "run", done, share, "workloads"))
+            _core.crash(
+                json.dumps(plan),
+                lambda _, done, share: bars.update(0, "run", done, share, "workloads"),
+            )
         )
     if json_to is not None:
         text = json.dumps({"plan": plan, **report}, indent=1) + "\n"
@@ -122,21 +160,31 @@ COLUMNS = {
 
 
 def _print(report: dict[str, Any]) -> None:
-    rows = [(r["layers"], r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS)) for r in report["rows"]]
-    sums = {c: (max if c == "longest_mount" else sum)(r[c] for r in report["rows"]) for c in COLUMNS}
+    rows = [
+        (r["layers"], r["scheme"], r["store"], *(f"{r[c]:,}" for c in COLUMNS))
+        for r in report["rows"]
+    ]
+    sums = {
+        c: (max if c == "longest_mount" else sum)(r[c] for r in report["rows"]) for c in COLUMNS
+    }
     rows.append(("all", "", "", *(f"{sums[c]:,}" for c in COLUMNS)))
     out.print(tables.listing(["layers", "scheme", "store", *COLUMNS.values()], rows))
     say(
-        f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: [bold]{sums['violations']:,} violations[/].\n"
-        "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another subset of what several "
-        "dies had in flight was carried out; failed: programs, erases and reads that failed while the power was on; "
+        f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: "
+        f"[bold]{sums['violations']:,} violations[/].\n"
+        "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another "
+        "subset of what several "
+        "dies had in flight was carried out; failed: programs, erases and reads that failed "
+        "while the power was on; "
         "longest: programs and erases of the longest mount[/]"
     )
     missed, refused = (sum(r[c] for r in report["rows"]) for c in ("not_reached", "refused_mounts"))
     if missed or refused:
         say(
-            f"[dim]{missed:,} failures were planned and not reached (a drive with a block more erases less often); "
-            f"{refused:,} mounts were refused because a program had failed and no spare block was left[/]"
+            f"[dim]{missed:,} failures were planned and not reached (a drive with a block "
+            f"more erases less often); "
+            f"{refused:,} mounts were refused because a program had failed and no spare block "
+            f"was left[/]"
         )
     for found in report["found"][:SHOWN]:
         _failure(found)
@@ -162,5 +210,7 @@ def _rerun(identity: str) -> None:
 
 def _names() -> None:
     for kind, known in api.registries()["crash"].items():
-        out.print(tables.listing([kind, ""], [(entry["name"], entry["summary"]) for entry in known]))
+        out.print(
+            tables.listing([kind, ""], [(entry["name"], entry["summary"]) for entry in known])
+        )
         out.print()

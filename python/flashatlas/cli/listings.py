@@ -1,4 +1,7 @@
-"""Commands that list what has a name: ``drives``, ``schemes``, ``layers``, ``formats``, ``workloads``."""
+"""Commands that list what has a name.
+
+``drives``, ``schemes``, ``layers``, ``formats``, ``workloads``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def register(app: typer.Typer) -> None:
 def drives(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show this preset's file, every number with its source; or the shape of your TOML."),
+        typer.Argument(
+            help="Show this preset's file, every number with its source; or the shape of your TOML."
+        ),
     ] = None,
 ) -> None:
     """List the drives, or show one."""
@@ -42,17 +47,24 @@ def drives(
         return
     if name.endswith(".toml"):
         layout = Drive(name).layout
-        out.print(tables.listing(["", name], [(key.replace("_", " "), f"{value:,}") for key, value in layout.items()]))
+        out.print(
+            tables.listing(
+                ["", name], [(key.replace("_", " "), f"{value:,}") for key, value in layout.items()]
+            )
+        )
         return
     chosen = [d for d in known if d["name"] == name]
     if not chosen:
-        raise InputError(f"drive `{name}` is not known (allowed: {', '.join(d['name'] for d in known)})")
+        raise InputError(
+            f"drive `{name}` is not known (allowed: {', '.join(d['name'] for d in known)})"
+        )
     sys.stdout.write(chosen[0]["toml"])
 
 
 def schemes(
     parameters: Annotated[
-        bool, typer.Option("--parameters", "-p", help="Show every parameter, with range and default.")
+        bool,
+        typer.Option("--parameters", "-p", help="Show every parameter, with range and default."),
     ] = False,
 ) -> None:
     """List mapping schemes, map stores, victim policies and classifiers."""
@@ -64,11 +76,17 @@ def schemes(
         ("classifiers", "ftl.classifier"),
     )
     for kind, key in kinds:
-        out.print(tables.listing([key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]))
+        out.print(
+            tables.listing(
+                [key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]
+            )
+        )
         out.print()
     if parameters:
         groups = [("every drive", known["params"])]
-        groups += [(f"{key} = {e['name']}", e["params"]) for kind, key in kinds for e in known[kind]]
+        groups += [
+            (f"{key} = {e['name']}", e["params"]) for kind, key in kinds for e in known[kind]
+        ]
         for title, params in groups:
             if params:
                 _parameters(title, params)
@@ -86,26 +104,39 @@ def layers(
     """List what a host can put over a drive, or show one layer's parameters."""
     known = api.registries()["layers"]
     if name is None:
-        out.print(tables.listing(["layer", "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known]))
+        out.print(
+            tables.listing(
+                ["layer", "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known]
+            )
+        )
         return
     chosen = [layer for layer in known if layer["name"] == name]
     if not chosen:
-        raise InputError(f"layer `{name}` is not known (allowed: {', '.join(e['name'] for e in known)})")
+        raise InputError(
+            f"layer `{name}` is not known (allowed: {', '.join(e['name'] for e in known)})"
+        )
     _parameters(name, chosen[0]["params"])
 
 
 def formats(
-    name: Annotated[str | None, typer.Argument(help="Show this format: its quirks, source and licence notes.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show this format: its quirks, source and licence notes.")
+    ] = None,
 ) -> None:
     """List trace formats, or show one."""
     known = api.registries()["formats"]
     if name is None:
-        rows = [(f["name"], f["times"], f["operations"], "yes" if f["writable"] else "", f["summary"]) for f in known]
+        rows = [
+            (f["name"], f["times"], f["operations"], "yes" if f["writable"] else "", f["summary"])
+            for f in known
+        ]
         out.print(tables.listing(["format", "times", "operations", "written", ""], rows))
         return
     chosen = [f for f in known if f["name"] == name]
     if not chosen:
-        raise InputError(f"format `{name}` is not known (allowed: {', '.join(f['name'] for f in known)})")
+        raise InputError(
+            f"format `{name}` is not known (allowed: {', '.join(f['name'] for f in known)})"
+        )
     (f,) = chosen
     lines = [
         ("what it is", f["summary"]),

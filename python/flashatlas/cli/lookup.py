@@ -24,50 +24,80 @@ def register(app: typer.Typer) -> None:
 @shared
 def lookup(
     common: Reading,
-    trace: Annotated[Path | None, typer.Option("--trace", "-t", help="Trace whose addresses are looked up.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", "-t", help="Trace whose addresses are looked up.")
+    ] = None,
     workload: Annotated[
-        str | None, typer.Option("--workload", "-w", help="Generated workload instead, as of `flashatlas run`.")
+        str | None,
+        typer.Option(
+            "--workload", "-w", help="Generated workload instead, as of `flashatlas run`."
+        ),
     ] = None,
     files: Annotated[
-        int | None, typer.Option("--files", min=1, help="So many files at random addresses instead, one by one.")
+        int | None,
+        typer.Option(
+            "--files", min=1, help="So many files at random addresses instead, one by one."
+        ),
     ] = None,
     sets: Annotated[
-        int | None, typer.Option("--sets", min=1, help="So many scans of random sets instead, without any table.")
+        int | None,
+        typer.Option(
+            "--sets", min=1, help="So many scans of random sets instead, without any table."
+        ),
     ] = None,
-    hash_: Annotated[str | None, typer.Option("--hash", help="Hash function (lookup.hash).")] = None,
+    hash_: Annotated[
+        str | None, typer.Option("--hash", help="Hash function (lookup.hash).")
+    ] = None,
     policy: Annotated[
-        str | None, typer.Option("--policy", help="Where sets lie, and the order of banks (lookup.policy).")
+        str | None,
+        typer.Option("--policy", help="Where sets lie, and the order of banks (lookup.policy)."),
     ] = None,
-    banks: Annotated[int | None, typer.Option("--banks", min=1, help="Banks of the LPMT (lookup.banks).")] = None,
-    ways: Annotated[int | None, typer.Option("--ways", min=1, help="Entries of a set (lookup.ways).")] = None,
+    banks: Annotated[
+        int | None, typer.Option("--banks", min=1, help="Banks of the LPMT (lookup.banks).")
+    ] = None,
+    ways: Annotated[
+        int | None, typer.Option("--ways", min=1, help="Entries of a set (lookup.ways).")
+    ] = None,
     dram: Annotated[str | None, typer.Option("--dram", help="DRAM device (dram.preset).")] = None,
     set_: Set = [],  # noqa: B006
     address: Annotated[
         str,
         typer.Option(
             "--address",
-            help="How host addresses become logical ones: `low-bits`, `dense` (numbered as they come), `exact`.",
+            help="How host addresses become logical ones: `low-bits`, `dense` (numbered as they "
+            "come), `exact`.",
         ),
     ] = "low-bits",
     unit: Annotated[int, typer.Option("--unit", min=1, help="Sectors of an address unit.")] = 1,
     page_bytes: Annotated[
-        int, typer.Option("--page-bytes", min=512, help="Bytes of a page of the flash, for `lookup.pages=all`.")
+        int,
+        typer.Option(
+            "--page-bytes", min=512, help="Bytes of a page of the flash, for `lookup.pages=all`."
+        ),
     ] = 4096,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="End after this many requests.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="End after this many requests.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     parameters: Annotated[
-        bool, typer.Option("--parameters", "-p", help="List hash functions, policies, DRAM devices and settings.")
+        bool,
+        typer.Option(
+            "--parameters", "-p", help="List hash functions, policies, DRAM devices and settings."
+        ),
     ] = False,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Look addresses up in hardware tables (LPMT, block tables) in a multi-bank DRAM, clock by clock, without a drive.
+    """Look addresses up in hardware tables of a multi-bank DRAM, without a drive.
 
-    What begins at one address is a file, as in the paper; a file that is not there is inserted after its lookup. Sizes
-    and DRAM are the paper's (2^17 sets of 8, DDR4 at 1.5 ns, every constraint on) unless `--set` says otherwise.
+    The tables are the LPMT and block tables; the DRAM is timed clock by clock.
 
-    For example: `flashatlas lookup --trace out/traces/cloudPhysicsIO.vscsi --shift -7 --hash folding --banks 4
-    --policy dynamic`
+    What begins at one address is a file, as in the paper; a file that is not there is inserted
+    after its lookup. Sizes and DRAM are the paper's (2^17 sets of 8, DDR4 at 1.5 ns, every
+    constraint on) unless `--set` says otherwise.
+
+    For example:
+    `flashatlas lookup --trace requests.csv --hash folding --banks 4 --policy dynamic`
     """
     if parameters:
         _parameters()
@@ -114,7 +144,10 @@ def _print(found: dict[str, Any]) -> None:
     ]
     if "latency_clocks" in found:
         rows.append(("latency, mean", clocks(found["latency_clocks_mean"])))
-        rows += [(f"latency, {name}", clocks(found["latency_clocks"][name])) for name in ("p50", "p99", "max")]
+        rows += [
+            (f"latency, {name}", clocks(found["latency_clocks"][name]))
+            for name in ("p50", "p99", "max")
+        ]
     rows += [
         ("reads a lookup", f"{found['reads_per_lookup']:.3f}"),
         *((f"reads, {name}", f"{100 * share:.2f} %") for name, share in found["classes"].items()),
@@ -124,13 +157,23 @@ def _print(found: dict[str, Any]) -> None:
         rows += [
             ("entries", f"{found['entries']:,}"),
             ("of these in the primary LPMT", f"{100 * found['primary_share']:.2f} %"),
-            ("keys by sets in their chain", ", ".join(f"{i}: {n:,}" for i, n in enumerate(found["chains"], 1) if n)),
+            (
+                "keys by sets in their chain",
+                ", ".join(f"{i}: {n:,}" for i, n in enumerate(found["chains"], 1) if n),
+            ),
         ]
     size = found["bytes"]
-    rows.append(("DRAM of the LPMT", f"{tables.size(size['lpmt'])}, packed {tables.size(size['lpmt_packed'])}"))
+    rows.append(
+        (
+            "DRAM of the LPMT",
+            f"{tables.size(size['lpmt'])}, packed {tables.size(size['lpmt_packed'])}",
+        )
+    )
     if size["block_tables"]:
         packed = tables.size(size["block_tables_packed"])
-        rows.append(("DRAM of the block tables", f"{tables.size(size['block_tables'])}, packed {packed}"))
+        rows.append(
+            ("DRAM of the block tables", f"{tables.size(size['block_tables'])}, packed {packed}")
+        )
     out.print(tables.listing(["", ""], rows))
     tenths = [t["ns_per_lookup"] for t in found["tenths"]]
     say(
@@ -143,9 +186,15 @@ def _print(found: dict[str, Any]) -> None:
 def _parameters() -> None:
     known = api.registries()
     for kind, key in (("hashes", "lookup.hash"), ("policies", "lookup.policy")):
-        out.print(tables.listing([key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]))
+        out.print(
+            tables.listing(
+                [key, "", "source"], [(e["name"], e["summary"], e["paper"]) for e in known[kind]]
+            )
+        )
         out.print()
-    out.print(tables.listing(["dram.preset", ""], [(d["name"], d["summary"]) for d in known["dram"]]))
+    out.print(
+        tables.listing(["dram.preset", ""], [(d["name"], d["summary"]) for d in known["dram"]])
+    )
     out.print()
     rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in known["lookup_params"]]
     out.print(tables.listing(["setting", "range", "default", ""], rows))

@@ -21,29 +21,46 @@ app = typer.Typer(no_args_is_help=True, help="Find out about a drive from the ou
 @app.command()
 def superpage(
     path: Annotated[
-        Path | None, typer.Argument(help="File or block device on a real drive. WHAT STANDS THERE IS LOST.")
+        Path | None,
+        typer.Argument(help="File or block device on a real drive. WHAT STANDS THERE IS LOST."),
     ] = None,
     drive: Annotated[
-        str | None, typer.Option("--drive", "-d", help="A simulated drive instead: preset or path of a TOML file.")
+        str | None,
+        typer.Option(
+            "--drive", "-d", help="A simulated drive instead: preset or path of a TOML file."
+        ),
     ] = None,
     set: Set = [],  # noqa: B006
     depth: Annotated[int, typer.Option("--depth", min=1, max=256, help="Writes in flight.")] = 32,
     mebibytes: Annotated[
-        int, typer.Option("--mib", min=4, help="MiB written for each of 18 measurements, and of the drive written to.")
+        int,
+        typer.Option(
+            "--mib",
+            min=4,
+            help="MiB written for each of 18 measurements, and of the drive written to.",
+        ),
     ] = BYTES >> 20,
     create: Annotated[
         int | None,
-        typer.Option("--create", metavar="MIB", min=4, help="Make the file, so large, and remove it afterwards."),
+        typer.Option(
+            "--create",
+            metavar="MIB",
+            min=4,
+            help="Make the file, so large, and remove it afterwards.",
+        ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing to PATH.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before writing to PATH.")
+    ] = False,
     jobs: Jobs = None,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Find the superpage of a drive: the unit that it maps, and below which random writes are slow.
 
-    Writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage is the smallest size at full
-    speed of which shifted writes are slower. A block device that is mounted, or in use otherwise, is refused.
+    Writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage is the
+    smallest size at full speed of which shifted writes are slower. A block device that is mounted,
+    or in use otherwise, is refused.
 
     For example: `flashatlas probe superpage --drive superpage-sata`
 
@@ -97,7 +114,11 @@ def _show(probe: Probe) -> None:
         )
         for p in probe.points
     ]
-    out.print(tables.listing(["random writes of", "aligned", "of the fastest", "shifted", "of aligned"], rows))
+    out.print(
+        tables.listing(
+            ["random writes of", "aligned", "of the fastest", "shifted", "of aligned"], rows
+        )
+    )
     if probe.superpage is None:
         say("No superpage was found: no size is at full speed and slower when shifted.")
     else:

@@ -29,27 +29,43 @@ if TYPE_CHECKING:
 
 Traces = Annotated[
     Path | None,
-    typer.Option("--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."),
+    typer.Option(
+        "--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."
+    ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")
+]
 
-app = typer.Typer(no_args_is_help=True, help="Compute published results again, and show the deviation.")
+app = typer.Typer(
+    no_args_is_help=True, help="Compute published results again, and show the deviation."
+)
 
 
 @app.command("theory")
 def reproduce_theory(
-    blocks: Annotated[int, typer.Option("--blocks", min=16, help="Blocks of the simulated drives.")] = 2000,
+    blocks: Annotated[
+        int, typer.Option("--blocks", min=16, help="Blocks of the simulated drives.")
+    ] = 2000,
     drive_writes: Annotated[
-        int, typer.Option("--drive-writes", min=2, help="Writes of the whole drive; the second half is measured.")
+        int,
+        typer.Option(
+            "--drive-writes", min=2, help="Writes of the whole drive; the second half is measured."
+        ),
     ] = 20,
     rho: Annotated[list[float], typer.Option("--rho", help="Utilisations.")] = [0.7, 0.8, 0.9],  # noqa: B006
     b: Annotated[list[int], typer.Option("--b", help="Pages of a block.")] = [32, 64, 128],  # noqa: B006
-    policy: Annotated[list[str], typer.Option("--policy", help=f"One of: {', '.join(MODELS)}; all by default.")] = [],  # noqa: B006
+    policy: Annotated[
+        list[str], typer.Option("--policy", help=f"One of: {', '.join(MODELS)}; all by default.")
+    ] = [],  # noqa: B006
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write amplification under uniform random writes: models beside simulation, with the error of each."""
+    """Write amplification under uniform random writes.
+
+    Models beside simulation, with the error of each.
+    """
     from flashatlas import reproduce  # noqa: PLC0415
 
     chosen = policy or list(MODELS)
@@ -61,16 +77,31 @@ def reproduce_theory(
     labels = [f"{p} ρ={r} b={n}" for p in chosen for r in rho for n in b]
     with Bars(labels, enabled=not quiet) as bars:
         points = reproduce.theory(
-            rho, b, chosen, blocks=blocks, drive_writes=drive_writes, jobs=jobs, progress=bars.update
+            rho,
+            b,
+            chosen,
+            blocks=blocks,
+            drive_writes=drive_writes,
+            jobs=jobs,
+            progress=bars.update,
         )
     rows = [
-        (p.policy, f"{p.rho:g}", str(p.b), f"{p.theory:.4f}", f"{p.simulated:.4f}", f"{100 * p.error:+.2f} %")
+        (
+            p.policy,
+            f"{p.rho:g}",
+            str(p.b),
+            f"{p.theory:.4f}",
+            f"{p.simulated:.4f}",
+            f"{100 * p.error:+.2f} %",
+        )
         for p in points
     ]
     out.print(tables.listing(["policy", "ρ", "b", "theory", "simulated", "error"], rows))
     worst = max(points, key=lambda p: abs(p.error))
     out.print(
-        f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = {worst.b})", highlight=False
+        f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = "
+        f"{worst.b})",
+        highlight=False,
     )
 
 
@@ -79,7 +110,8 @@ def reproduce_mast(
     traces: Traces = None,
     stand_ins: StandIns = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Also run each reading of what the paper leaves open.")
+        bool,
+        typer.Option("--sensitivity", help="Also run each reading of what the paper leaves open."),
     ] = False,
     limit: Limit = None,
     jobs: Jobs = None,
@@ -87,11 +119,13 @@ def reproduce_mast(
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figures 2, 3 and 4 of the MAST paper: utilisation of the log, merges by class, efficiency over FAST.
+    """Figures 2, 3 and 4 of the MAST paper.
 
-    FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256 log blocks (or as
-    many spare ones) on a 4 GB drive. Applications are recorded traces where they are found, and generated workloads
-    otherwise.
+    Utilisation of the log, merges by class, efficiency over FAST.
+
+    FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256
+    log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces where they
+    are found, and generated workloads otherwise.
 
     For example: `flashatlas reproduce mast --sensitivity --out out/mast`
     """
@@ -110,7 +144,8 @@ def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
     names = [workload.name for workload in workloads if not workload.recorded]
     if names and not stand_ins:
         err.print(
-            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(names)} generated instead", highlight=False
+            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(names)} generated instead",
+            highlight=False,
         )
 
 
@@ -146,17 +181,20 @@ def reproduce_nvm_map(
     traces: Traces = None,
     stand_ins: StandIns = False,
     operations: Annotated[
-        int | None, typer.Option("--operations", min=1, help="Calls of fsync or fdatasync in each run.")
+        int | None,
+        typer.Option("--operations", min=1, help="Calls of fsync or fdatasync in each run."),
     ] = None,
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figure 1 of the DRAM+NVM map paper: fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
+    """Figure 1 of the DRAM+NVM map paper.
 
-    With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show: overwrites, random
-    writes, and a database's trace with FLUSHes.
+    Fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
+
+    With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show:
+    overwrites, random writes, and a database's trace with FLUSHes.
 
     For example: `flashatlas reproduce nvm-map --out out/nvm-map`
     """
@@ -175,7 +213,11 @@ def _show_nvm_map(nvm: NvmMap) -> None:
 
     for workload in nvm.workloads:
         say(f"\n[bold]{workload}[/]")
-        out.print(tables.listing(["", *NUMBERS], [(row.map, *numbers_of(row)) for row in nvm.of(workload)]))
+        out.print(
+            tables.listing(
+                ["", *NUMBERS], [(row.map, *numbers_of(row)) for row in nvm.of(workload)]
+            )
+        )
     say("\n[bold]Largest gain of DRAM+NVM on the paper's workloads[/]")
     out.print(tables.listing(list(HEADLINE), headline_rows(nvm)))
 
@@ -185,7 +227,8 @@ def reproduce_demand_map(
     traces: Traces = None,
     stand_ins: StandIns = False,
     cache_bytes: Annotated[
-        list[int], typer.Option("--cache-bytes", min=1, help="Bytes of memory for the map; may be repeated.")
+        list[int],
+        typer.Option("--cache-bytes", min=1, help="Bytes of memory for the map; may be repeated."),
     ] = [],  # noqa: B006
     limit: Limit = None,
     jobs: Jobs = None,
@@ -193,7 +236,9 @@ def reproduce_demand_map(
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hit ratio, map reads and writes, latency and RAM of every demand-paged map over the size of its memory.
+    """Every demand-paged map over the size of its memory.
+
+    Shows hit ratio, map reads and writes, latency and RAM.
 
     For example: `flashatlas reproduce demand-map --out out/demand-map`
     """
@@ -213,7 +258,10 @@ def _show_demand_map(demand: DemandMap) -> None:
     for application in demand.applications:
         say(f"\n[bold]{application.name}[/]  {escape(application.source)}")
         out.print(
-            tables.listing(["", *NUMBERS], [(name_of(row), *numbers_of(row)) for row in demand.of(application.name)])
+            tables.listing(
+                ["", *NUMBERS],
+                [(name_of(row), *numbers_of(row)) for row in demand.of(application.name)],
+            )
         )
 
 
@@ -227,11 +275,14 @@ def _show(mast: Mast) -> None:
         out.print(tables.listing(["", *NUMBERS], rows))
     say("\n[bold]MAST's gain in efficiency[/]")
     claims = [
-        (c.application, c.over, f"{c.published:+g} %", f"{c.ours:+.1f} %", f"{c.deviation:+.1f}") for c in mast.claims()
+        (c.application, c.over, f"{c.published:+g} %", f"{c.ours:+.1f} %", f"{c.deviation:+.1f}")
+        for c in mast.claims()
     ]
     out.print(tables.listing(["", "over", "published", "ours", "deviation, points"], claims))
     say("\n[bold]Schemes by share of merges, the largest first[/]")
-    orders = [(o.application, o.kind, o.published, o.ours or "nothing merged") for o in mast.orders()]
+    orders = [
+        (o.application, o.kind, o.published, o.ours or "nothing merged") for o in mast.orders()
+    ]
     out.print(tables.listing(["", "share of", "published", "ours"], orders))
     if any(row.variant for row in mast.rows):
         say(f"\n[bold]What the paper leaves open[/]  {VARIANTS}")
@@ -243,7 +294,11 @@ def reproduce_lpmt(
     traces: Traces = None,
     stand_ins: StandIns = False,
     sweep: Annotated[
-        bool, typer.Option("--sweep/--no-sweep", help="Sweep banks, ways, hash functions and orders on every trace.")
+        bool,
+        typer.Option(
+            "--sweep/--no-sweep",
+            help="Sweep banks, ways, hash functions and orders on every trace.",
+        ),
     ] = True,
     limit: Limit = None,
     jobs: Jobs = None,
@@ -251,10 +306,11 @@ def reproduce_lpmt(
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT), each with what can be said of it.
+    """Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
 
-    Every table says whether it is derived, reproduced, calibrated, or not reproducible without the original trace.
-    Beyond the paper: a sweep of banks, ways, hash functions and orders against a flat map, and the engine in a drive.
+    Every table says whether it is derived, reproduced, calibrated, or not reproducible without the
+    original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
+    flat map, and the engine in a drive.
 
     For example: `flashatlas reproduce lpmt --out out/lpmt`
     """
@@ -273,16 +329,22 @@ def reproduce_hard(
     traces: Traces = None,
     stand_ins: StandIns = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=64, help="Make runs short: requests of studies, KiB of figures.")
+        int | None,
+        typer.Option(
+            "--limit", min=64, help="Make runs short: requests of studies, KiB of figures."
+        ),
     ] = None,
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figures 14.4 and 14.5 of the HARD paper: random writes over their size, and IOzone, with the layer and without.
+    """Figures 14.4 and 14.5 of the HARD paper.
 
-    Beyond the paper: where the gain comes from, a full drive, hot and cold data, FLUSHes, and a database's trace.
+    Random writes over their size, and IOzone, with the layer and without.
+
+    Beyond the paper: where the gain comes from, a full drive, hot and cold data, FLUSHes, and a
+    database's trace.
 
     For example: `flashatlas reproduce hard --out out/hard`
     """
@@ -301,17 +363,22 @@ def reproduce_hpb(
     traces: Traces = None,
     stand_ins: StandIns = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=256, help="Make runs short: random requests of a stage, or of a trace.")
+        int | None,
+        typer.Option(
+            "--limit", min=256, help="Make runs short: random requests of a stage, or of a trace."
+        ),
     ] = None,
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Tiobench and mixed work of the HPB slides: the map cached in host memory, with the layer and without.
+    """Tiobench and mixed work of the HPB slides.
 
-    Beyond the slides: what time at the host their range implies, phones' traces over host memory, what verification and
-    updates cost, and both host layers together.
+    The map cached in host memory, with the layer and without.
+
+    Beyond the slides: what time at the host their range implies, phones' traces over host memory,
+    what verification and updates cost, and both host layers together.
 
     For example: `flashatlas reproduce hpb --out out/hpb`
     """

@@ -32,7 +32,10 @@ from flashatlas.progress import Bars
 from flashatlas.report import write_report
 from flashatlas.result import Result, save_all
 
-Drive = Annotated[str, typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file.")]
+Drive = Annotated[
+    str,
+    typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file."),
+]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
 
@@ -50,7 +53,11 @@ def run(
     set: Set = [],  # noqa: B006
     fio_json: Annotated[
         str | None,
-        typer.Option("--fio-json", metavar="FILE", help="With --job: results as fio writes json+; `-`: print them."),
+        typer.Option(
+            "--fio-json",
+            metavar="FILE",
+            help="With --job: results as fio writes json+; `-`: print them.",
+        ),
     ] = None,
     json_: Json = None,
     out_: Out = None,
@@ -59,22 +66,34 @@ def run(
 ) -> None:
     """Replay one workload on one drive; every read is checked.
 
-    For example: `flashatlas run --drive tiny --workload uniform:requests=20000,size=2KiB --precondition fill`
+    For example:
+    `flashatlas run --drive tiny --workload uniform:requests=20000,size=2KiB --precondition fill`
 
-    or: `flashatlas run --drive superpage-sata --layers hard --workload uniform:requests=20000,size=4KiB`
+    or:
+    `flashatlas run -d superpage-sata --layers hard -w uniform:requests=20000,size=4KiB`
     """
     if fio_json and not common.job:
         raise InputError("--fio-json is about fio job files: it needs --job")
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
-            drive, set=with_layers(set, layers), **asdict(common), progress=lambda *at: bars.update(0, *at)
+            drive,
+            set=with_layers(set, layers),
+            **asdict(common),
+            progress=lambda *at: bars.update(0, *at),
         )
     result = replace(result, command=command_line())
     if out_:
         result.save(out_)
-        write_report(out_ / "report.html", title or f"{result.name}: {_workload(common)}", [result], result.command)
+        write_report(
+            out_ / "report.html",
+            title or f"{result.name}: {_workload(common)}",
+            [result],
+            result.command,
+        )
     write_json(json_, result.to_json())
-    write_json(fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else "")
+    write_json(
+        fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
+    )
     if "-" not in (json_, fio_json):
         out.print(tables.comparison([result]))
         if result.jobs is not None:
@@ -90,23 +109,34 @@ def _workload(common: Workload) -> str:
     return common.workload or (common.job or common.trace or Path("nothing")).name
 
 
-def _scheme_axis(names: str, settings: list[str], vary: list[str]) -> tuple[list[str], list[list[str]]]:
+def _scheme_axis(
+    names: str, settings: list[str], vary: list[str]
+) -> tuple[list[str], list[list[str]]]:
     """The mapping schemes to compare, and for each the common settings that apply to it.
 
     A setting that belongs to some schemes only is given to those of the list.
     """
     known = api.registries()
     keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
-    for parts in ("maps", "victims", "classifiers"):  # parts of page mapping have parameters of their own
+    for parts in (
+        "maps",
+        "victims",
+        "classifiers",
+    ):  # parts of page mapping have parameters of their own
         keys["page"] |= {p["key"] for part in known[parts] for p in part["params"]}
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in keys:
-            raise InputError(f"--schemes: `{name}` is no scheme{api.hint(name, keys)} (allowed: {', '.join(keys)})")
+            raise InputError(
+                f"--schemes: `{name}` is no scheme{api.hint(name, keys)} (allowed: "
+                f"{', '.join(keys)})"
+            )
         if wanted.count(name) > 1:
             raise InputError(f"--schemes: `{name}` is named twice")
     applied: dict[str, list[str]] = {name: [] for name in wanted}
-    for option, setting in [("--vary", text) for text in vary] + [("--set", text) for text in settings]:
+    for option, setting in [("--vary", text) for text in vary] + [
+        ("--set", text) for text in settings
+    ]:
         key = setting.partition("=")[0].strip()
         owners = [name for name in wanted if key in keys[name]]
         others = [name for name in wanted if owners and name not in owners]
@@ -114,13 +144,17 @@ def _scheme_axis(names: str, settings: list[str], vary: list[str]) -> tuple[list
             raise InputError(f"{option} {setting}: the schemes are those of --schemes")
         if option == "--vary" and others:
             raise InputError(
-                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: compare them apart"
+                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: "
+                f"compare them apart"
             )
         if option == "--set":
             for name in owners or wanted:
                 applied[name].append(setting)
             if others:
-                err.print(f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it", highlight=False)
+                err.print(
+                    f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it",
+                    highlight=False,
+                )
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
 
 
@@ -130,7 +164,9 @@ NO_LAYERS = "none"
 def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]:
     """The stacks to compare: a label, and the setting that makes each."""
     if any(setting.partition("=")[0].strip() == "layers" for setting in settings):
-        raise InputError("--stacks: the layers are those of --stacks; leave --layers and --set layers=… out")
+        raise InputError(
+            "--stacks: the layers are those of --stacks; leave --layers and --set layers=… out"
+        )
     wanted = [name.strip() for name in stacks.split(",")]
     known = [layer["name"] for layer in api.registries()["layers"]]
     for stack in wanted:
@@ -138,7 +174,8 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
             if name not in known:
                 near = api.hint(name, known)
                 raise InputError(
-                    f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, {', '.join(known)}; A+B)"
+                    f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, "
+                    f"{', '.join(known)}; A+B)"
                 )
         if wanted.count(stack) > 1:
             raise InputError(f"--stacks: `{stack}` is named twice")
@@ -146,8 +183,13 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
 
 
 def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
-    """The settings that a stack takes: those of layers which it lacks are left out, and the layers themselves."""
-    registry = {layer["name"]: {p["key"] for p in layer["params"]} for layer in api.registries()["layers"]}
+    """The settings that a stack takes.
+
+    Those of layers which it lacks are left out, and the layers themselves.
+    """
+    registry = {
+        layer["name"]: {p["key"] for p in layer["params"]} for layer in api.registries()["layers"]
+    }
     absent = {key for name, keys in registry.items() if name not in layers for key in keys}
     kept = [setting for setting in settings if setting.partition("=")[0].strip() not in absent]
     return [*kept, f"layers={','.join(layers)}"] if layers else kept
@@ -160,24 +202,33 @@ def _cases(
     axes_named: tuple[str | None, str | None],
     settings: list[str],
 ) -> list[dict[str, Any]]:
-    """The runs of a comparison: explicit cases, or every combination of drives, stacks, schemes and varied keys."""
+    """The runs of a comparison.
+
+    Explicit cases, or every combination of drives, stacks, schemes and varied keys.
+    """
     schemes, stacks = axes_named
     if case and (vary or schemes is not None or stacks is not None):
-        raise InputError("--case cannot be mixed with --vary, --schemes and --stacks: a case says all that differs")
+        raise InputError(
+            "--case cannot be mixed with --vary, --schemes and --stacks: a case says all that "
+            "differs"
+        )
     if case:
         cases = []
         for text in case:
             label, colon, own_settings = text.partition(":")
             if not colon:
                 raise InputError(
-                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the colon is fine)"
+                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after "
+                    f"the colon is fine)"
                 )
             cases.append({"label": label.strip(), "set": settings + shlex.split(own_settings)})
         combined = [{**c, "drive": d} for d in drives for c in cases]
         for one in combined if len(drives) > 1 else []:
             one["label"] = f"{one['drive']} {one['label']}"
         return combined
-    named, choices = _scheme_axis(schemes, settings, vary) if schemes is not None else ([""], [settings])
+    named, choices = (
+        _scheme_axis(schemes, settings, vary) if schemes is not None else ([""], [settings])
+    )
     stacked = _stack_axis(stacks, settings) if stacks is not None else [("", [])]
     axes = []
     for text in vary:
@@ -189,7 +240,11 @@ def _cases(
     for d, (stack, layers), (scheme, own), chosen in itertools.product(
         drives, stacked, zip(named, choices, strict=True), itertools.product(*axes)
     ):
-        names = [name for name in (stack, scheme, *(setting.partition("=")[2] for setting in chosen)) if name]
+        names = [
+            name
+            for name in (stack, scheme, *(setting.partition("=")[2] for setting in chosen))
+            if name
+        ]
         label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
         combined.append({"label": label, "drive": d, "set": [*_of_stack(own, layers), *chosen]})
     return combined
@@ -198,26 +253,41 @@ def _cases(
 @shared
 def compare(
     common: Playing,
-    drive: Annotated[list[str], typer.Option("--drive", "-d", help="Preset or TOML file; may be repeated.")] = ["tiny"],  # noqa: B006
+    drive: Annotated[
+        list[str], typer.Option("--drive", "-d", help="Preset or TOML file; may be repeated.")
+    ] = ["tiny"],  # noqa: B006
     vary: Annotated[
         list[str],
-        typer.Option("--vary", metavar="KEY=A,B,…", help="Run every value of a key; repeated: every combination."),
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B,…",
+            help="Run every value of a key; repeated: every combination.",
+        ),
     ] = [],  # noqa: B006
     schemes: Annotated[
         str | None,
-        typer.Option("--schemes", metavar="A,B,…", help="Run these schemes; each takes the --set that it knows."),
+        typer.Option(
+            "--schemes",
+            metavar="A,B,…",
+            help="Run these schemes; each takes the --set that it knows.",
+        ),
     ] = None,
     stacks: Annotated[
         str | None,
         typer.Option(
             "--stacks",
             metavar="A,B,A+B,…",
-            help="Run these stacks of layers (`none` for the drive alone); each takes the --set that it knows.",
+            help="Run these stacks of layers (`none` for the drive alone); each takes the --set "
+            "that it knows.",
         ),
     ] = None,
     case: Annotated[
         list[str],
-        typer.Option("--case", metavar="LABEL:KEY=VALUE …", help="One run with these settings; may be repeated."),
+        typer.Option(
+            "--case",
+            metavar="LABEL:KEY=VALUE …",
+            help="One run with these settings; may be repeated.",
+        ),
     ] = [],  # noqa: B006
     layers: Layers = None,
     set: Set = [],  # noqa: B006
@@ -229,25 +299,37 @@ def compare(
 ) -> None:
     """Run several drives or configurations on one workload, side by side.
 
-    Writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs that begin with the same drive
-    share its preconditioning.
+    Writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs that begin
+    with the same drive share its preconditioning.
 
-    For example: `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
+    For example:
+    `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
 
-    or: `flashatlas compare --schemes fast,mast,page -d mast-4gb -w hotcold:requests=50000 --precondition fill`
+    or:
+    `flashatlas compare --schemes fast,mast -d mast-4gb -w hotcold:requests=50000`
 
-    or: `flashatlas compare --stacks none,hard -d superpage-sata -w uniform:requests=20000,size=4KiB`
+    or:
+    `flashatlas compare --stacks none,hard -d superpage-sata -w uniform:requests=20000,size=4KiB`
     """
     cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **asdict(common))
     results = [replace(result, command=command_line()) for result in results]
     text = json.dumps(
-        {"schema": "flashatlas.compare/1", "runs": [{"label": r.label, **r.record} for r in results]}, indent=2
+        {
+            "schema": "flashatlas.compare/1",
+            "runs": [{"label": r.label, **r.record} for r in results],
+        },
+        indent=2,
     )
     if out_:
         save_all(results, out_)
-        write_report(out_ / "report.html", title or f"Comparison: {_workload(common)}", results, command_line())
+        write_report(
+            out_ / "report.html",
+            title or f"Comparison: {_workload(common)}",
+            results,
+            command_line(),
+        )
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
@@ -268,20 +350,27 @@ def checkpoint(
 ) -> None:
     """Precondition a drive and keep it, for `--precondition checkpoint:FILE`.
 
-    What stands on flash is kept, and what every page must read as. It serves every drive that differs in nothing that
-    decides what stands where: other timing, queue depth, cache or victim policy are fine. With `--fit compact` give the
-    workload that is to follow, so that its addresses find room.
+    What stands on flash is kept, and what every page must read as. It serves every drive that
+    differs in nothing that decides what stands where: other timing, queue depth, cache or victim
+    policy are fine. With `--fit compact` give the workload that is to follow, so that its addresses
+    find room.
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """
     with Bars(["checkpoint"], enabled=not quiet) as bars:
-        api.save_checkpoint(path, drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at))
+        api.save_checkpoint(
+            path, drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at)
+        )
     say(f"Checkpoint: {path} ({tables.size(path.stat().st_size)})")
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that `run --out` or `compare --out` wrote.")],
-    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path("report.html"),
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders that `run --out` or `compare --out` wrote.")
+    ],
+    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path(
+        "report.html"
+    ),
     title: Title = None,
 ) -> None:
     """Make one report of runs that were carried out before.
@@ -302,5 +391,7 @@ def report(
             raise
         # what a record says has no types until it is used
         named = ", ".join(str(path) for path in runs)
-        raise InputError(f"{named}: damaged, or of another version: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"{named}: damaged, or of another version: {type(error).__name__}: {error}"
+        ) from error
     say(f"Report: {out_}")

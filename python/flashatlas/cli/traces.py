@@ -21,10 +21,15 @@ app = typer.Typer(no_args_is_help=True, help="Look at traces, convert them, and 
 Path_ = Annotated[Path, typer.Argument(help="Trace, plain or compressed.")]
 To = Annotated[Path, typer.Argument(help="The file to write; .gz, .bz2, .xz, .zst compress it.")]
 ToFormat = Annotated[
-    str | None, typer.Option("--to-format", help="Format to write; told by the name of the file if not given.")
+    str | None,
+    typer.Option("--to-format", help="Format to write; told by the name of the file if not given."),
 ]
 Lossy = Annotated[
-    bool, typer.Option("--lossy", help="Drop or round what the format cannot hold, and count it, instead of stopping.")
+    bool,
+    typer.Option(
+        "--lossy",
+        help="Drop or round what the format cannot hold, and count it, instead of stopping.",
+    ),
 ]
 
 
@@ -53,7 +58,10 @@ def info(common: Reading, path: Path_, json_: Json = None, quiet: Quiet = False)
 @app.command("stats")
 @shared
 def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False) -> None:
-    """Read a whole trace and print everything measured of it as JSON; the keys are in docs/FORMATS.md."""
+    """Read a whole trace and print everything measured of it as JSON.
+
+    The keys are in docs/FORMATS.md.
+    """
     write_json(json_, json.dumps(_read(path, common, quiet), indent=2))
 
 
@@ -66,12 +74,19 @@ def _advice(found: dict[str, Any], common: Reading) -> list[str]:
         advice.append("records repeat the one before: --drop-duplicates 5ms drops them")
     if found["unaligned_share"] > 0.9:
         advice.append(
-            "nearly all requests are unaligned: --shift N puts a partition that begins off a 4 KiB boundary right"
+            "nearly all requests are unaligned: --shift N puts a partition that begins off a "
+            "4 KiB boundary right"
         )
     if found["devices"] > 1 and not common.device_map:
-        advice.append("several address spaces: --fit compact lays them side by side, --device-map select:N takes one")
+        advice.append(
+            "several address spaces: --fit compact lays them side by side, --device-map "
+            "select:N takes one"
+        )
     if not found["operations"] and not common.assume_op:
-        advice.append("it does not say which operation a request is: runs need --assume-op; counted as reads here")
+        advice.append(
+            "it does not say which operation a request is: runs need --assume-op; counted as "
+            "reads here"
+        )
     if not found["timed"]:
         advice.append("it carries no times: open loop is not possible")
     return advice
@@ -81,20 +96,32 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     account = found["account"]
     requests = f"{found['requests']:,}"
     lines = [
-        ("format", found["format"] + ("" if found["compression"] == "none" else f", {found['compression']}")),
+        (
+            "format",
+            found["format"]
+            + ("" if found["compression"] == "none" else f", {found['compression']}"),
+        ),
         ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
     ]
     lines += [
-        ("reads", f"{found['reads']:,} ({tables.percent(found['read_share'])}), {tables.size(found['read_bytes'])}"),
+        (
+            "reads",
+            f"{found['reads']:,} ({tables.percent(found['read_share'])}), "
+            f"{tables.size(found['read_bytes'])}",
+        ),
         ("writes", f"{found['writes']:,}, {tables.size(found['written_bytes'])}"),
         ("trims, flushes", f"{found['trims']:,}, {found['flushes']:,}"),
         ("mean size", tables.size(found["mean_bytes"])),
         (
             "footprint",
-            f"{tables.size(found['footprint_bytes'])} of 4 KiB pages, up to {tables.size(found['highest_bytes'])}; "
+            f"{tables.size(found['footprint_bytes'])} of 4 KiB pages, up to "
+            f"{tables.size(found['highest_bytes'])}; "
             f"packed (--fit compact) {tables.size(found['compacted_bytes'])}",
         ),
-        ("overwrites", f"{found['overwrite_ratio']:.2f} page writes for each distinct page written"),
+        (
+            "overwrites",
+            f"{found['overwrite_ratio']:.2f} page writes for each distinct page written",
+        ),
         ("sequential", tables.percent(found["sequential_share"])),
         ("unaligned to 4 KiB", tables.percent(found["unaligned_share"])),
     ]
@@ -102,14 +129,20 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(
             (
                 "burstiness",
-                f"index of dispersion {found['dispersion']:,.1f} (1: random arrivals), busiest second "
+                f"index of dispersion {found['dispersion']:,.1f} (1: random arrivals), "
+                f"busiest second "
                 f"{found['peak_to_mean']:,.1f} times the mean",
             )
         )
     lines.append(("address spaces", _devices(found)))
     jump = account["first_jump"]
     if jump:
-        lines.append(("jump in time", f"by {jump['seconds']:+,.0f} s at {jump['place']}, the first over a day"))
+        lines.append(
+            (
+                "jump in time",
+                f"by {jump['seconds']:+,.0f} s at {jump['place']}, the first over a day",
+            )
+        )
     for name, count in (
         ("out of order", found["out_of_order"]),
         ("repeats within 5 ms", found["repeats"]),
@@ -137,7 +170,10 @@ def _plots(found: dict[str, Any]) -> None:
     intervals = found["intervals"]
     by_time = intervals["by"] == "time"
     each = f"{intervals['width']:,.6g} {'s' if by_time else 'requests'}"
-    out.print(f"\n[bold]Over {'time' if by_time else 'the trace'}[/], the largest of each bar, an interval is {each}")
+    out.print(
+        f"\n[bold]Over {'time' if by_time else 'the trace'}[/], the largest of each bar, an "
+        f"interval is {each}"
+    )
     rows = [
         ("read", intervals["read_bytes"], tables.size),
         ("written", intervals["written_bytes"], tables.size),
@@ -158,13 +194,22 @@ def _plots(found: dict[str, Any]) -> None:
                 count = sizes[op].get(edge, 0)
                 if count:
                     share = count / total
-                    say(f"  {op:6} up to {tables.size(edge):>9}  {tables.fine_percent(share):>7}  {plots.bar(share)}")
+                    say(
+                        f"  {op:6} up to {tables.size(edge):>9}  "
+                        f"{tables.fine_percent(share):>7}  {plots.bar(share)}"
+                    )
 
 
 def _written(path: Path, done: dict[str, Any]) -> None:
     say(f"{path}: {done['records']:,} requests, {tables.size(path.stat().st_size)}")
-    lost = {key: count for key, count in done.items() if key.endswith(("_dropped", "_rounded")) and count}
-    left_out = {key: count for key, count in done["account"].items() if isinstance(count, int) and count}
+    lost = {
+        key: count
+        for key, count in done.items()
+        if key.endswith(("_dropped", "_rounded")) and count
+    }
+    left_out = {
+        key: count for key, count in done["account"].items() if isinstance(count, int) and count
+    }
     for key, count in {**lost, **left_out}.items():
         say(f"  {key.replace('_', ' ')}: {count:,}")
 
@@ -172,15 +217,23 @@ def _written(path: Path, done: dict[str, Any]) -> None:
 @app.command("convert")
 @shared
 def convert(
-    common: Reading, path: Path_, to: To, to_format: ToFormat = None, lossy: Lossy = False, quiet: Quiet = False
+    common: Reading,
+    path: Path_,
+    to: To,
+    to_format: ToFormat = None,
+    lossy: Lossy = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a trace in another format. Nothing is lost silently.
 
-    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's own format: compact, and fast to read.
+    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's own format:
+    compact, and fast to read.
     """
     with Bars([path.name], enabled=not quiet) as bars:
         trace = Trace(path, **asdict(common))
-        done = trace.convert(to, format=to_format, lossy=lossy, progress=lambda *at: bars.update(0, *at))
+        done = trace.convert(
+            to, format=to_format, lossy=lossy, progress=lambda *at: bars.update(0, *at)
+        )
     _written(to, done)
 
 
@@ -191,13 +244,19 @@ def cut(
     path: Path_,
     to: To,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Leave out what comes before this time.")
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Leave out what comes before this time."),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Leave out what comes at this time or later.")
+        str | None,
+        typer.Option("--to", metavar="TIME", help="Leave out what comes at this time or later."),
     ] = None,
-    skip: Annotated[int, typer.Option("--skip", min=0, help="Of the rest, leave out so many requests.")] = 0,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Of the rest, take so many.")] = None,
+    skip: Annotated[
+        int, typer.Option("--skip", min=0, help="Of the rest, leave out so many requests.")
+    ] = 0,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Of the rest, take so many.")
+    ] = None,
     to_format: ToFormat = None,
     lossy: Lossy = False,
     quiet: Quiet = False,

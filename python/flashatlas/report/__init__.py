@@ -18,7 +18,8 @@ def write_report(path: Path, title: str, results: Sequence[Result], command: str
     Args:
         path: The file; it appears whole or not at all.
         title: Heading of the report.
-        results: At least one run. Tables that a run lacks are named in the report, and never an error.
+        results: At least one run. Tables that a run lacks are named in the report, and never an
+            error.
         command: What runs all of it again.
 
     Raises:

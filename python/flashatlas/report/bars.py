@@ -12,12 +12,25 @@ BAR = 22
 """Height of a bar, in pixels."""
 
 
-def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float) -> dict[str, Any]:
+def stacked(
+    runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float
+) -> dict[str, Any]:
     """Bars of one length for each run, in pieces; the sum stands at the end."""
     domain, order = list(colours), {name: i for i, name in enumerate(colours)}
     parts["order"] = [order[name] for name in parts["part"]]
-    y = {"field": "run", "type": "nominal", "sort": None, "scale": {"domain": runs.names}, "axis": names_axis(runs)}
-    x = {"field": "value", "type": "quantitative", "stack": "zero", "scale": {"domain": [0, top * 1.14], "nice": False}}
+    y = {
+        "field": "run",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": runs.names},
+        "axis": names_axis(runs),
+    }
+    x = {
+        "field": "value",
+        "type": "quantitative",
+        "stack": "zero",
+        "scale": {"domain": [0, top * 1.14], "nice": False},
+    }
     fill = {
         "field": "part",
         "type": "nominal",
@@ -35,7 +48,8 @@ def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top:
                     "x": {
                         **x,
                         "axis": axis(
-                            "short" if kind == "ratio" else kind, **({"values": binary(top)} if kind == "bytes" else {})
+                            "short" if kind == "ratio" else kind,
+                            **({"values": binary(top)} if kind == "bytes" else {}),
                         ),
                     },
                     "color": fill,
@@ -44,8 +58,19 @@ def stacked(runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top:
                 },
             },
             {
-                "transform": [{"aggregate": [{"op": "sum", "field": "value", "as": "total"}], "groupby": ["run"]}],
-                "mark": {"type": "text", "align": "left", "dx": 6, "fontWeight": 600, "fontSize": 12},
+                "transform": [
+                    {
+                        "aggregate": [{"op": "sum", "field": "value", "as": "total"}],
+                        "groupby": ["run"],
+                    }
+                ],
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "dx": 6,
+                    "fontWeight": 600,
+                    "fontSize": 12,
+                },
                 "encoding": {
                     "y": y,
                     "x": {"field": "total", "type": "quantitative"},
@@ -69,7 +94,9 @@ def binary(top: float) -> list[float]:
 
 def names_axis(runs: Runs) -> dict[str, Any] | None:
     """The axis with the names of the runs; none for a single one."""
-    return None if runs.single else {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
+    return (
+        None if runs.single else {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
+    )
 
 
 def run_field(runs: Runs) -> list[dict[str, Any]]:

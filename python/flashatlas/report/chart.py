@@ -15,10 +15,16 @@ RUN = ("run", "Run", "text")
 """The column of the run in a data table."""
 
 POINTS = 2560
-"""Points that the lines of one panel have, of all runs together: what an eye tells apart, and a file can hold."""
+"""Points that the lines of one panel have, of all runs together.
+
+What an eye tells apart, and a file can hold.
+"""
 
 NEAR = 1000
-"""Points of a panel that answer to the pointer, of all runs together: each is an element that the browser keeps."""
+"""Points of a panel that answer to the pointer, of all runs together.
+
+Each is an element that the browser keeps.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,10 @@ class Chart:
     data: dict[str, Columns]
     """Data sets by name; the specification refers to them."""
     tables: Mapping[str, tuple[str, Sequence[tuple[str, str, str]]]]
-    """The tables behind the chart, by data set: caption, and columns (field, heading, format of ``format.js``)."""
+    """The tables behind the chart, by data set.
+
+    Caption, and columns (field, heading, format of ``format.js``).
+    """
     lead: str = ""
     """A sentence under the title (HTML)."""
     key: str = ""
@@ -48,8 +57,10 @@ class Chart:
         return (
             f'<figure class="{"wide" if self.wide else "half"}" id="figure-{self.id}">'
             f"<figcaption><h3>{text(self.title)}</h3>{lead}</figcaption>{self.key}"
-            f'<div class="plot" role="img" aria-label="{text(self.says)}" data-chart="{self.id}"></div>'
-            f'<details class="data" data-chart="{self.id}"><summary>Data of “{text(self.title)}”</summary></details>'
+            f'<div class="plot" role="img" aria-label="{text(self.says)}" '
+            f'data-chart="{self.id}"></div>'
+            f'<details class="data" data-chart="{self.id}"><summary>Data of '
+            f"“{text(self.title)}”</summary></details>"
             "</figure>"
         )
 
@@ -86,7 +97,8 @@ class Section:
         parts = [part if isinstance(part, str) else part.figure() for part in self.parts]
         lead = f'<p class="lead">{self.lead}</p>' if self.lead else ""
         return (
-            f'<section id="{self.id}" aria-labelledby="{self.id}-title"><h2 id="{self.id}-title">{text(self.title)}'
+            f'<section id="{self.id}" aria-labelledby="{self.id}-title"><h2 '
+            f'id="{self.id}-title">{text(self.title)}'
             f'</h2>{lead}<div class="grid">{"".join(parts)}</div></section>'
         )
 
@@ -106,7 +118,10 @@ def text_field(name: str, title: str) -> dict[str, Any]:
 
 
 def axis(kind: str, **more: Any) -> dict[str, Any]:
-    """An axis whose labels are in one of the formats of ``assets/format.js``; titles stand above the panels."""
+    """An axis whose labels are in one of the formats of ``assets/format.js``.
+
+    Titles stand above the panels.
+    """
     return {"formatType": kind, "title": None, **more}
 
 
@@ -117,11 +132,16 @@ def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
-    """A layer of points of which only the one nearest to the pointer shows, with the tooltip of ``marks``.
+    """A layer of points of which only the one nearest to the pointer shows.
+
+    Its tooltip is that of ``marks``.
 
     Rows whose ``near`` is 0 take no part.
     """
-    near = {"name": name, "select": {"type": "point", "nearest": True, "on": "pointerover", "clear": "pointerout"}}
+    near = {
+        "name": name,
+        "select": {"type": "point", "nearest": True, "on": "pointerover", "clear": "pointerout"},
+    }
     visible = {"condition": {"param": name, "empty": False, "value": 1}, "value": 0}
     return {
         "params": [near],
@@ -134,8 +154,8 @@ def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
 def thin(values: Sequence[float | None], most: int) -> list[int]:
     """Which of many values to draw, in order: all, or the least and the greatest of each stretch.
 
-    What is drawn keeps its exact value, and no peak is lost. A stretch without any value keeps its first place, so that
-    gaps stay gaps.
+    What is drawn keeps its exact value, and no peak is lost. A stretch without any value keeps its
+    first place, so that gaps stay gaps.
     """
     n = len(values)
     if n <= max(most, 2):
@@ -150,7 +170,10 @@ def thin(values: Sequence[float | None], most: int) -> list[int]:
 
 
 def rounded(value: float | None, digits: int = 7) -> float | int | None:
-    """A number with at most so many significant digits, whole where it can be: it is written shorter."""
+    """A number with at most so many significant digits, whole where it can be.
+
+    It is written shorter.
+    """
     if value is None or isinstance(value, int):
         return value
     short = float(f"{value:.{digits}g}")

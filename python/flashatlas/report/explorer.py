@@ -1,8 +1,8 @@
 """The block explorer: every block of the drive over time, packed so that a page can hold it.
 
-A run's table of blocks becomes four planes of bytes (valid share in percent, erases in two, role), each over all frames
-one after the other. A frame is stored as the difference to the one before, modulo 256: most cells do not change, and
-deflate makes little of the zeros. The script undoes it.
+A run's table of blocks becomes four planes of bytes (valid share in percent, erases in two, role),
+each over all frames one after the other. A frame is stored as the difference to the one before,
+modulo 256: most cells do not change, and deflate makes little of the zeros. The script undoes it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Packed:
 
 
 def pack(table: pa.Table, most: int) -> Packed:
-    """Pack a table of blocks into at most ``most`` characters, leaving out frames if there is no other way.
+    """Pack a table of blocks into at most ``most`` characters.
+
+    Frames are left out if there is no other way.
 
     Raises:
         Unfit: Frames differ in their cells, there are too many, or a column is missing.
@@ -87,7 +89,9 @@ def pack(table: pa.Table, most: int) -> Packed:
     packed = _packed(table, time, cells, range(frames), 1)
     while len(packed.planes) > most and packed.every < frames:
         # as many times fewer as it is too long: one further attempt is mostly enough
-        every = max(2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most)))
+        every = max(
+            2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most))
+        )
         packed = _packed(table, time, cells, range(0, frames, every), every)
     return packed
 
@@ -100,12 +104,16 @@ def _packed(table: pa.Table, time: str, cells: int, frames: range, every: int) -
     top = pc.max(erases).as_py() or 0.0
     scale = min(100.0, 65535 / top) if top else 100.0
     stored = pc.round(pc.multiply(erases, scale)).cast(pa.uint16())
-    valid = pc.round(pc.multiply(pc.fill_null(column["valid"].cast(pa.float64()), 0.0), 100.0)).cast(pa.uint8())
+    valid = pc.round(
+        pc.multiply(pc.fill_null(column["valid"].cast(pa.float64()), 0.0), 100.0)
+    ).cast(pa.uint8())
     roles, codes = _roles(column["role"])
     low = pc.bit_wise_and(stored, pa.scalar(255, pa.uint16())).cast(pa.uint8())
     high = pc.shift_right(stored, pa.scalar(8, pa.uint16())).cast(pa.uint8())
     raw = b"".join(_deltas(plane, cells) for plane in (valid, low, high, codes))
-    times = [int(value.as_py()) for value in table[time].take(pa.array(range(0, table.num_rows, cells)))]
+    times = [
+        int(value.as_py()) for value in table[time].take(pa.array(range(0, table.num_rows, cells)))
+    ]
     runs: list[list[int]] = []
     for blocks in column["blocks"].slice(0, cells).to_pylist():
         if runs and runs[-1][0] == blocks:
@@ -141,7 +149,8 @@ def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
     made = Section(
         "blocks",
         "Block explorer",
-        "Every block of the drive, in the order of addresses, over the run. Move through time with the slider, and "
+        "Every block of the drive, in the order of addresses, over the run. Move through time "
+        "with the slider, and "
         "over the map with the pointer or, once it has the focus, with the arrow keys.",
     )
     able = [(i, result) for i, result in enumerate(runs.results) if _has_blocks(result)]
@@ -152,15 +161,25 @@ def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
         except (Unfit, pa.ArrowException) as error:
             reasons.append(f"{runs.names[i]}: {error}")
     if not packed:
-        why = f"its table cannot be read ({'; '.join(reasons)})." if reasons else "no run has a table of blocks."
+        why = (
+            f"its table cannot be read ({'; '.join(reasons)})."
+            if reasons
+            else "no run has a table of blocks."
+        )
         made.parts = [Absent("Block explorer", why)]
         return made, []
     shown = {i for i, _ in packed}
-    notes = [f"{runs.names[i]} has no table of blocks" for i in range(len(runs)) if i not in shown and not reasons]
+    notes = [
+        f"{runs.names[i]} has no table of blocks"
+        for i in range(len(runs))
+        if i not in shown and not reasons
+    ]
     notes += reasons
     for every in sorted({p.every for _, p in packed if p.every > 1}):
         who = [runs.names[i] for i, p in packed if p.every == every]
-        named = "" if runs.single else f" of {'all runs' if len(who) == len(runs) else ', '.join(who)}"
+        named = (
+            "" if runs.single else f" of {'all runs' if len(who) == len(runs) else ', '.join(who)}"
+        )
         notes.append(f"for lack of room one in {every} pictures{named} is shown")
     made.parts = [
         _markup(runs, [i for i, _ in packed]),
@@ -174,14 +193,19 @@ def _has_blocks(result: Result) -> bool:
 
 
 def _markup(runs: Runs, shown: list[int]) -> str:
-    options = "".join(f'<option value="{k}">{text(runs.names[i])}</option>' for k, i in enumerate(shown))
+    options = "".join(
+        f'<option value="{k}">{text(runs.names[i])}</option>' for k, i in enumerate(shown)
+    )
     choose = (
-        "" if runs.single else f'<label class="field"><span>Run</span><select id="ex-run">{options}</select></label>'
+        ""
+        if runs.single
+        else f'<label class="field"><span>Run</span><select id="ex-run">{options}</select></label>'
     )
     return f"""<div class="explorer wide" id="explorer">
 <div class="controls">{choose}
 <label class="field"><span>Colour by</span><select id="ex-by">
-<option value="valid">valid share</option><option value="erases">erases</option><option value="role">role</option>
+<option value="valid">valid share</option><option value="erases">erases</option>
+<option value="role">role</option>
 </select></label>
 <div class="field grow"><label for="ex-frame">Time</label><div class="slider">
 <button type="button" id="ex-play" aria-pressed="false">Play</button>
@@ -190,6 +214,7 @@ def _markup(runs: Runs, shown: list[int]) -> str:
 <p class="fallback" id="ex-fallback" hidden></p>
 <canvas id="ex-map" tabindex="0" role="application" aria-roledescription="block map"
  aria-label="Map of blocks. Arrow keys move from cell to cell." aria-describedby="ex-live"></canvas>
-<p class="cell" id="ex-cell" aria-live="polite">Point at a cell, or focus the map, for its values.</p>
+<p class="cell" id="ex-cell" aria-live="polite">
+Point at a cell, or focus the map, for its values.</p>
 <div class="legend" id="ex-legend"></div>
 <p class="live" id="ex-live" aria-live="polite"></p></div>"""

@@ -57,9 +57,17 @@ def amplification(runs: Runs) -> Chart | Absent:
                 parts["value"].append(rounded(value))
     if not parts["run"]:
         return Absent(title, "the host wrote nothing, so there is no ratio.")
-    wafs = {name: result.waf for name, result in zip(runs.names, runs.results, strict=True) if result.waf is not None}
-    colours = {name: f"var(--cause-{cause})" for cause, name in CAUSES.items() if name in parts["part"]}
-    says = "Write amplification by cause. " + "; ".join(f"{name}: {waf:.3f}" for name, waf in wafs.items())
+    wafs = {
+        name: result.waf
+        for name, result in zip(runs.names, runs.results, strict=True)
+        if result.waf is not None
+    }
+    colours = {
+        name: f"var(--cause-{cause})" for cause, name in CAUSES.items() if name in parts["part"]
+    }
+    says = "Write amplification by cause. " + "; ".join(
+        f"{name}: {waf:.3f}" for name, waf in wafs.items()
+    )
     spec = stacked(runs, parts, colours, "ratio", max([*wafs.values(), 1.0]))
     spec["layer"].append(
         {
@@ -74,7 +82,12 @@ def amplification(runs: Runs) -> Chart | Absent:
         says,
         spec,
         {"parts": parts},
-        {"parts": (title, [RUN, ("part", "Cause", "text"), ("value", "Programmed / written", "ratio")])},
+        {
+            "parts": (
+                title,
+                [RUN, ("part", "Cause", "text"), ("value", "Programmed / written", "ratio")],
+            )
+        },
         lead="The dashed line is 1: every byte programmed once.",
         key=colour_key("Causes", list(colours.items())),
         left=left(runs),
@@ -84,10 +97,14 @@ def amplification(runs: Runs) -> Chart | Absent:
 def wear(runs: Runs) -> Chart | Absent:
     """Blocks by erases; one histogram under the other for several runs."""
     title = "Blocks by erases"
-    found = [(i, r.tables["wear"].to_pydict()) for i, r in enumerate(runs.results) if "wear" in r.tables]
+    found = [
+        (i, r.tables["wear"].to_pydict()) for i, r in enumerate(runs.results) if "wear" in r.tables
+    ]
     found = [(i, t) for i, t in found if t["erases"]]
     if not found:
-        return Absent(title, "no run has a wear table; the summary above has mean, deviation and maximum.")
+        return Absent(
+            title, "no run has a wear table; the summary above has mean, deviation and maximum."
+        )
     low = min(min(t["erases"]) for _, t in found)
     high = max(max(t["erases"]) for _, t in found)
     width = -(-(high - low + 1) // BINS)
@@ -100,7 +117,9 @@ def wear(runs: Runs) -> Chart | Absent:
         for place, blocks in sorted(bins.items()):
             data["run"].append(i)
             first = low + place * width
-            data["erases"].append(f"{first:,}" if width == 1 else f"{first:,} to {first + width - 1:,}")
+            data["erases"].append(
+                f"{first:,}" if width == 1 else f"{first:,} to {first + width - 1:,}"
+            )
             data["from"].append(first - 0.5)
             data["to"].append(first + width - 0.5)
             data["blocks"].append(blocks)
@@ -138,7 +157,8 @@ def wear(runs: Runs) -> Chart | Absent:
         for i, _ in found
     ]
     said = "; ".join(
-        f"{runs.names[i]}: {min(t['erases'])} to {max(t['erases'])} erases a block, {sum(t['blocks']):,} good blocks"
+        f"{runs.names[i]}: {min(t['erases'])} to {max(t['erases'])} erases a block, "
+        f"{sum(t['blocks']):,} good blocks"
         for i, t in found
     )
     missing = [name for i, name in enumerate(runs.names) if i not in {j for j, _ in found}]
@@ -159,7 +179,11 @@ def wear(runs: Runs) -> Chart | Absent:
                 ],
             )
         },
-        lead=(f"Bars are {width} erases wide. " if width > 1 else "Blocks above the number of their erases. ")
+        lead=(
+            f"Bars are {width} erases wide. "
+            if width > 1
+            else "Blocks above the number of their erases. "
+        )
         + lacking(missing, "wear table"),
     )
 
@@ -180,7 +204,9 @@ def memory(runs: Runs) -> Chart | Absent:
         return Absent(title, "no run says what its tables take.")
     names = list(dict.fromkeys(parts["part"]))
     colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(names)}
-    said = "; ".join(f"{name}: {size(total)}" for name, total in zip(runs.names, totals, strict=True))
+    said = "; ".join(
+        f"{name}: {size(total)}" for name, total in zip(runs.names, totals, strict=True)
+    )
     return Chart(
         "memory",
         title,

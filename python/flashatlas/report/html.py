@@ -1,4 +1,4 @@
-"""Pieces of HTML. Everything that comes from a record or a command line goes through :func:`text`."""
+"""Pieces of HTML. What comes from a record or a command line goes through :func:`text`."""
 
 from __future__ import annotations
 
@@ -21,23 +21,33 @@ def scroll(label: str, inner: str) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """A list of names and values; the values are HTML."""
-    return '<dl class="facts">' + "".join(f"<div><dt>{text(k)}</dt><dd>{v}</dd></div>" for k, v in pairs) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{text(k)}</dt><dd>{v}</dd></div>" for k, v in pairs)
+        + "</dl>"
+    )
 
 
-def table(label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[str]]], css: str = "") -> str:
+def table(
+    label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[str]]], css: str = ""
+) -> str:
     """A table that scrolls sideways by itself.
 
     Args:
         label: What a screen reader calls it.
         head: Cells of the heading, as HTML.
-        bodies: Groups of rows: a heading (HTML, may be empty) and the rows (HTML, with their ``tr``).
+        bodies: Groups of rows: a heading (HTML, may be empty) and the rows (HTML, with their
+            ``tr``).
         css: Further classes.
 
     """
     columns = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     groups = []
     for heading, rows in bodies:
-        over = f'<tr class="group"><th scope="rowgroup" colspan="{len(head)}"><span>{heading}</span></th></tr>'
+        over = (
+            f'<tr class="group"><th scope="rowgroup" '
+            f'colspan="{len(head)}"><span>{heading}</span></th></tr>'
+        )
         groups.append(f"<tbody>{over if heading else ''}{''.join(rows)}</tbody>")
     inner = f'<table class="{css}"><thead><tr>{columns}</tr></thead>{"".join(groups)}</table>'
     return scroll(label, inner)
@@ -46,7 +56,8 @@ def table(label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[
 def table_rows(cells: Iterable[Sequence[str]]) -> list[str]:
     """Rows of a table from texts: the first of each is its heading."""
     return [
-        f'<tr><th scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
+        f"<tr><th "
+        f'scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
         for first, *rest in cells
     ]
 
@@ -58,7 +69,10 @@ def section(id: str, title: str, *inner: str) -> str:
 
 
 def script_json(value: Any) -> str:
-    """JSON that can stand in a ``script`` element: no markup in it ends the element or opens a comment."""
+    """JSON that can stand in a ``script`` element.
+
+    No markup in it ends the element or opens a comment.
+    """
     body = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         body = body.replace(char, f"\\u{ord(char):04x}")

@@ -23,7 +23,14 @@ from flashatlas.tables import duration
 
 OPS = ("read", "write", "trim", "flush")
 
-PERCENTILES = {"p50": "50", "p90": "90", "p99": "99", "p99_9": "99.9", "p99_99": "99.99", "max": "max"}
+PERCENTILES = {
+    "p50": "50",
+    "p90": "90",
+    "p99": "99",
+    "p99_9": "99.9",
+    "p99_99": "99.99",
+    "max": "max",
+}
 
 
 def section(runs: Runs) -> Section:
@@ -64,8 +71,9 @@ def _line(runs: Runs, **more: Any) -> dict[str, Any]:
 def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[int], list[float]]:
     """The cumulative distribution of a histogram, with at most about ``most`` points.
 
-    A bin is kept when the share or the logarithm of the latency has moved on by a step that can be seen; what is kept
-    is exact. It begins with nothing at the least latency, so that even a single bin is a line.
+    A bin is kept when the share or the logarithm of the latency has moved on by a step that can be
+    seen; what is kept is exact. It begins with nothing at the least latency, so that even a single
+    bin is a line.
     """
     order = sorted(range(len(latencies)), key=latencies.__getitem__)
     total = sum(counts)
@@ -94,7 +102,11 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         mine = [k for k, name in enumerate(rows["op"]) if name == op and rows["count"][k] > 0]
         if not mine:
             continue
-        xs, ys = cumulate([rows["latency_ns"][k] for k in mine], [rows["count"][k] for k in mine], NEAR // len(runs))
+        xs, ys = cumulate(
+            [rows["latency_ns"][k] for k in mine],
+            [rows["count"][k] for k in mine],
+            NEAR // len(runs),
+        )
         data["run"] += [i] * len(xs)
         data["x"] += [max(x, 1) for x in xs]
         data["y"] += [rounded(y) for y in ys]
@@ -105,9 +117,16 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         "field": "x",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
-        "axis": axis("duration", values=decades(low, high), labelOverlap="greedy", labelSeparation=4),
+        "axis": axis(
+            "duration", values=decades(low, high), labelOverlap="greedy", labelSeparation=4
+        ),
     }
-    y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": axis("share", tickCount=5)}
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1]},
+        "axis": axis("share", tickCount=5),
+    }
     tooltip = [
         *([] if runs.single else [text_field("run", "run")]),
         number_field("x", "within", "duration"),
@@ -175,10 +194,18 @@ def percentiles(runs: Runs, op: str) -> Chart:
             "height": 220,
             "data": {"name": "percentiles"},
             "layer": [
-                {"mark": _line(runs), "encoding": {"x": x, "y": y, **runs.encoding("color", "strokeDash")}},
+                {
+                    "mark": _line(runs),
+                    "encoding": {"x": x, "y": y, **runs.encoding("color", "strokeDash")},
+                },
                 {
                     "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                    "encoding": {"x": x, "y": y, "tooltip": tooltip, **runs.encoding("color", "shape")},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "tooltip": tooltip,
+                        **runs.encoding("color", "shape"),
+                    },
                 },
             ],
         },
@@ -190,7 +217,15 @@ def percentiles(runs: Runs, op: str) -> Chart:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach; never too many."""
+    """Round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach.
+
+    Never too many.
+    """
     first, last = math.floor(math.log10(max(low, 1))), math.ceil(math.log10(max(high, 1)))
     steps = (1,) if last - first > 3 else (1, 2, 5)
-    return [s * 10.0**e for e in range(first, last + 1) for s in steps if low / 1.3 <= s * 10.0**e <= high * 1.3]
+    return [
+        s * 10.0**e
+        for e in range(first, last + 1)
+        for s in steps
+        if low / 1.3 <= s * 10.0**e <= high * 1.3
+    ]

@@ -27,7 +27,8 @@ def section(runs: Runs) -> Section:
     made = Section(
         "utilisation",
         "Utilisation",
-        "Share of the time until the drive had come to rest. Dies are busy while they sense, program or erase.",
+        "Share of the time until the drive had come to rest. Dies are busy while they sense, "
+        "program or erase.",
     )
     if not any("utilisation" in r.record or "resources" in r.tables for r in runs.results):
         made.parts = [Absent("Utilisation", "the runs were untimed: nothing in them was busy.")]
@@ -41,9 +42,15 @@ def _busy(runs: Runs) -> Columns:
     data: Columns = {"run": [], "kind": [], "index": [], "busy": []}
     for i, result in enumerate(runs.results):
         rows = result.tables["resources"].to_pylist() if "resources" in result.tables else []
-        found = [(KINDS.get(row["kind"], row["kind"]), str(row["index"]), row["busy"]) for row in rows]
+        found = [
+            (KINDS.get(row["kind"], row["kind"]), str(row["index"]), row["busy"]) for row in rows
+        ]
         utilisation = result.record.get("utilisation", {})
-        found += [("Host link", name, utilisation[key]) for key, name in LINKS.items() if key in utilisation]
+        found += [
+            ("Host link", name, utilisation[key])
+            for key, name in LINKS.items()
+            if key in utilisation
+        ]
         for kind, index, busy in found:
             data["run"].append(i)
             data["kind"].append(kind)
@@ -67,7 +74,10 @@ def _means(runs: Runs) -> Columns:
 
 
 def _scale(data: Columns, means: Columns) -> dict[str, Any]:
-    """From nothing to all of the time; where all are busy for little of it, to a little more than the busiest."""
+    """From nothing to all of the time.
+
+    Where all are busy for little of it, to a little more than the busiest.
+    """
     top = max([*data["busy"], *means["max"]], default=1) or 1
     return {"domain": [0, 1 if top > 0.4 else top * 1.15], "nice": False}
 
@@ -81,7 +91,10 @@ def _said(runs: Runs, means: Columns) -> str:
 
 
 TABLES = {
-    "busy": ("Each resource", [RUN, ("kind", "Kind", "text"), ("index", "Number", "text"), ("busy", "Busy", "share")]),
+    "busy": (
+        "Each resource",
+        [RUN, ("kind", "Kind", "text"), ("index", "Number", "text"), ("busy", "Busy", "share")],
+    ),
     "means": (
         "By kind",
         [
@@ -96,9 +109,19 @@ TABLES = {
 }
 
 
-def _chart(runs: Runs, panels: list[dict[str, Any]], data: Columns, means: Columns, **more: Any) -> Chart:
+def _chart(
+    runs: Runs, panels: list[dict[str, Any]], data: Columns, means: Columns, **more: Any
+) -> Chart:
     sets = {"busy": data, "means": means}
-    return Chart("utilisation", "Dies, channels, host link", _said(runs, means), stack(panels), sets, TABLES, **more)
+    return Chart(
+        "utilisation",
+        "Dies, channels, host link",
+        _said(runs, means),
+        stack(panels),
+        sets,
+        TABLES,
+        **more,
+    )
 
 
 def one(runs: Runs) -> Chart | Absent:
@@ -123,7 +146,12 @@ def one(runs: Runs) -> Chart | Absent:
                     "axis": {"title": None, "labelAngle": 0, "labelOverlap": True, "grid": False},
                     "scale": {"paddingInner": 0.25, "paddingOuter": 0.1},
                 },
-                "y": {"field": "busy", "type": "quantitative", "scale": scale, "axis": axis("share", tickCount=3)},
+                "y": {
+                    "field": "busy",
+                    "type": "quantitative",
+                    "scale": scale,
+                    "axis": axis("share", tickCount=3),
+                },
                 "tooltip": [
                     text_field("kind", "kind"),
                     text_field("index", "number"),
@@ -146,11 +174,17 @@ def side_by_side(runs: Runs) -> Chart:
         "scale": {"domain": runs.names},
         "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
     }
-    kinds = [kind for kind in ("Dies", "Channels", "Host link") if kind in data["kind"] + means["kind"]]
+    kinds = [
+        kind for kind in ("Dies", "Channels", "Host link") if kind in data["kind"] + means["kind"]
+    ]
     scale = _scale(data, means)
 
     def x_axis(labels: bool) -> dict[str, Any]:
-        return {"type": "quantitative", "scale": scale, "axis": axis("share", labels=labels, ticks=labels)}
+        return {
+            "type": "quantitative",
+            "scale": scale,
+            "axis": axis("share", labels=labels, ticks=labels),
+        }
 
     panels = [
         {
@@ -170,7 +204,12 @@ def _layers(runs: Runs, kind: str, y: dict[str, Any], x: dict[str, Any]) -> list
     ticks = {
         "data": {"name": "busy"},
         "transform": own,
-        "mark": {"type": "tick", "thickness": 1.5, "height": 13, "opacity": 0.55 if kind != "Host link" else 1},
+        "mark": {
+            "type": "tick",
+            "thickness": 1.5,
+            "height": 13,
+            "opacity": 0.55 if kind != "Host link" else 1,
+        },
         "encoding": {
             "y": y,
             "x": {**x, "field": "busy"},

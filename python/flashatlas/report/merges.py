@@ -1,4 +1,7 @@
-"""Charts of merges: how data blocks were brought up to date, and what reclaiming the log blocks took."""
+"""Charts of merges.
+
+They show how data blocks were brought up to date, and what reclaiming log blocks took.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ KINDS = (
     (
         "log_blocks",
         "Log blocks reclaimed",
-        "What it took to reclaim each log block; a <i>moved</i> one gave its valid pages to others.",
+        "What it took to reclaim each log block; a <i>moved</i> one gave its valid pages to "
+        "others.",
     ),
     (
         "data_blocks",
@@ -34,12 +38,20 @@ def charts(runs: Runs) -> list[Chart | Absent]:
                 parts["value"].append(count)
     if not found:
         return [Absent("Merges by class", "no scheme of these runs merges blocks.")]
-    classes = list(dict.fromkeys(part for kind, *_ in KINDS if kind in found for part in found[kind]["part"]))
+    classes = list(
+        dict.fromkeys(part for kind, *_ in KINDS if kind in found for part in found[kind]["part"])
+    )
     colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(classes)}
-    return [_chart(runs, kind, title, lead, found[kind], colours) for kind, title, lead in KINDS if kind in found]
+    return [
+        _chart(runs, kind, title, lead, found[kind], colours)
+        for kind, title, lead in KINDS
+        if kind in found
+    ]
 
 
-def _chart(runs: Runs, id: str, title: str, lead: str, parts: Columns, colours: dict[str, str]) -> Chart:
+def _chart(
+    runs: Runs, id: str, title: str, lead: str, parts: Columns, colours: dict[str, str]
+) -> Chart:
     own = {name: colour for name, colour in colours.items() if name in parts["part"]}
     totals: dict[int, int] = {}
     for i, count in zip(parts["run"], parts["value"], strict=True):

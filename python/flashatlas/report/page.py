@@ -1,7 +1,7 @@
 """The page: what it consists of, and what it may do.
 
-Its Content-Security-Policy lets no connection out, and runs only the three scripts whose digests it names: neither a
-label nor a path in a record can become code.
+Its Content-Security-Policy lets no connection out, and runs only the three scripts whose digests it
+names: neither a label nor a path in a record can become code.
 """
 
 from __future__ import annotations
@@ -32,9 +32,21 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     runs = Runs(results)
     blocks, block_data = explorer.section(runs)
     amplification, wear, maps = flash.sections(runs)
-    charted = [amplification, latency.section(runs), series.section(runs), blocks, wear, load.section(runs), maps]
+    charted = [
+        amplification,
+        latency.section(runs),
+        series.section(runs),
+        blocks,
+        wear,
+        load.section(runs),
+        maps,
+    ]
     entries = [("run", "Run"), ("summary", "Numbers"), *((part.id, part.title) for part in charted)]
-    entries += [("approximations", "Approximations"), ("parameters", "Parameters"), ("glossary", "Glossary")]
+    entries += [
+        ("approximations", "Approximations"),
+        ("parameters", "Parameters"),
+        ("glossary", "Glossary"),
+    ]
     body = [
         sections.introduction(runs, command),
         sections.summary(runs),
@@ -74,12 +86,16 @@ def document(
     return (
         "\n".join(
             [
-                f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n{_policy(theme, libraries, own)}',
+                f'<!doctype html>\n<html lang="en"><head><meta '
+                f'charset="utf-8">\n{_policy(theme, libraries, own)}',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
                 '<link rel="icon" href="data:,">',
-                '<meta name="color-scheme" content="light dark"><meta name="generator" content="FlashAtlas">',
-                f"<title>{text(title)}</title><style>{asset('report.css')}</style><script>{theme}</script></head><body>",
-                f'<a class="skip" href="#main">Skip to the content</a>{_header(title, kind)}{_contents(entries)}',
+                '<meta name="color-scheme" content="light dark"><meta name="generator" '
+                'content="FlashAtlas">',
+                f"<title>{text(title)}</title><style>{asset('report.css')}</style>"
+                f"<script>{theme}</script></head><body>",
+                f'<a class="skip" href="#main">Skip to the '
+                f"content</a>{_header(title, kind)}{_contents(entries)}",
                 f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',
                 *body,
                 f"</main>{_footer(runs)}",
@@ -93,7 +109,8 @@ def document(
 
 
 _NO_SCRIPT = (
-    '<p class="absent">Charts and the block explorer are drawn by scripts, which are switched off here. The numbers '
+    '<p class="absent">Charts and the block explorer are drawn by scripts, which are switched '
+    "off here. The numbers "
     "below are all there.</p>"
 )
 
@@ -101,7 +118,12 @@ _NO_SCRIPT = (
 @cache
 def asset(name: str) -> str:
     """A file of the page."""
-    return resources.files("flashatlas.report").joinpath("assets", name).read_text(encoding="utf-8").strip()
+    return (
+        resources.files("flashatlas.report")
+        .joinpath("assets", name)
+        .read_text(encoding="utf-8")
+        .strip()
+    )
 
 
 @cache
@@ -112,9 +134,12 @@ def own_script() -> str:
 
 
 def _policy(*scripts: str) -> str:
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    digests = (
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    )
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    # Vega puts style attributes on what it draws; styles cannot reach the network, as nothing may be loaded
+    # Vega puts style attributes on what it draws; styles cannot reach the network, as nothing may
+    # be loaded
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; "
         "img-src data:; form-action 'none'"
@@ -128,8 +153,10 @@ def _header(title: str, kind: str) -> str:
         for choice in ("auto", "light", "dark")
     )
     return (
-        f'<header><div><p class="kind"><span class="mark" aria-hidden="true"></span>FlashAtlas · {kind}</p>'
-        f'<h1>{text(title)}</h1></div><div class="themes" role="group" aria-label="Colours">{themes}</div></header>'
+        f'<header><div><p class="kind"><span class="mark" '
+        f'aria-hidden="true"></span>FlashAtlas · {kind}</p>'
+        f'<h1>{text(title)}</h1></div><div class="themes" role="group" '
+        f'aria-label="Colours">{themes}</div></header>'
     )
 
 
@@ -139,8 +166,11 @@ def _contents(entries: Sequence[tuple[str, str]]) -> str:
 
 
 def _footer(runs: Runs) -> str:
-    versions = ", ".join(sorted({str(result.record.get("version", "?")) for result in runs.results}))
+    versions = ", ".join(
+        sorted({str(result.record.get("version", "?")) for result in runs.results})
+    )
     return (
-        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads nothing. Charts are drawn by "
+        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads "
+        f"nothing. Charts are drawn by "
         "Vega-Lite (BSD-3-Clause).</p></footer>"
     )

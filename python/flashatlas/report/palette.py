@@ -1,7 +1,7 @@
 """What the runs, causes and tables of a report look like.
 
-The colours themselves stand in ``assets/report.css``, once for light and once for dark; here are their names. Every run
-has a colour, a dash and a shape, so that none depends on colour alone.
+The colours themselves stand in ``assets/report.css``, once for light and once for dark; here are
+their names. Every run has a colour, a dash and a shape, so that none depends on colour alone.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ class Runs:
         """The list of runs with their signs; nothing for a single one."""
         if self.single:
             return ""
-        items = "".join(f"<li>{self.swatch(i)}{text(name)}</li>" for i, name in enumerate(self.names))
+        items = "".join(
+            f"<li>{self.swatch(i)}{text(name)}</li>" for i, name in enumerate(self.names)
+        )
         return f'<ul class="key" aria-label="Runs">{items}</ul>'
 
 
@@ -101,7 +103,8 @@ def swatch(i: int, outline: str = "") -> str:
     shape = f'<path d="{outline}" fill="currentColor"/>' if outline else ""
     return (
         f'<svg class="swatch" viewBox="0 0 42 14" width="42" height="14" aria-hidden="true" '
-        f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" stroke-width="2" '
+        f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" '
+        f'stroke-width="2" '
         f'stroke-dasharray="{dash}"/>{shape}</svg>'
     )
 
@@ -114,5 +117,7 @@ def line_key(label: str, names: Sequence[str]) -> str:
 
 def colour_key(label: str, entries: Sequence[tuple[str, str]]) -> str:
     """A list of names with a patch of colour each; colours are CSS."""
-    items = "".join(f'<li><i style="background:{colour}"></i>{text(name)}</li>' for name, colour in entries)
+    items = "".join(
+        f'<li><i style="background:{colour}"></i>{text(name)}</li>' for name, colour in entries
+    )
     return f'<ul class="key" aria-label="{text(label)}">{items}</ul>'

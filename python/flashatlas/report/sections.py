@@ -18,7 +18,10 @@ def verdict(runs: Runs) -> str:
     checked = sum(o.get("units_checked", 0) for o in oracles)
     swept = sum(o.get("units_swept", 0) for o in oracles)
     wrong = sum(o.get("violations", 0) for o in oracles)
-    compared = f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end of the run"
+    compared = (
+        f"{checked:,} mapping units were compared when they were read, {swept:,} more at "
+        f"the end of the run"
+    )
     compared += "." if runs.single else "s."
     if not wrong:
         return f'<p class="verdict good"><b>All data was right.</b> {compared}</p>'
@@ -28,17 +31,21 @@ def verdict(runs: Runs) -> str:
         for example in o.get("examples", [])
     ]
     return (
-        f'<div class="verdict bad" role="alert"><p><b>{wrong:,} units held wrong data:</b> a bug of FlashAtlas, and '
-        f"nothing else on this page can be trusted. {compared}</p><ul>{''.join(examples)}</ul></div>"
+        f'<div class="verdict bad" role="alert"><p><b>{wrong:,} units held wrong data:</b> a '
+        f"bug of FlashAtlas, and "
+        f"nothing else on this page can be trusted. "
+        f"{compared}</p><ul>{''.join(examples)}</ul></div>"
     )
 
 
 def command(line: str) -> str:
     """The command that runs all of it again, with a button that copies it."""
     return (
-        '<div class="command"><div class="scroll" role="group" tabindex="0" aria-label="Command that runs it again">'
+        '<div class="command"><div class="scroll" role="group" tabindex="0" '
+        'aria-label="Command that runs it again">'
         f'<pre><code id="command">{text(line)}</code></pre></div>'
-        '<button type="button" id="copy">Copy</button><span class="said" id="copied" role="status"></span></div>'
+        '<button type="button" id="copy">Copy</button><span class="said" id="copied" '
+        'role="status"></span></div>'
     )
 
 
@@ -70,15 +77,24 @@ def _facts(runs: Runs) -> list[tuple[str, str]]:
         values = list(dict.fromkeys(find(result.record) for result in runs.results))
         if any(values):
             shown = ", ".join(text(value) for value in values[:4])
-            pairs.append((name, shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")))
+            pairs.append(
+                (name, shown + (f" and {len(values) - 4} more" if len(values) > 4 else ""))
+            )
     if runs.single:
-        pairs.append(("Configuration", f"<code>{text(runs.results[0].record.get('config_hash', '')[:16])}</code>"))
+        pairs.append(
+            (
+                "Configuration",
+                f"<code>{text(runs.results[0].record.get('config_hash', '')[:16])}</code>",
+            )
+        )
     return pairs
 
 
 def _workload(record: dict[str, Any]) -> str:
     trace = record["trace"]
-    return f"{trace['path']}" + ("" if trace.get("format") == "generator" else f" ({trace.get('format')})")
+    return f"{trace['path']}" + (
+        "" if trace.get("format") == "generator" else f" ({trace.get('format')})"
+    )
 
 
 def _mode(record: dict[str, Any]) -> str:
@@ -89,41 +105,72 @@ def _mode(record: dict[str, Any]) -> str:
 
 
 def _precondition(value: Any) -> str:
-    return value if isinstance(value, str) else ", ".join(f"{kind} {path}" for kind, path in value.items())
+    return (
+        value
+        if isinstance(value, str)
+        else ", ".join(f"{kind} {path}" for kind, path in value.items())
+    )
 
 
 def tiles(runs: Runs) -> str:
     """The headline numbers: of a single run its own, of several the best of each kind."""
     made = _own(runs) if runs.single else _bests(runs)
     cells = "".join(
-        f'<li><span class="name">{text(name)}</span><b>{text(value)}</b><span class="more">{text(more)}</span></li>'
+        f'<li><span class="name">{text(name)}</span><b>{text(value)}</b><span '
+        f'class="more">{text(more)}</span></li>'
         for name, value, more in made
     )
     columns = len(made) if len(made) < 6 else -(-len(made) // 2)
     style = f"--columns:{columns}"
-    return f'<ul class="tiles" style="{style}" aria-label="Headline numbers">{cells}</ul>' if made else ""
+    return (
+        f'<ul class="tiles" style="{style}" aria-label="Headline numbers">{cells}</ul>'
+        if made
+        else ""
+    )
 
 
 def _own(runs: Runs) -> list[tuple[str, str, str]]:
     record = runs.results[0].record
     made: list[tuple[str, str, str]] = []
     if record.get("waf") is not None:
-        collected = sum(record.get("waf_parts", {}).get(cause, 0) for cause in ("gc", "idle", "wear", "merge"))
-        made.append(("Write amplification", f"{record['waf']:.3f}", f"of which {collected:.3f} moved data"))
+        collected = sum(
+            record.get("waf_parts", {}).get(cause, 0) for cause in ("gc", "idle", "wear", "merge")
+        )
+        made.append(
+            ("Write amplification", f"{record['waf']:.3f}", f"of which {collected:.3f} moved data")
+        )
     if "iops" in record:
-        made.append(("Requests a second", number(record["iops"]), f"in {duration(record.get('simulated_ns', 0))}"))
+        made.append(
+            (
+                "Requests a second",
+                number(record["iops"]),
+                f"in {duration(record.get('simulated_ns', 0))}",
+            )
+        )
     if "bandwidth_bytes_per_s" in record:
         made.append(("Bandwidth", speed(record["bandwidth_bytes_per_s"]), "reads and writes"))
     for op in ("read", "write"):
         latency = record.get("latency_ns", {}).get(op)
         if latency and "p99" in latency:
-            made.append((f"{op.capitalize()} p99", duration(latency["p99"]), f"mean {duration(latency['mean'])}"))
+            made.append(
+                (
+                    f"{op.capitalize()} p99",
+                    duration(latency["p99"]),
+                    f"mean {duration(latency['mean'])}",
+                )
+            )
     dies = record.get("utilisation", {}).get("dies", {})
     if "mean" in dies:
         made.append(("Dies busy", percent(dies["mean"]), f"of {dies.get('count', 0)} dies"))
     erases = sum(record.get("nand", {}).get("erases", {}).values())
     if "wear" in record:
-        made.append(("Erases", number(erases), f"most of one block: {record['wear'].get('max', 0):,}, over its life"))
+        made.append(
+            (
+                "Erases",
+                number(erases),
+                f"most of one block: {record['wear'].get('max', 0):,}, over its life",
+            )
+        )
     tables = record.get("memory_bytes", {}).get("tables", {})
     if tables:
         made.append(("Table memory", size(sum(tables.values())), f"{len(tables)} tables"))
@@ -145,7 +192,9 @@ def _bests(runs: Runs) -> list[tuple[str, str, str]]:
     for row, values in filled_rows(runs.results):
         winners = sorted(best(row, values))
         if row.name in BESTS and winners:
-            who = runs.names[winners[0]] + (f" and {len(winners) - 1} more" if len(winners) > 1 else "")
+            who = runs.names[winners[0]] + (
+                f" and {len(winners) - 1} more" if len(winners) > 1 else ""
+            )
             value = values[winners[0]]
             made.append((BESTS[row.name], row.text(value) if value is not None else "", who))
     return made
@@ -166,17 +215,28 @@ def summary(runs: Runs) -> str:
         )
         arrow, meaning = ARROWS.get(row.better, ("", ""))
         sign = (
-            f' <span class="arrow" role="img" aria-label="{meaning}" title="{meaning}">{arrow}</span>' if arrow else ""
+            f' <span class="arrow" role="img" aria-label="{meaning}" '
+            f'title="{meaning}">{arrow}</span>'
+            if arrow
+            else ""
         )
         inner = ' class="inner"' if row.name.startswith(" ") else ""
-        groups[row.group].append(f'<tr><th scope="row"{inner}>{text(row.name.strip())}{sign}</th>{cells}</tr>')
+        groups[row.group].append(
+            f'<tr><th scope="row"{inner}>{text(row.name.strip())}{sign}</th>{cells}</tr>'
+        )
     head = ["Measure", *(_column(runs, i) for i in range(len(runs)))]
     title = "All numbers" if runs.single else "Side by side"
-    stars = "" if runs.single else " ★ marks the best of a row; rows without an arrow have no better direction."
+    stars = (
+        ""
+        if runs.single
+        else " ★ marks the best of a row; rows without an arrow have no better direction."
+    )
     lead = f'<p class="lead">↓ lower is better, ↑ higher is better.{stars}</p>'
     bodies = [(group, rows) for group, rows in groups.items() if rows]
     if runs.single:  # one column is narrow: the groups stand beside each other
-        parts = (table(group, [text(group), "Value"], [("", rows)], "summary") for group, rows in bodies)
+        parts = (
+            table(group, [text(group), "Value"], [("", rows)], "summary") for group, rows in bodies
+        )
         made = f'<div class="groups">{"".join(parts)}</div>'
     else:
         made = table(title, head, bodies, "summary")
@@ -197,7 +257,8 @@ def approximations(runs: Runs) -> str:
     items = "".join(f"<li>{text(note)}{_who(runs, who)}</li>" for note, who in concerned.items())
     body = f'<ul class="notes">{items}</ul>' if items else "<p>The runs name none.</p>"
     return (
-        '<section id="approximations" aria-labelledby="approximations-title"><h2 id="approximations-title">'
+        '<section id="approximations" aria-labelledby="approximations-title"><h2 '
+        'id="approximations-title">'
         f"Approximations</h2>{body}</section>"
     )
 
@@ -240,7 +301,8 @@ def parameters(runs: Runs) -> str:
         f"{table(title, ['Parameter', 'Value'], [('', same)], 'parameters')}</details>"
     )
     return (
-        '<section id="parameters" aria-labelledby="parameters-title"><h2 id="parameters-title">Parameters</h2>'
+        '<section id="parameters" aria-labelledby="parameters-title"><h2 '
+        'id="parameters-title">Parameters</h2>'
         f"{parts}</section>"
     )
 

@@ -1,4 +1,7 @@
-"""Charts over time: throughput, latency, write amplification and load, with collection beneath each."""
+"""Charts over time: throughput, latency, write amplification and load.
+
+Collection is shown beneath each.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,11 @@ class Track:
 
     def column(self, name: str) -> list[Any]:
         """A column, or nothing in every place."""
-        return self.table[name].to_pylist() if name in self.table.column_names else [None] * self.table.num_rows
+        return (
+            self.table[name].to_pylist()
+            if name in self.table.column_names
+            else [None] * self.table.num_rows
+        )
 
     def has(self, name: str) -> bool:
         """Whether there is such a column with a value in it."""
@@ -133,7 +140,9 @@ def section(runs: Runs) -> Section:
 
 def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
     """The series of the runs on one axis: of time if any run was timed, else of requests."""
-    timed = any("start_ns" in r.tables["series"].column_names for r in runs.results if "series" in r.tables)
+    timed = any(
+        "start_ns" in r.tables["series"].column_names for r in runs.results if "series" in r.tables
+    )
     tracks = []
     for i, result in enumerate(runs.results):
         table = result.tables.get("series")
@@ -144,7 +153,9 @@ def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
         if timed:
             width = table["width_ns"].to_pylist()
         else:
-            last = result.record.get("trace", {}).get("requests", x[-1]) - result.record["config"].get("warmup", 0)
+            last = result.record.get("trace", {}).get("requests", x[-1]) - result.record[
+                "config"
+            ].get("warmup", 0)
             width = [b - a for a, b in zip(x, [*x[1:], max(last + 1, x[-1] + 1)], strict=True)]
         tracks.append(Track(i, x, width, table))
     return tracks, Axis(timed, max((t.x[-1] + t.width[-1] for t in tracks), default=1))
@@ -153,16 +164,26 @@ def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
 def _lead(tracks: list[Track], at: Axis, missing: list[str]) -> str:
     widths = sorted({t.width[0] for t in tracks})
     lengths = ", ".join(duration(w) if at.timed else f"{w:,} requests" for w in widths[:4])
-    left_out = f" Not shown, for lack of a series{' with times' if at.timed else ''}: {text(', '.join(missing))}."
+    left_out = (
+        f" Not shown, for lack of a series{' with times' if at.timed else ''}: "
+        f"{text(', '.join(missing))}."
+    )
+    clock = "Time is simulated, from the start of measuring."
+    clock = clock if at.timed else "By number of request."
+    more = " and more" if len(widths) > 4 else ""
     return (
-        f"Intervals of {lengths}{' and more' if len(widths) > 4 else ''}. A peak is never left out, and tooltips have "
-        f"exact values. {'Time is simulated, from the start of measuring.' if at.timed else 'By number of request.'}"
-        f"{left_out if missing else ''}"
+        f"Intervals of {lengths}{more}. A peak is never left out, and tooltips have exact values. "
+        f"{clock}{left_out if missing else ''}"
     )
 
 
-def _gaps(x: list[float], values: list[float | None], end: float) -> tuple[list[float], list[float | None]]:
-    """The places that have a value, with an empty one wherever there was none for long: there the line breaks."""
+def _gaps(
+    x: list[float], values: list[float | None], end: float
+) -> tuple[list[float], list[float | None]]:
+    """The places that have a value, with an empty one wherever there was none for long.
+
+    There the line breaks.
+    """
     xs: list[float] = []
     ys: list[float | None] = []
     for place, value in zip(x, values, strict=True):
@@ -176,12 +197,20 @@ def _gaps(x: list[float], values: list[float | None], end: float) -> tuple[list[
     return xs, ys
 
 
-def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: bool) -> tuple[dict[str, Any], Columns]:
+def _panel(
+    runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: bool
+) -> tuple[dict[str, Any], Columns]:
     """Specification and data of one panel."""
     lines = list(dict.fromkeys(line for _, line in panel.values))
-    data: Columns = {"run": [], "x": [], "y": [], "near": []} | ({"line": []} if len(lines) > 1 else {})
+    data: Columns = {"run": [], "x": [], "y": [], "near": []} | (
+        {"line": []} if len(lines) > 1 else {}
+    )
     for (i, line), values in panel.values.items():
-        xs, ys = _gaps(tracks[i].x, [v if v is None or v > 0 or not panel.log else None for v in values], at.end)
+        xs, ys = _gaps(
+            tracks[i].x,
+            [v if v is None or v > 0 or not panel.log else None for v in values],
+            at.end,
+        )
         keep = thin(ys, POINTS // len(panel.values))
         near = set(thin([ys[k] for k in keep], NEAR // len(panel.values)))
         data["run"] += [i] * len(keep)
@@ -223,7 +252,12 @@ def _panel(runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: b
         "data": {"name": panel.name},
         "layer": [
             {
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "strokeCap": "round"},
+                "mark": {
+                    "type": "line",
+                    "interpolate": "step-after",
+                    "strokeWidth": 1.5,
+                    "strokeCap": "round",
+                },
                 "encoding": {"x": x, "y": y, **looks},
             },
             hover(f"near_{panel.name}", {"x": x, "y": y, "tooltip": tooltip, **colour}),
@@ -244,8 +278,13 @@ def _line_looks(lines: list[str]) -> dict[str, Any]:
 
 
 def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], Columns] | None:
-    """When blocks were collected: the darker, the more. One row for each run, for a single run one for each reason."""
-    reasons = [name for name in COLLECTED if any(t.has(name) and any(t.column(name)) for t in tracks)]
+    """When blocks were collected: the darker, the more.
+
+    One row for each run, for a single run one for each reason.
+    """
+    reasons = [
+        name for name in COLLECTED if any(t.has(name) and any(t.column(name)) for t in tracks)
+    ]
     if not reasons:
         return None
     data: Columns = {"run": [], "row": [], "from": [], "to": [], "blocks": [], "strength": []}
@@ -267,12 +306,27 @@ def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], C
     data["strength"] = [round(0.25 + 0.75 * count / most, 3) for count in data["blocks"]]
     rows = [COLLECTED[reason][0] for reason in reasons]
     if runs.single:
-        y: dict[str, Any] = {"field": "row", "type": "nominal", "scale": {"domain": rows, "padding": 0.1}, "axis": None}
+        y: dict[str, Any] = {
+            "field": "row",
+            "type": "nominal",
+            "scale": {"domain": rows, "padding": 0.1},
+            "axis": None,
+        }
         colours = [f"var(--cause-{COLLECTED[reason][1]})" for reason in reasons]
-        colour = {"field": "row", "type": "nominal", "scale": {"domain": rows, "range": colours}, "legend": None}
+        colour = {
+            "field": "row",
+            "type": "nominal",
+            "scale": {"domain": rows, "range": colours},
+            "legend": None,
+        }
     else:
         names = [runs.names[t.run] for t in tracks]
-        y = {"field": "run", "type": "nominal", "scale": {"domain": names, "padding": 0.1}, "axis": None}
+        y = {
+            "field": "run",
+            "type": "nominal",
+            "scale": {"domain": names, "padding": 0.1},
+            "axis": None,
+        }
         colour = runs.encoding("color")["color"]
     spec: dict[str, Any] = {
         "height": {"step": 14 if runs.single or len(tracks) < 4 else 9},
@@ -298,7 +352,13 @@ def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], C
 
 
 def _figure(
-    runs: Runs, tracks: list[Track], at: Axis, id: str, title: str, panels: list[Panel], lead: str = ""
+    runs: Runs,
+    tracks: list[Track],
+    at: Axis,
+    id: str,
+    title: str,
+    panels: list[Panel],
+    lead: str = "",
 ) -> Chart | Absent:
     """Panels above each other with one axis, and the strip of collection under them."""
     panels = [panel for panel in panels if panel.shown]
@@ -318,14 +378,19 @@ def _figure(
         specs.append(strip[0])
         data["strip"] = strip[1]
         kind = "duration" if at.timed else "count"
-        spans = [("from", "From", kind), ("to", "To", kind), ("blocks", "Blocks collected", "count")]
+        spans = [
+            ("from", "From", kind),
+            ("to", "To", kind),
+            ("blocks", "Blocks collected", "count"),
+        ]
         tables["strip"] = ("Blocks collected", [RUN, ("row", "Why", "text"), *spans])
     lines = list(dict.fromkeys(line for _, line in panels[0].values))
     key = line_key("Lines", lines) if len(lines) > 1 else ""
     if strip and runs.single:
         rows = dict.fromkeys(strip[1]["row"])
         key += colour_key(
-            "Collection", [(name, f"var(--cause-{cause})") for name, cause in COLLECTED.values() if name in rows]
+            "Collection",
+            [(name, f"var(--cause-{cause})") for name, cause in COLLECTED.values() if name in rows],
         )
     return Chart(
         id,
@@ -346,7 +411,10 @@ def _said(runs: Runs, panel: Panel) -> str:
         known = [v for v in values if v is not None]
         if known:
             name = " ".join(filter(None, ["" if runs.single else runs.names[i], line]))
-            parts.append(f"{name or 'between'} {spoken(min(known), panel.kind)} and {spoken(max(known), panel.kind)}")
+            parts.append(
+                f"{name or 'between'} {spoken(min(known), panel.kind)} and "
+                f"{spoken(max(known), panel.kind)}"
+            )
     return f"{panel.title}: {'; '.join(parts)}."
 
 
@@ -365,28 +433,43 @@ def _simple(tracks: list[Track], name: str) -> dict[tuple[int, str], list[float 
     return {(t.run, ""): t.column(name) for t in tracks if t.has(name)}
 
 
-def _rates(tracks: list[Track], suffix: str, ops: tuple[str, ...]) -> dict[tuple[int, str], list[float | None]]:
+def _rates(
+    tracks: list[Track], suffix: str, ops: tuple[str, ...]
+) -> dict[tuple[int, str], list[float | None]]:
     """Sums of a column over operations, for each second of an interval."""
     rates: dict[tuple[int, str], list[float | None]] = {}
     for t in tracks:
         columns = [t.column(f"{op}_{suffix}") for op in ops if t.has(f"{op}_{suffix}")]
         if columns:
             sums = (sum(v or 0 for v in row) for row in zip(*columns, strict=True))
-            rates[t.run, ""] = [s * 1e9 / w if w else None for s, w in zip(sums, t.width, strict=True)]
+            rates[t.run, ""] = [
+                s * 1e9 / w if w else None for s, w in zip(sums, t.width, strict=True)
+            ]
     return rates
 
 
 def _throughput(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     panels = [
         Panel("iops", "Requests a second", "short", _rates(tracks, "requests", OPS)),
-        Panel("bandwidth", "Bandwidth, reads and writes", "rate", _rates(tracks, "bytes", ("read", "write"))),
+        Panel(
+            "bandwidth",
+            "Bandwidth, reads and writes",
+            "rate",
+            _rates(tracks, "bytes", ("read", "write")),
+        ),
     ]
-    return _figure(runs, tracks, at, "throughput", "Throughput", panels, "Completed in each interval.")
+    return _figure(
+        runs, tracks, at, "throughput", "Throughput", panels, "Completed in each interval."
+    )
 
 
 def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
     """For a single run median, 99 % and maximum of each operation; for several the 99 %."""
-    lines = {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"} if runs.single else {"p99_ns": ""}
+    lines = (
+        {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"}
+        if runs.single
+        else {"p99_ns": ""}
+    )
     panels = [
         Panel(
             f"latency_{op}",
@@ -402,27 +485,46 @@ def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
         )
         for op in OPS
     ]
-    lead = "Of the requests completed in each interval, on a logarithmic scale. Lines join intervals that have any."
+    lead = (
+        "Of the requests completed in each interval, on a logarithmic scale. Lines join "
+        "intervals that have any."
+    )
     return [_figure(runs, tracks, at, "latency-time", "Latency over time", panels, lead)]
 
 
 def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     panels = [
-        Panel("waf", "Write amplification of the interval", "ratio", _simple(tracks, "waf"), peaks=True),
+        Panel(
+            "waf",
+            "Write amplification of the interval",
+            "ratio",
+            _simple(tracks, "waf"),
+            peaks=True,
+        ),
         Panel("free", "Free blocks", "short", _simple(tracks, "free_blocks"), height=80),
         Panel(
-            "dirty", "Units in the write cache", "short", _simple(tracks, "cache_dirty_units"), height=80, optional=True
+            "dirty",
+            "Units in the write cache",
+            "short",
+            _simple(tracks, "cache_dirty_units"),
+            height=80,
+            optional=True,
         ),
     ]
     misses = {
         (t.run, ""): [
-            m / (h + m) if h + m else None for h, m in zip(t.column("map_hits"), t.column("map_misses"), strict=True)
+            m / (h + m) if h + m else None
+            for h, m in zip(t.column("map_hits"), t.column("map_misses"), strict=True)
         ]
         for t in tracks
         if t.has("map_misses") and t.has("map_hits") and any(t.column("map_misses"))
     }
-    panels.append(Panel("misses", "Map lookups that missed", "share", misses, height=80, optional=True))
-    return _figure(runs, tracks, at, "flash-time", "Write amplification and space over time", panels)
+    panels.append(
+        Panel("misses", "Map lookups that missed", "share", misses, height=80, optional=True)
+    )
+    return _figure(
+        runs, tracks, at, "flash-time", "Write amplification and space over time", panels
+    )
 
 
 def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
@@ -432,8 +534,19 @@ def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
         panel
         for area in areas
         for panel in (
-            Panel(f"valid_{area}", f"Valid pages, {area} area", "share", _simple(tracks, f"area_{area}_utilisation")),
-            Panel(f"blocks_{area}", f"Blocks, {area} area", "short", _simple(tracks, f"area_{area}_blocks"), height=60),
+            Panel(
+                f"valid_{area}",
+                f"Valid pages, {area} area",
+                "share",
+                _simple(tracks, f"area_{area}_utilisation"),
+            ),
+            Panel(
+                f"blocks_{area}",
+                f"Blocks, {area} area",
+                "short",
+                _simple(tracks, f"area_{area}_blocks"),
+                height=60,
+            ),
         )
     ]
     lead = "Of all pages of an area's blocks, programmed or not; at the end of each interval."
@@ -442,7 +555,13 @@ def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
 
 def _load(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
     panels = [
-        Panel("flight", "Commands in the drive, mean", "short", _simple(tracks, "in_flight_mean"), height=80),
+        Panel(
+            "flight",
+            "Commands in the drive, mean",
+            "short",
+            _simple(tracks, "in_flight_mean"),
+            height=80,
+        ),
         Panel("die", "Dies busy", "share", _simple(tracks, "die_busy"), height=80),
         Panel("channel", "Channels busy", "share", _simple(tracks, "channel_busy"), height=80),
     ]

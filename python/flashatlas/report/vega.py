@@ -1,7 +1,8 @@
 """The JavaScript of Vega, Vega-Lite and Vega-Embed, in one piece.
 
-It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together: the result is kept
-in the user's cache, under the version that made it and with a digest that is checked.
+It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together:
+the result is kept in the user's cache, under the version that made it and with a digest that is
+checked.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from flashatlas.files import write_whole
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 NOTICE = (
-    "/* Vega, Vega-Lite, Vega-Embed, Vega-Tooltip, Vega-Themes: BSD-3-Clause, (c) University of Washington Interactive "
-    "Data Lab and contributors. With d3 (ISC, (c) Mike Bostock) and topojson (ISC). Put together by vl-convert. */\n"
+    "/* Vega, Vega-Lite, Vega-Embed, Vega-Tooltip, Vega-Themes: BSD-3-Clause, (c) University "
+    "of Washington Interactive "
+    "Data Lab and contributors. With d3 (ISC, (c) Mike Bostock) and topojson (ISC). Put "
+    "together by vl-convert. */\n"
 )
 
 
@@ -33,9 +36,12 @@ def bundle() -> str:
     if kept is not None:
         return kept
     made = NOTICE + vl_convert.javascript_bundle(SNIPPET)
-    # the two character sequences that would end the element or change how it is read; in strings they mean the same
+    # the two character sequences that would end the element or change how it is read; in strings
+    # they mean the same
     made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    with contextlib.suppress(Exception):  # a cache that cannot be written costs time, and nothing else
+    with contextlib.suppress(
+        Exception
+    ):  # a cache that cannot be written costs time, and nothing else
         write_whole(path, f"//{_digest(made)}\n{made}")
     return made
 

@@ -35,9 +35,12 @@ def theory(
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
 ) -> list[Point]:
-    """Simulate each policy at each utilisation and block size, and set its model's value beside it."""
+    """Simulate each policy at each utilisation and block size, beside its model's value."""
     grid = [(policy, rho, b) for policy in policies for rho in rhos for b in bs]
-    cases = [simulation(rho, b, MODELS[policy][1], blocks=blocks, drive_writes=drive_writes) for policy, rho, b in grid]
+    cases = [
+        simulation(rho, b, MODELS[policy][1], blocks=blocks, drive_writes=drive_writes)
+        for policy, rho, b in grid
+    ]
     results = compare(cases, jobs=jobs, progress=progress)
     return [
         Point(policy, rho, b, MODELS[policy][0](rho, b), result.waf or 0.0)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import Application, applications, load, precondition, traces_folder
+from flashatlas.reproduce.experiment import (
+    Application,
+    applications,
+    load,
+    precondition,
+    traces_folder,
+)
 from flashatlas.result import Result
 
 PAPER = "2-demand-map"
@@ -80,7 +86,10 @@ class DemandMap:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.demand-map/1",
-            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "applications": [
+                {"name": a.name, "source": a.source, "recorded": a.recorded}
+                for a in self.applications
+            ],
             "rows": [
                 {
                     "application": row.application,
@@ -112,7 +121,10 @@ class Plan:
     cache_bytes: list[int]
 
     def runs(self) -> list[tuple[str, str, int | None, dict[str, Any]]]:
-        """Application, store, memory, and options of each run; none where a store cannot work with so little memory."""
+        """Application, store, memory, and options of each run.
+
+        None where a store cannot work with so little memory.
+        """
         made: list[tuple[str, str, int | None, dict[str, Any]]] = []
         for application in self.applications:
             options = dict(application.options)
@@ -129,7 +141,10 @@ class Plan:
     @property
     def labels(self) -> list[str]:
         """A name for each run."""
-        return [f"{name}: {store}, {size}" if size else f"{name}: {store}" for name, store, size, _ in self.runs()]
+        return [
+            f"{name}: {store}, {size}" if size else f"{name}: {store}"
+            for name, store, size, _ in self.runs()
+        ]
 
     def carry_out(
         self,
@@ -141,13 +156,19 @@ class Plan:
         """Run all of it; arguments as for :func:`demand_map`."""
         planned = self.runs()
         results = compare(
-            [{"label": label, **options} for label, (*_, options) in zip(self.labels, planned, strict=True)],
+            [
+                {"label": label, **options}
+                for label, (*_, options) in zip(self.labels, planned, strict=True)
+            ],
             depth=self.experiment["depth"],
             limit=limit,
             jobs=jobs,
             progress=progress,
         )
-        rows = [Row(name, store, size, result) for (name, store, size, _), result in zip(planned, results, strict=True)]
+        rows = [
+            Row(name, store, size, result)
+            for (name, store, size, _), result in zip(planned, results, strict=True)
+        ]
         return DemandMap(self.experiment, self.applications, rows)
 
 
@@ -163,7 +184,9 @@ def plan(
     made = applications(experiment["application"], folder)
     for application, entry in zip(made, experiment["application"], strict=True):
         application.options.update({key: entry[key] for key in ("drive", "set") if key in entry})
-        application.options["precondition"] = precondition(application, entry["precondition"], folder)
+        application.options["precondition"] = precondition(
+            application, entry["precondition"], folder
+        )
     return Plan(experiment, made, cache_bytes or experiment["cache_bytes"])
 
 
@@ -179,8 +202,8 @@ def demand_map(
     """Carry out the experiment.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         cache_bytes: Sizes of memory; those of the experiment if not given.
         limit: Requests after which each run ends.

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from flashatlas.report import sections
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
@@ -35,14 +44,26 @@ def page(demand: DemandMap, command: str) -> str:
         ("numbers", "All numbers"),
         ("approximations", "Approximations"),
     ]
-    body = [_introduction(demand, runs, command), figure.html(), _numbers(demand), sections.approximations(runs)]
+    body = [
+        _introduction(demand, runs, command),
+        figure.html(),
+        _numbers(demand),
+        sections.approximations(runs),
+    ]
     return document(TITLE, f"{len(demand.rows)} runs", runs, entries, body, [figure])
 
 
 def _introduction(demand: DemandMap, runs: Runs, command: str) -> str:
     known = [(a.name, text(f"{a.source}, on {a.options['drive']}")) for a in demand.applications]
-    known.append(("Played", text(f"closed loop of {demand.experiment['depth']}: service times, without queueing")))
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    known.append(
+        (
+            "Played",
+            text(f"closed loop of {demand.experiment['depth']}: service times, without queueing"),
+        )
+    )
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def numbers_of(row: Row) -> tuple[str, ...]:
@@ -73,7 +94,10 @@ def _numbers(demand: DemandMap) -> str:
         (text(a.name), table_rows([(name_of(row), *numbers_of(row)) for row in demand.of(a.name)]))
         for a in demand.applications
     ]
-    lead = "Map pages are counted for each thousand lookups and changes of the host; dram has the whole map in memory."
+    lead = (
+        "Map pages are counted for each thousand lookups and changes of the host; dram has the "
+        "whole map in memory."
+    )
     return section(
         "numbers",
         "All numbers",
@@ -86,14 +110,18 @@ def over_memory(demand: DemandMap) -> Chart:
     """The picture: hit ratio, map reads and writes, and latency over the bytes of memory."""
     stores = list(dict.fromkeys(row.store for row in demand.rows if row.cache_bytes))
     colours = {store: f"var(--run-{i % COLOURS})" for i, store in enumerate(stores)}
-    data: Columns = {name: [] for name in ("application", "store", "bytes", *(m[0] for m in METRICS))}
+    data: Columns = {
+        name: [] for name in ("application", "store", "bytes", *(m[0] for m in METRICS))
+    }
     for row in demand.rows:
         if row.cache_bytes is None:
             continue
         latency = row.latency_ns("read")
         values = (row.hit_ratio, row.reads, row.writes, None if latency is None else latency / 1e3)
         for column, value in zip(
-            data.values(), (row.application, row.store, row.cache_bytes, *map(rounded, values)), strict=True
+            data.values(),
+            (row.application, row.store, row.cache_bytes, *map(rounded, values)),
+            strict=True,
         ):
             column.append(value)
     sizes = sorted(set(data["bytes"]))
@@ -103,7 +131,12 @@ def over_memory(demand: DemandMap) -> Chart:
             "x": {
                 "field": "bytes",
                 "type": "quantitative",
-                "scale": {"type": "log", "base": 2, "domain": [sizes[0] / 1.2, sizes[-1] * 1.2], "nice": False},
+                "scale": {
+                    "type": "log",
+                    "base": 2,
+                    "domain": [sizes[0] / 1.2, sizes[-1] * 1.2],
+                    "nice": False,
+                },
                 "axis": axis("memory", values=sizes),
             },
             "y": {"field": field, "type": "quantitative", "axis": axis(kind, tickCount=4)},
@@ -130,7 +163,9 @@ def over_memory(demand: DemandMap) -> Chart:
 
     panels = [panel(a.name, *metric) for a in demand.applications for metric in METRICS]
     said = "; ".join(
-        f"{row.application}, {name_of(row)}: {100 * row.hit_ratio:.0f} %" for row in demand.rows if row.cache_bytes
+        f"{row.application}, {name_of(row)}: {100 * row.hit_ratio:.0f} %"
+        for row in demand.rows
+        if row.cache_bytes
     )
     columns = [
         ("application", "Application", "text"),

@@ -1,4 +1,7 @@
-"""Experiments of papers: what is run, on which workloads, and what was published (``papers/*/experiment.toml``)."""
+"""Experiments of papers.
+
+What is run, on which workloads, and what was published (``papers/*/experiment.toml``).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,11 @@ class Application:
     @property
     def source(self) -> str:
         """Where its requests come from."""
-        return Path(self.options["trace"]).name if self.recorded else f"generated: {self.options['workload']}"
+        return (
+            Path(self.options["trace"]).name
+            if self.recorded
+            else f"generated: {self.options['workload']}"
+        )
 
 
 def load(name: str) -> dict[str, Any]:
@@ -52,12 +59,17 @@ def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
     if not named:
         return None
     if not Path(named).is_dir():
-        raise InputError(f"{named}: no folder of traces ({'--traces' if given else 'FLASHATLAS_TRACES'})")
+        raise InputError(
+            f"{named}: no folder of traces ({'--traces' if given else 'FLASHATLAS_TRACES'})"
+        )
     return Path(named)
 
 
 def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list[Application]:
-    """The workloads of an experiment: each trace that stands in the folder, and stand-ins for the others."""
+    """The workloads of an experiment.
+
+    Each trace that stands in the folder, and stand-ins for the others.
+    """
     made = []
     for entry in entries:
         rest = dict(entry)
@@ -71,7 +83,9 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
 
 
 def precondition(application: Application, wanted: str, folder: Path | None) -> str:
-    """How the drive is brought into the state that a recorded trace wants; a generated workload finds it filled.
+    """How the drive is brought into the state that a recorded trace wants.
+
+    A generated workload finds it filled.
 
     Args:
         application: The workload.
@@ -88,12 +102,14 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
     assert folder is not None
     path = folder / name
     if not path.is_file():
-        raise InputError(f"{path}: no such trace; {application.name} needs it to bring the drive into its state")
+        raise InputError(
+            f"{path}: no such trace; {application.name} needs it to bring the drive into its state"
+        )
     return f"{kind}:{path}"
 
 
 def flash_seconds(result: Result) -> float:
-    """How long writing keeps the flash at work, one operation after the other, by the array's times alone.
+    """How long writing keeps the flash at work, one operation after the other.
 
     Programs, erases, and every read that no host read asked for; times of lower pages.
     """

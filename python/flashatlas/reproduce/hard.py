@@ -1,4 +1,7 @@
-"""HARD against a superpage-mapped drive alone: figures 14.4 and 14.5, and what they leave out (``papers/4-hard``)."""
+"""HARD against a superpage-mapped drive alone.
+
+Figures 14.4 and 14.5, and what they leave out (``papers/4-hard``).
+"""
 
 from __future__ import annotations
 
@@ -53,21 +56,51 @@ class Plan(studies.Plan):
         for record in five["records"]:
             for depth in five["depths"]["write"]:
                 job = jobs_folder / f"iozone-{record}-{depth}.fio"
-                job.write_text(iozone(record, five["merged"], short or five["file"], five["depths"]["read"], depth))
+                job.write_text(
+                    iozone(
+                        record, five["merged"], short or five["file"], five["depths"]["read"], depth
+                    )
+                )
                 add(cases, "figure 14.5", (record, depth), both, job=job)
         count = min(self.requests or full["requests"], full["requests"])
         random = {"workload": f"uniform:requests={count},size=4KiB", "depth": four["depth"]}
         add(cases, "full", "random", [NONE], set=full["set"], **random)
         for reserve in full["reserves"]:
-            add(cases, "reserve", reserve, [HARD], set=[*full["set"], f"hard.reserve={reserve}"], **random)
-        hot = {"workload": f"hotcold:requests={count},size=4KiB,{full['hot_cold']}", "depth": four["depth"]}
+            add(
+                cases,
+                "reserve",
+                reserve,
+                [HARD],
+                set=[*full["set"], f"hard.reserve={reserve}"],
+                **random,
+            )
+        hot = {
+            "workload": f"hotcold:requests={count},size=4KiB,{full['hot_cold']}",
+            "depth": four["depth"],
+        }
         add(cases, "hot-cold", "greedy", [NONE], set=full["set"], **hot)
         for victim in full["victims"]:
-            add(cases, "hot-cold", victim, [HARD], set=[*full["set"], f"hard.victim={victim}"], **hot)
+            add(
+                cases,
+                "hot-cold",
+                victim,
+                [HARD],
+                set=[*full["set"], f"hard.victim={victim}"],
+                **hot,
+            )
         for every in full["flush_every"]:
-            flushed = f"uniform:requests={min(count, full['flushes'])},size=4KiB,flush_every={every}"
+            flushed = (
+                f"uniform:requests={min(count, full['flushes'])},size=4KiB,flush_every={every}"
+            )
             add(cases, "flush", every, both, set=full["set"], workload=flushed, depth=1)
-        add(cases, "trace", self.application.name, both, depth=four["depth"], **self.application.options)
+        add(
+            cases,
+            "trace",
+            self.application.name,
+            both,
+            depth=four["depth"],
+            **self.application.options,
+        )
         return cases
 
     def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hard:
@@ -86,23 +119,40 @@ def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: in
         write_depth: Writes in flight.
 
     """
-    lines = ["[global]", "direct=1", "ioengine=libaio", f"size={max(size, 64 * max(record, merged))}"]
+    lines = [
+        "[global]",
+        "direct=1",
+        "ioengine=libaio",
+        f"size={max(size, 64 * max(record, merged))}",
+    ]
     lines += ["filename=iozone", ""]
     kinds = {"SW": "write", "SR": "read", "RR": "randread", "RW": "randwrite"}
     for stage in STAGES:
         kind = kinds[stage.split()[0]]
         depth = write_depth if kind.endswith("write") else read_depth
         block = record if kind.startswith("rand") else max(record, merged)
-        lines += [f"[{stage.replace(' ', '-')}]", "stonewall", f"rw={kind}", f"bs={block}", f"iodepth={depth}", ""]
+        lines += [
+            f"[{stage.replace(' ', '-')}]",
+            "stonewall",
+            f"rw={kind}",
+            f"bs={block}",
+            f"iodepth={depth}",
+            "",
+        ]
     return "\n".join(lines)
 
 
-def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, requests: int | None = None) -> Plan:
+def plan(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    requests: int | None = None,
+) -> Plan:
     """What is run.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         requests: Make every run short: requests of studies, and KiB of the figures.
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from flashatlas.report import sections
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs, colour_key
@@ -23,8 +32,18 @@ def page(hard: Hard, command: str) -> str:
     runs = Runs(hard.results)
     figures = Section("figures", "Pictures", "", [sizes(hard), stages(hard)])
     of_tables, parts = html(hard.tables())
-    entries = [("run", "What was run"), ("figures", figures.title), *of_tables, ("approximations", "Approximations")]
-    body = [_introduction(hard, runs, command), figures.html(), *parts, sections.approximations(runs)]
+    entries = [
+        ("run", "What was run"),
+        ("figures", figures.title),
+        *of_tables,
+        ("approximations", "Approximations"),
+    ]
+    body = [
+        _introduction(hard, runs, command),
+        figures.html(),
+        *parts,
+        sections.approximations(runs),
+    ]
     return document(TITLE, f"{len(hard.runs)} runs", runs, entries, body, [figures])
 
 
@@ -33,7 +52,9 @@ def _introduction(hard: Hard, runs: Runs, command: str) -> str:
         ("Drive", text(f"{hard.experiment['drive']}, every page written once before")),
         (hard.application.name, text(hard.application.source)),
     ]
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def _colour() -> dict[str, Any]:
@@ -49,7 +70,12 @@ def _over(sizes: list[int]) -> dict[str, Any]:
     return {
         "field": "bytes",
         "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "domain": [sizes[0] / 1.2, sizes[-1] * 1.2], "nice": False},
+        "scale": {
+            "type": "log",
+            "base": 2,
+            "domain": [sizes[0] / 1.2, sizes[-1] * 1.2],
+            "nice": False,
+        },
         "axis": axis("memory", values=sizes),
     }
 
@@ -79,8 +105,14 @@ def sizes(hard: Hard) -> Chart:
             ],
         },
     }
-    said = "; ".join(f"{s}, {b} bytes: {v:.1f} MB/s" for s, b, v in zip(*data.values(), strict=True))
-    columns = [("stack", "Layers", "text"), ("bytes", "Writes of", "memory"), ("speed", "MB/s", "short")]
+    said = "; ".join(
+        f"{s}, {b} bytes: {v:.1f} MB/s" for s, b, v in zip(*data.values(), strict=True)
+    )
+    columns = [
+        ("stack", "Layers", "text"),
+        ("bytes", "Writes of", "memory"),
+        ("speed", "MB/s", "short"),
+    ]
     return Chart(
         "sizes",
         "Figure 14.4: random writes against their size",
@@ -135,7 +167,9 @@ def stages(hard: Hard) -> Chart:
         ("bytes", "Record", "memory"),
         ("gain", "Gain", "short"),
     ]
-    said = "; ".join(f"{s}, {d} in flight, {b} bytes: {g:.2f}" for s, d, b, g in zip(*data.values(), strict=True))
+    said = "; ".join(
+        f"{s}, {d} in flight, {b} bytes: {g:.2f}" for s, d, b, g in zip(*data.values(), strict=True)
+    )
     return Chart(
         "stages",
         "Figure 14.5: IOzone",
@@ -143,5 +177,7 @@ def stages(hard: Hard) -> Chart:
         stack([panel(stage) for stage in STAGES]),
         {"stages": data},
         {"stages": ("Gain of each stage", columns)},
-        key=colour_key("Writes in flight", [(str(depth), colour) for depth, colour in depths.items()]),
+        key=colour_key(
+            "Writes in flight", [(str(depth), colour) for depth, colour in depths.items()]
+        ),
     )

@@ -13,7 +13,15 @@ from flashatlas.tables import size, speed
 
 def tables(hard: HardStudies) -> list[Table]:
     """Every table, in the order of the paper, then what lies beyond."""
-    return [claims(hard), figure_4(hard), *figure_5(hard), breakdown(hard), full(hard), flushes(hard), trace(hard)]
+    return [
+        claims(hard),
+        figure_4(hard),
+        *figure_5(hard),
+        breakdown(hard),
+        full(hard),
+        flushes(hard),
+        trace(hard),
+    ]
 
 
 def _times(ratio: float) -> str:
@@ -26,7 +34,11 @@ def claims(hard: HardStudies) -> Table:
     records = hard.experiment["figure_5"]["records"]
     depths = hard.experiment["figure_5"]["depths"]["write"]
     plateau = max(hard.random_write(s, NONE) for s in hard.experiment["figure_4"]["sizes"])
-    first = next(s for s in hard.experiment["figure_4"]["sizes"] if hard.random_write(s, NONE) >= 0.9 * plateau)
+    first = next(
+        s
+        for s in hard.experiment["figure_4"]["sizes"]
+        if hard.random_write(s, NONE) >= 0.9 * plateau
+    )
     rows = [("superpage, from Fig. 14.4", size(published["superpage"]), size(first))]
     for depth in depths:
         gains = {r: hard.gain(r, depth, "RW") for r in records}
@@ -39,7 +51,8 @@ def claims(hard: HardStudies) -> Table:
         said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
         rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
     note = (
-        "Read before the random writes, a file lies in order under both, and the layer costs its lookups. Read after "
+        "Read before the random writes, a file lies in order under both, and the layer costs "
+        "its lookups. Read after "
         "them, what is read in sequence lies scattered under the layer: reads split."
     )
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
@@ -53,7 +66,11 @@ def figure_4(hard: HardStudies) -> Table:
         rows.append((size(n), speed(without), speed(with_layer), _times(with_layer / without)))
     note = "The paper shows the drive alone; the layer is beside it. 32 writes in flight, aligned."
     return Table(
-        "Figure 14.4: random writes against their size", REPRODUCED, note, ("writes of", NONE, HARD, "gain"), rows
+        "Figure 14.4: random writes against their size",
+        REPRODUCED,
+        note,
+        ("writes of", NONE, HARD, "gain"),
+        rows,
     )
 
 
@@ -64,12 +81,24 @@ def figure_5(hard: HardStudies) -> list[Table]:
         rows = []
         for record in hard.experiment["figure_5"]["records"]:
             for stage in STAGES:
-                without, with_layer = (hard.iozone(record, depth, stack, stage) for stack in (NONE, HARD))
-                rows.append((size(record), stage, speed(without), speed(with_layer), _times(with_layer / without)))
+                without, with_layer = (
+                    hard.iozone(record, depth, stack, stage) for stack in (NONE, HARD)
+                )
+                rows.append(
+                    (
+                        size(record),
+                        stage,
+                        speed(without),
+                        speed(with_layer),
+                        _times(with_layer / without),
+                    )
+                )
         how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
         note = (
-            "Stages follow each other on one drive, each once over the file; reads are one at a time. Sequential "
-            f"requests come merged to {size(hard.experiment['figure_5']['merged'])}, as read-ahead and write-back "
+            "Stages follow each other on one drive, each once over the file; reads are one at "
+            "a time. Sequential "
+            f"requests come merged to {size(hard.experiment['figure_5']['merged'])}, as "
+            f"read-ahead and write-back "
             "hand them down."
         )
         head = ("record", "stage", NONE, HARD, "gain")
@@ -101,34 +130,68 @@ def breakdown(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "For each request: superpages read and merged in the drive without the layer and with it, requests merged into "
-        "one write to the drive, map entries looked up or changed, pages reclaimed; then write amplification of all."
+        "For each request: superpages read and merged in the drive without the layer and with "
+        "it, requests merged into "
+        "one write to the drive, map entries looked up or changed, pages reclaimed; then "
+        "write amplification of all."
     )
-    head = ("writes of", "RMW, none", "RMW, hard", "merged", "lookups", "reclaimed", "WAF, none", "WAF, hard")
+    head = (
+        "writes of",
+        "RMW, none",
+        "RMW, hard",
+        "merged",
+        "lookups",
+        "reclaimed",
+        "WAF, none",
+        "WAF, hard",
+    )
     return Table("What the layer saves, and what it does for it", BEYOND, note, head, rows)
 
 
 def _amplified(name: str, result: Result) -> tuple[str, ...]:
     record = result.record
-    waf = record.get("layers", {}).get("write_amplification", {"layers": 1.0, "drive": record["waf"]})
-    reclaimed = f"{_layer(result)['reclaimed_pages'] / record['host']['writes']:.2f}" if "layers" in record else "–"
+    waf = record.get("layers", {}).get(
+        "write_amplification", {"layers": 1.0, "drive": record["waf"]}
+    )
+    reclaimed = (
+        f"{_layer(result)['reclaimed_pages'] / record['host']['writes']:.2f}"
+        if "layers" in record
+        else "–"
+    )
     bandwidth = speed(record["bandwidth_bytes_per_s"])
-    return (name, bandwidth, reclaimed, f"{waf['layers']:.2f}", f"{waf['drive']:.2f}", f"{record['waf']:.2f}")
+    return (
+        name,
+        bandwidth,
+        reclaimed,
+        f"{waf['layers']:.2f}",
+        f"{waf['drive']:.2f}",
+        f"{record['waf']:.2f}",
+    )
 
 
 def full(hard: HardStudies) -> Table:
-    """A full drive: reclamation against what is not exported, and against victims on a hot and a cold part."""
+    """A full drive: reclamation over the reserve, and over victim policies on hot and cold data."""
     rows = [_amplified("random, none", hard.of("full", "random", NONE))]
     for reserve in hard.experiment["full"]["reserves"]:
-        rows.append(_amplified(f"random, {reserve:.0%} not exported", hard.of("reserve", reserve, HARD)))
+        rows.append(
+            _amplified(f"random, {reserve:.0%} not exported", hard.of("reserve", reserve, HARD))
+        )
     rows.append(_amplified("hot and cold, none", hard.of("hot-cold", "greedy", NONE)))
     for victim in hard.experiment["full"]["victims"]:
         rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim, HARD)))
     note = (
-        "Write amplification of layer and drive multiply. A full layer moves pages as the drive does, so its gain "
+        "Write amplification of layer and drive multiply. A full layer moves pages as the "
+        "drive does, so its gain "
         "depends on what is not exported; hot and cold: nine of ten writes go to a tenth."
     )
-    head = ("4 KB writes to a full drive", "speed", "reclaimed/write", "WAF, layer", "WAF, drive", "WAF")
+    head = (
+        "4 KB writes to a full drive",
+        "speed",
+        "reclaimed/write",
+        "WAF, layer",
+        "WAF, drive",
+        "WAF",
+    )
     return Table("A full drive", BEYOND, note, head, rows)
 
 
@@ -152,10 +215,20 @@ def flushes(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "One write at a time, a FLUSH after every so many. Each FLUSH sends a superpage that is not full and a record "
+        "One write at a time, a FLUSH after every so many. Each FLUSH sends a superpage that "
+        "is not full and a record "
         "of the log: durability is what the paper leaves out, and here the layer may lose."
     )
-    head = ("writes to a FLUSH", NONE, HARD, "gain", "padded/write", "filled/write", "records/write", "WAF, hard")
+    head = (
+        "writes to a FLUSH",
+        NONE,
+        HARD,
+        "gain",
+        "padded/write",
+        "filled/write",
+        "records/write",
+        "WAF, hard",
+    )
     return Table("FLUSHes", BEYOND, note, head, rows)
 
 
@@ -166,7 +239,14 @@ def trace(hard: HardStudies) -> Table:
     for stack in (NONE, HARD):
         result = hard.of("trace", name, stack)
         latency = result.latency
-        means = [f"{latency[op]['mean'] / 1e3:,.0f} µs" if op in latency else "–" for op in ("read", "write")]
-        rows.append((stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}"))
+        means = [
+            f"{latency[op]['mean'] / 1e3:,.0f} µs" if op in latency else "–"
+            for op in ("read", "write")
+        ]
+        rows.append(
+            (stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}")
+        )
     head = ("", "speed", "read mean", "write mean", "WAF")
-    return Table(f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows)
+    return Table(
+        f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows
+    )

@@ -1,4 +1,7 @@
-"""HPB against a drive that loads its map on demand: tiobench, mixed work, phones (``papers/2-hpb``)."""
+"""HPB against a drive that loads its map on demand.
+
+Tiobench, mixed work, phones (``papers/2-hpb``).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas.reproduce import hpb_tables, studies
-from flashatlas.reproduce.experiment import Application, applications, load, precondition, traces_folder
+from flashatlas.reproduce.experiment import (
+    Application,
+    applications,
+    load,
+    precondition,
+    traces_folder,
+)
 from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies
 from flashatlas.reproduce.studies import NONE, Cases, Progress, add
 from flashatlas.reproduce.table import Table
@@ -28,7 +37,9 @@ class Hpb(HpbStudies):
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.hpb/1",
-            "traces": [{"name": p.name, "source": p.source, "recorded": p.recorded} for p in self.phones],
+            "traces": [
+                {"name": p.name, "source": p.source, "recorded": p.recorded} for p in self.phones
+            ],
             "tables": [table.to_json() for table in self.tables()],
             "runs": self.runs_json(),
         }
@@ -60,7 +71,11 @@ class Plan(studies.Plan):
             add(cases, study, value, [HPB], job=path, set=memory)
 
         for threads in e["tiobench"]["threads"]:
-            both("tiobench", threads, job(f"tiobench-{threads}", tiobench(e["tiobench"], file, threads, short)))
+            both(
+                "tiobench",
+                threads,
+                job(f"tiobench-{threads}", tiobench(e["tiobench"], file, threads, short)),
+            )
         issue = int(e["mixed"]["issue"] * short)
         for reads in e["mixed"]["reads"]:
             for chunk in e["mixed"]["chunks"]:
@@ -70,7 +85,8 @@ class Plan(studies.Plan):
         of_settings = {
             "settings, reads": job("settings-reads", tiobench(e["tiobench"], file, 1, short)),
             "settings, mixed": job(
-                "settings-mixed", mixed(file, int(s["issue"] * short), e["mixed"]["threads"], s["reads"], s["chunk"])
+                "settings-mixed",
+                mixed(file, int(s["issue"] * short), e["mixed"]["threads"], s["reads"], s["chunk"]),
             ),
         }
         for study, path in of_settings.items():
@@ -78,11 +94,25 @@ class Plan(studies.Plan):
             for name, settings in s["cases"]:
                 add(cases, study, name, [HPB], job=path, set=[*memory, *settings])
         for phone in self.phones:
-            options = {**phone.options, "limit": self.requests or e["phone"]["requests"], "depth": 1}
+            options = {
+                **phone.options,
+                "limit": self.requests or e["phone"]["requests"],
+                "depth": 1,
+            }
             add(cases, "phone", phone.name, [NONE], set=drive, **options)
             for size in e["phone"]["host_bytes"]:
-                add(cases, "phone", (phone.name, size), [HPB], set=[f"hpb.host_bytes={size}", *drive], **options)
-            longer = [f"hpb.host_bytes={e['phone']['host_bytes'][-1]}", f"hpb.max_read={e['phone']['long_reads']}"]
+                add(
+                    cases,
+                    "phone",
+                    (phone.name, size),
+                    [HPB],
+                    set=[f"hpb.host_bytes={size}", *drive],
+                    **options,
+                )
+            longer = [
+                f"hpb.host_bytes={e['phone']['host_bytes'][-1]}",
+                f"hpb.max_read={e['phone']['long_reads']}",
+            ]
             add(cases, "phone, long reads", phone.name, [HPB], set=[*longer, *drive], **options)
         # both layers on one trace, as fast as the drive takes it
         first = {
@@ -91,7 +121,15 @@ class Plan(studies.Plan):
             "fit": e["together"]["fit"],
         }
         for stack in e["together"]["stacks"]:
-            add(cases, "together", self.phones[0].name, [stack], set=drive, depth=e["together"]["depth"], **first)
+            add(
+                cases,
+                "together",
+                self.phones[0].name,
+                [stack],
+                set=drive,
+                depth=e["together"]["depth"],
+                **first,
+            )
         return cases
 
     def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hpb:
@@ -107,7 +145,7 @@ def _job(options: list[str], **sections: list[str]) -> str:
 
 
 def tiobench(sizes: dict[str, int], file: int, threads: int, short: float) -> str:
-    """A job file: random reads that warm the host's cache, then each kind of work, then random reads again.
+    """A job file: random reads to warm the host's cache, each kind of work, random reads again.
 
     Args:
         sizes: Bytes of a random and of a sequential request, and how many of each.
@@ -140,18 +178,34 @@ def mixed(file: int, issue: int, threads: int, reads: int, chunk: int) -> str:
 
     """
     records = chunk // 4096
-    kind = {100: "randread", 0: "randwrite"}.get(reads, "randrw") + (f":{records}" if records > 1 else "")
-    head = ["ioengine=sync", f"size={file}", "filename=mixed", "bs=4k", "norandommap=1", f"numjobs={threads}"]
+    kind = {100: "randread", 0: "randwrite"}.get(reads, "randrw") + (
+        f":{records}" if records > 1 else ""
+    )
+    head = [
+        "ioengine=sync",
+        f"size={file}",
+        "filename=mixed",
+        "bs=4k",
+        "norandommap=1",
+        f"numjobs={threads}",
+    ]
     each = max(issue // threads, 1 << 16)
-    return _job(head, mixed=[f"rw={kind}", f"rwmixread={reads}", f"io_size={each}", "group_reporting"])
+    return _job(
+        head, mixed=[f"rw={kind}", f"rwmixread={reads}", f"io_size={each}", "group_reporting"]
+    )
 
 
-def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, requests: int | None = None) -> Plan:
+def plan(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    requests: int | None = None,
+) -> Plan:
     """What is run.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         requests: Make every run short: random requests of a stage, or of a trace.
 
@@ -159,7 +213,9 @@ def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = Fals
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     entries = experiment["phone"]["traces"]
-    bare = [{key: value for key, value in entry.items() if key != "precondition"} for entry in entries]
+    bare = [
+        {key: value for key, value in entry.items() if key != "precondition"} for entry in entries
+    ]
     phones = applications(bare, folder)
     for phone, entry in zip(phones, entries, strict=True):
         phone.options["precondition"] = precondition(phone, entry["precondition"], folder)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from flashatlas.report import sections
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs, colour_key
@@ -22,21 +31,36 @@ def page(hpb: Hpb, command: str) -> str:
     runs = Runs(hpb.results)
     figures = Section("figures", "Pictures", "", [mixed(hpb), memory(hpb)])
     of_tables, parts = html(hpb.tables())
-    entries = [("run", "What was run"), ("figures", figures.title), *of_tables, ("approximations", "Approximations")]
-    body = [_introduction(hpb, runs, command), figures.html(), *parts, sections.approximations(runs)]
+    entries = [
+        ("run", "What was run"),
+        ("figures", figures.title),
+        *of_tables,
+        ("approximations", "Approximations"),
+    ]
+    body = [
+        _introduction(hpb, runs, command),
+        figures.html(),
+        *parts,
+        sections.approximations(runs),
+    ]
     return document(TITLE, f"{len(hpb.runs)} runs", runs, entries, body, [figures])
 
 
 def _introduction(hpb: Hpb, runs: Runs, command: str) -> str:
     known = [("Drive", text(f"{hpb.experiment['drive']}, every page written once before"))]
     known += [(phone.name, text(phone.source)) for phone in hpb.phones]
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def _lines(
     data: str, title: str, fields: tuple[str, str, str], colours: dict[str, str], sizes: list[int]
 ) -> dict[str, Any]:
-    """Lines over bytes, which double along the axis; ``fields`` are those of both axes and of the colours."""
+    """Lines over bytes, which double along the axis.
+
+    ``fields`` are those of both axes and of the colours.
+    """
     x, y, series = fields
     return {
         "title": title,
@@ -47,17 +71,31 @@ def _lines(
             "x": {
                 "field": x,
                 "type": "quantitative",
-                "scale": {"type": "log", "base": 2, "domain": [sizes[0] / 1.2, sizes[-1] * 1.2], "nice": False},
+                "scale": {
+                    "type": "log",
+                    "base": 2,
+                    "domain": [sizes[0] / 1.2, sizes[-1] * 1.2],
+                    "nice": False,
+                },
                 "axis": axis("memory", values=sizes),
             },
-            "y": {"field": y, "type": "quantitative", "axis": axis("short", tickCount=5), "scale": {"zero": False}},
+            "y": {
+                "field": y,
+                "type": "quantitative",
+                "axis": axis("short", tickCount=5),
+                "scale": {"zero": False},
+            },
             "color": {
                 "field": series,
                 "type": "nominal",
                 "scale": {"domain": list(colours), "range": list(colours.values())},
                 "legend": None,
             },
-            "tooltip": [text_field(series, series), number_field(x, x, "memory"), number_field(y, y, "short")],
+            "tooltip": [
+                text_field(series, series),
+                number_field(x, x, "memory"),
+                number_field(y, y, "short"),
+            ],
         },
     }
 
@@ -69,10 +107,14 @@ def mixed(hpb: Hpb) -> Chart:
     colours = {f"{r // 10}:{10 - r // 10}": f"var(--run-{i})" for i, r in enumerate(reads)}
     for share, mix in zip(reads, colours, strict=True):
         for chunk in chunks:
-            for column, value in zip(data.values(), (mix, chunk, rounded(hpb.mixed_gain(share, chunk))), strict=True):
+            for column, value in zip(
+                data.values(), (mix, chunk, rounded(hpb.mixed_gain(share, chunk))), strict=True
+            ):
                 column.append(value)
     title = "speed with HPB over that without, over the size of chunks"
-    said = "; ".join(f"R:W {m}, chunks of {size(c)}: {g:.2f}" for m, c, g in zip(*data.values(), strict=True))
+    said = "; ".join(
+        f"R:W {m}, chunks of {size(c)}: {g:.2f}" for m, c, g in zip(*data.values(), strict=True)
+    )
     columns = [("mix", "R:W", "text"), ("chunk", "Chunks of", "memory"), ("gain", "Gain", "short")]
     return Chart(
         "mixed",
@@ -94,11 +136,17 @@ def memory(hpb: Hpb) -> Chart:
         without = read_mean_ns(hpb.phone(phone.name, None))
         for bytes_ in sizes:
             saved = 1 - read_mean_ns(hpb.phone(phone.name, bytes_)) / without
-            for column, value in zip(data.values(), (phone.name, bytes_, rounded(100 * saved)), strict=True):
+            for column, value in zip(
+                data.values(), (phone.name, bytes_, rounded(100 * saved)), strict=True
+            ):
                 column.append(value)
     title = "mean read latency saved, percent, over host memory"
     said = "; ".join(f"{p}, {size(m)}: {s:.2f} %" for p, m, s in zip(*data.values(), strict=True))
-    columns = [("phone", "Trace", "text"), ("memory", "Host memory", "memory"), ("saved", "Saved, %", "short")]
+    columns = [
+        ("phone", "Trace", "text"),
+        ("memory", "Host memory", "memory"),
+        ("saved", "Saved, %", "short"),
+    ]
     return Chart(
         "memory",
         "Phones: host memory",

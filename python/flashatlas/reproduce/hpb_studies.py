@@ -41,7 +41,7 @@ class HpbStudies(Studies):
         return float(self.experiment["tiobench"]["record"]) / self.tiobench(1, stack, "RR") * 1e9
 
     def implied_overhead_ns(self, gain: float) -> float:
-        """Time at the host for each read with which the drive's own times give a gain, such as 0.59."""
+        """Time at the host for each read with which the drive's own times give ``gain``."""
         miss, hit = self.service_ns(NONE), self.service_ns(HPB)
         return (miss - (1 + gain) * hit) / gain
 

@@ -11,7 +11,15 @@ from flashatlas.tables import size, speed
 
 def tables(hpb: HpbStudies) -> list[Table]:
     """Every table, in the order of the slides, then what lies beyond."""
-    return [claims(hpb), implied(hpb), *tiobench(hpb), mixed(hpb), phones(hpb), settings(hpb), together(hpb)]
+    return [
+        claims(hpb),
+        implied(hpb),
+        *tiobench(hpb),
+        mixed(hpb),
+        phones(hpb),
+        settings(hpb),
+        together(hpb),
+    ]
 
 
 def _percent(gain: float) -> str:
@@ -34,10 +42,21 @@ def claims(hpb: HpbStudies) -> Table:
         for stage in STAGES[1:5]:
             said = f"+{low:.0%} to +{high:.0%}" if stage == "RR" else "little or no effect"
             rows.append((f"{stage}, {threads} in flight", said, _percent(hpb.gain(threads, stage))))
-    every = [hpb.mixed_gain(r, c) for r in hpb.experiment["mixed"]["reads"] for c in hpb.experiment["mixed"]["chunks"]]
-    rows.append(("mixed, all ratios and chunks", "better", f"{_percent(min(every))} to {_percent(max(every))}"))
+    every = [
+        hpb.mixed_gain(r, c)
+        for r in hpb.experiment["mixed"]["reads"]
+        for c in hpb.experiment["mixed"]["chunks"]
+    ]
+    rows.append(
+        (
+            "mixed, all ratios and chunks",
+            "better",
+            f"{_percent(min(every))} to {_percent(max(every))}",
+        )
+    )
     note = (
-        "Ours is the gain of the drive alone: between two reads its host takes no time. The next table says what time "
+        "Ours is the gain of the drive alone: between two reads its host takes no time. The "
+        "next table says what time "
         "there makes the slides' numbers of ours."
     )
     return Table("What the slides say", REPRODUCED, note, ("", "published", "ours"), rows)
@@ -58,12 +77,15 @@ def implied(hpb: HpbStudies) -> Table:
             (
                 f"for +{gain:.0%}",
                 f"{hpb.implied_overhead_ns(gain) / 1e3:,.0f} µs at the host",
-                f"or overhead of {ratio:.2f} tR, if a map page costs a tR: {50 * ratio:.0f} µs with 50 µs",
+                f"or overhead of {ratio:.2f} tR, if a map page costs a tR: {50 * ratio:.0f} "
+                f"µs with 50 µs",
             )
         )
     note = (
-        "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source for each) and were not "
-        "fitted. A map page costs more than its tR: 16 KB cross a channel of 400 MB/s in 41 µs. What the slides' "
+        "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source "
+        "for each) and were not "
+        "fitted. A map page costs more than its tR: 16 KB cross a channel of 400 MB/s in 41 "
+        "µs. What the slides' "
         "tiobench spent in file system and driver for each read would bring ours to theirs."
     )
     return Table("What the published range implies", DERIVED, note, ("", "time", "how"), rows)
@@ -76,11 +98,15 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
         rows = [
             (stage, speed(without), speed(with_layer), _percent(with_layer / without))
             for stage in STAGES
-            for without, with_layer in [[hpb.tiobench(threads, stack, stage) for stack in (NONE, HPB)]]
+            for without, with_layer in [
+                [hpb.tiobench(threads, stack, stage) for stack in (NONE, HPB)]
+            ]
         ]
         note = (
-            "Stages follow each other on one drive and one file, of whose map the drive's own memory holds an eighth. "
-            "The first finds the host's cache empty; the last finds every subregion changed by the random writes."
+            "Stages follow each other on one drive and one file, of whose map the drive's own "
+            "memory holds an eighth. "
+            "The first finds the host's cache empty; the last finds every subregion changed "
+            "by the random writes."
         )
         title = f"tiobench, {threads} in flight" if threads > 1 else "tiobench, one at a time"
         made.append(Table(title, REPRODUCED, note, ("stage", NONE, HPB, "gain"), rows))
@@ -95,11 +121,15 @@ def mixed(hpb: HpbStudies) -> Table:
         gains = [_percent(hpb.mixed_gain(reads, chunk)) for chunk in chunks]
         found = layer(hpb.of("mixed", (reads, chunks[0]), HPB))
         believed = _share(found["believed"], found["reads"])
-        traffic = found["map_bytes"] / (hpb.of("mixed", (reads, chunks[0]), HPB).record["host"]["read_bytes"] or 1)
+        traffic = found["map_bytes"] / (
+            hpb.of("mixed", (reads, chunks[0]), HPB).record["host"]["read_bytes"] or 1
+        )
         rows.append((f"{reads // 10}:{10 - reads // 10}", *gains, believed, f"{traffic:.2f}"))
     note = (
-        "Gain in bytes a second over the drive alone; 4 KB records, 16 threads. The last two columns are of the "
-        "smallest chunks: reads that were served by an entry, and bytes of map that the host fetched for each byte "
+        "Gain in bytes a second over the drive alone; 4 KB records, 16 threads. The last two "
+        "columns are of the "
+        "smallest chunks: reads that were served by an entry, and bytes of map that the host "
+        "fetched for each byte "
         "that it read. A write makes the 4,096 entries of its subregion stale."
     )
     head = ("R:W", *(f"chunks of {size(c)}" for c in chunks), "by an entry", "map/read")
@@ -127,17 +157,34 @@ def phones(hpb: HpbStudies) -> Table:
         for memory in hpb.experiment["phone"]["host_bytes"]:
             result = hpb.phone(phone.name, memory)
             faster = _percent(mean / read_mean_ns(result))
-            rows.append((f"{phone.name}, {size(memory)}", _micro(read_mean_ns(result)), faster, *_of_reads(result)))
+            rows.append(
+                (
+                    f"{phone.name}, {size(memory)}",
+                    _micro(read_mean_ns(result)),
+                    faster,
+                    *_of_reads(result),
+                )
+            )
         longer = hpb.of("phone, long reads", phone.name, HPB)
         last = f"{phone.name}, all, reads to {hpb.experiment['phone']['long_reads']}"
         faster = _percent(mean / read_mean_ns(longer))
         rows.append((last, _micro(read_mean_ns(longer)), faster, *_of_reads(longer)))
     note = (
-        "One request at a time, on a drive with the phone's own data. Entries go with reads of 4 KB; the last row of "
-        "each lets longer reads bring one for each page, as the slides' further work has it. The drive's own 64 map "
+        "One request at a time, on a drive with the phone's own data. Entries go with reads "
+        "of 4 KB; the last row of "
+        "each lets longer reads bring one for each page, as the slides' further work has it. "
+        "The drive's own 64 map "
         "pages serve most of what a phone reads: there is less to gain than from random reads."
     )
-    head = ("trace, host memory", "read mean", "faster", "with entries", "of short reads", "map requests", "map/read")
+    head = (
+        "trace, host memory",
+        "read mean",
+        "faster",
+        "with entries",
+        "of short reads",
+        "map requests",
+        "map/read",
+    )
     return Table("Phones", BEYOND, note, head, rows)
 
 
@@ -146,7 +193,9 @@ def settings(hpb: HpbStudies) -> Table:
     chosen = hpb.experiment["settings"]
 
     def row(name: str, stack: str) -> tuple[str, ...]:
-        reads, work = (hpb.of(study, name, stack) for study in ("settings, reads", "settings, mixed"))
+        reads, work = (
+            hpb.of(study, name, stack) for study in ("settings, reads", "settings, mixed")
+        )
         index = STAGES.index("RR")
         rate = hpb.stage("settings, reads", name, stack, index)
         bandwidth = work.record["bandwidth_bytes_per_s"]
@@ -167,9 +216,12 @@ def settings(hpb: HpbStudies) -> Table:
 
     rows = [row(NONE, NONE), *(row(name, HPB) for name, _ in chosen["cases"])]
     note = (
-        "Random reads one at a time, then 70 % reads of 4 KB with 16 threads. Tags take a hash for each entry (20 ns), "
-        "encryption eight; a plain entry and an encrypted one have 4 bytes instead of 8. Where the drive knows single "
-        "pages (4 MB of SRAM for 128 GB) or sends changed entries along, a write costs one entry instead of 4,096."
+        "Random reads one at a time, then 70 % reads of 4 KB with 16 threads. Tags take a "
+        "hash for each entry (20 ns), "
+        "encryption eight; a plain entry and an encrypted one have 4 bytes instead of 8. "
+        "Where the drive knows single "
+        "pages (4 MB of SRAM for 128 GB) or sends changed entries along, a write costs one "
+        "entry instead of 4,096."
     )
     head = ("", "random read", "mixed", "by an entry", "refused", "map fetched", "host memory")
     return Table("Verification, and how changes reach the host", BEYOND, note, head, rows)
@@ -181,10 +233,18 @@ def together(hpb: HpbStudies) -> Table:
     rows = []
     for stack in hpb.experiment["together"]["stacks"]:
         result = hpb.of("together", name, stack)
-        means = [_micro(result.latency[op]["mean"]) if op in result.latency else "–" for op in ("read", "write")]
+        means = [
+            _micro(result.latency[op]["mean"]) if op in result.latency else "–"
+            for op in ("read", "write")
+        ]
         map_reads = result.record["map"]["flash_reads"]
         waf = f"{result.waf:.2f}" if result.waf is not None else "–"
-        rows.append((stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf))
-    note = "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers writes over a cached map."
+        rows.append(
+            (stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf)
+        )
+    note = (
+        "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers "
+        "writes over a cached map."
+    )
     head = ("layers", "speed", "read mean", "write mean", "map pages read", "WAF")
     return Table(f"Together: {name}, {hpb.phones[0].source}", BEYOND, note, head, rows)

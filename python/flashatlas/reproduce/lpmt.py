@@ -1,4 +1,7 @@
-"""The hardware lookup engine: tables III to VI, figures 6 and 8 of its paper, and beyond (``papers/3-lpmt``)."""
+"""The hardware lookup engine.
+
+Tables III to VI, figures 6 and 8 of its paper, and beyond (``papers/3-lpmt``).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,11 @@ HASHES = {
     "boundary": ["lookup.hash=folding", "lookup.fold=boundary"],
     "mixer": ["lookup.hash=mixer"],
 }
-"""The paper's functions in its order, then folding at the boundary (each second part turned round), and a mixer."""
+"""The paper's functions in its order, then folding at the boundary, and a mixer.
+
+Folding at the boundary turns each second part round.
+
+"""
 
 CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
 
@@ -47,7 +54,10 @@ class Lpmt(Studies):
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.lpmt/1",
-            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "applications": [
+                {"name": a.name, "source": a.source, "recorded": a.recorded}
+                for a in self.applications
+            ],
             "tables": [table.to_json() for table in self.tables()],
             "studies": self.studies,
             "sweep": [
@@ -56,12 +66,15 @@ class Lpmt(Studies):
                     "configuration": p.name,
                     "ns_per_lookup": p.ns,
                     "bytes": p.bytes,
-                    "settings": {k: v for k, v in p.record["config"].items() if k.startswith("lookup.")},
+                    "settings": {
+                        k: v for k, v in p.record["config"].items() if k.startswith("lookup.")
+                    },
                 }
                 for p in self.points
             ],
             "runs": [
-                {"label": r.label, "lookup": r.record.get("lookup"), "map": r.record["map"]} for r in self.results
+                {"label": r.label, "lookup": r.record.get("lookup"), "map": r.record["map"]}
+                for r in self.results
             ],
         }
 
@@ -77,7 +90,9 @@ class Plan:
 
     @staticmethod
     def _options(application: Application) -> dict[str, Any]:
-        return {key: value for key, value in application.options.items() if key not in ("sets", "like")}
+        return {
+            key: value for key, value in application.options.items() if key not in ("sets", "like")
+        }
 
     def _source(self, application: Application) -> dict[str, Any]:
         options = self._options(application)
@@ -92,11 +107,18 @@ class Plan:
         lookups = min(self.limit or LOOKUPS, LOOKUPS)
         for check, constraints in itertools.product(self.experiment["check"], CONSTRAINTS):
             settings = [*check["set"], f"dram.constraints={constraints}"]
-            made[f"check/{check['name']}/{constraints}"] = {"sets": {"lookups": lookups}, "set": settings}
+            made[f"check/{check['name']}/{constraints}"] = {
+                "sets": {"lookups": lookups},
+                "set": settings,
+            }
         calibrated = self.experiment["calibrated"]
         for policy in POLICIES:
             made[f"calibrated/{policy}"] = {
-                "sets": {"lookups": lookups, "repeat": calibrated["repeat"], "skew": calibrated["skew"]},
+                "sets": {
+                    "lookups": lookups,
+                    "repeat": calibrated["repeat"],
+                    "skew": calibrated["skew"],
+                },
                 "set": [*calibrated["settings"], f"lookup.policy={policy}"],
             }
             figure = self.experiment["figure_8"]
@@ -107,20 +129,29 @@ class Plan:
                     "set": [*settings, f"lookup.chain={chain}"],
                     "limit": self.limit,
                 }
-            settings = [*figure["set"], f"lookup.policy={policy}", "lookup.chain=stream", "lookup.probe=abcd"]
+            settings = [
+                *figure["set"],
+                f"lookup.policy={policy}",
+                "lookup.chain=stream",
+                "lookup.probe=abcd",
+            ]
             made[f"fill/{policy}"] = {
                 "files": {**figure["files"], "again": 0},
                 "set": settings,
                 "limit": self.limit,
             }
-        for synthetic, (name, function) in itertools.product(self.experiment["synthetic"], HASHES.items()):
+        for synthetic, (name, function) in itertools.product(
+            self.experiment["synthetic"], HASHES.items()
+        ):
             settings = [*synthetic["set"], *function]
             made[f"table 4/{synthetic['name']}/{name}"] = {
                 "files": synthetic["files"],
                 "set": settings,
                 "limit": self.limit,
             }
-        for application, entry in zip(self.applications, self.experiment["application"], strict=True):
+        for application, entry in zip(
+            self.applications, self.experiment["application"], strict=True
+        ):
             source = {**self._source(application), "limit": self.limit}
             for name, function in HASHES.items():
                 settings = [f"lookup.sets={entry['sets']}", *function]
@@ -134,17 +165,31 @@ class Plan:
                 made[f"trace, real/{application.name}/{policy}"] = {**source, "set": settings}
         return made
 
-    def points(self, files: dict[str, int]) -> list[tuple[tuple[str, int, int, str, str, str], dict[str, Any]]]:
+    def points(
+        self, files: dict[str, int]
+    ) -> list[tuple[tuple[str, int, int, str, str, str], dict[str, Any]]]:
         """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
         sweep = self.experiment["sweep"]
         made = []
         for application in self.applications if self.sweep else []:
             source = {**self._source(application), "limit": self.limit}
             for banks in sweep["banks"]:
-                settings = [*sweep["set"], "lookup.table=flat", "lookup.policy=set-mod", f"lookup.banks={banks}"]
-                made.append(((application.name, banks, 0, "", "flat", ""), {**source, "set": settings}))
+                settings = [
+                    *sweep["set"],
+                    "lookup.table=flat",
+                    "lookup.policy=set-mod",
+                    f"lookup.banks={banks}",
+                ]
+                made.append(
+                    ((application.name, banks, 0, "", "flat", ""), {**source, "set": settings})
+                )
             for banks, ways, name, order, scan, per in itertools.product(
-                sweep["banks"], sweep["ways"], sweep["hashes"], sweep["orders"], sweep["scans"], sweep["load"]
+                sweep["banks"],
+                sweep["ways"],
+                sweep["hashes"],
+                sweep["orders"],
+                sweep["scans"],
+                sweep["load"],
             ):
                 policy, probe = order.split()
                 if policy != "set-mod" and banks == 1:
@@ -161,7 +206,12 @@ class Plan:
                     f"lookup.sets={sets}",
                     f"lookup.spread={min(banks, ways)}",
                 ]
-                made.append(((application.name, banks, ways, name, order, scan), {**source, "set": settings}))
+                made.append(
+                    (
+                        (application.name, banks, ways, name, order, scan),
+                        {**source, "set": settings},
+                    )
+                )
         return made
 
     def _drives(self) -> list[dict[str, Any]]:
@@ -215,12 +265,20 @@ class Plan:
         files = {a.name: studies[f"trace/{a.name}/single"]["entries"] for a in self.applications}
         sweep = self.points(files)
         swept = together(1, [partial(lookup, **arguments) for _, arguments in sweep])
-        points = [Point(*where, own, record) for (where, own), record in zip(sweep, swept, strict=True)]
+        points = [
+            Point(*where, own, record) for (where, own), record in zip(sweep, swept, strict=True)
+        ]
         fastest = [p for a in self.applications if points for p in chosen(points, a.name).values()]
-        alone = [{**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in fastest]
-        for point, record in zip(fastest, together(1, [partial(lookup, **own) for own in alone]), strict=True):
+        alone = [
+            {**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in fastest
+        ]
+        for point, record in zip(
+            fastest, together(1, [partial(lookup, **own) for own in alone]), strict=True
+        ):
             studies[f"alone/{point.application}/{point.name}/{point.bytes}"] = record
-        results = together(len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()])
+        results = together(
+            len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()]
+        )
         return Lpmt(self.experiment, self.applications, studies, points, results)
 
 
@@ -249,8 +307,8 @@ def lpmt(
     """Carry out the experiment.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         sweep: Also sweep banks, ways, hashes and orders on every trace.
         limit: Requests after which each study ends.
@@ -258,4 +316,6 @@ def lpmt(
         progress: As for :func:`flashatlas.compare`.
 
     """
-    return plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit).carry_out(jobs=jobs, progress=progress)
+    return plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit).carry_out(
+        jobs=jobs, progress=progress
+    )

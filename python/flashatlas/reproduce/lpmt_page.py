@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from flashatlas.report import sections
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
@@ -30,14 +39,21 @@ def page(lpmt: Lpmt, command: str) -> str:
     body.append(sections.approximations(runs))
     entries.append(("approximations", "Approximations"))
     return document(
-        TITLE, f"Reproduction in {len(lpmt.studies) + len(lpmt.points)} studies", runs, entries, body, [figures]
+        TITLE,
+        f"Reproduction in {len(lpmt.studies) + len(lpmt.points)} studies",
+        runs,
+        entries,
+        body,
+        [figures],
     )
 
 
 def _introduction(lpmt: Lpmt, runs: Runs, command: str) -> str:
     known = [(a.name, text(a.source)) for a in lpmt.applications]
     known.append(("Lookups", "back to back, all known beforehand, unless a table says otherwise"))
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def _colours(names: list[str]) -> dict[str, str]:
@@ -70,7 +86,11 @@ def progress(lpmt: Lpmt) -> Chart:
             "transform": [{"filter": {"field": "workload", "equal": workload}}],
             "mark": {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2},
             "encoding": {
-                "x": {"field": "tenth", "type": "quantitative", "axis": axis("short", tickCount=10)},
+                "x": {
+                    "field": "tenth",
+                    "type": "quantitative",
+                    "axis": axis("short", tickCount=10),
+                },
                 "y": {
                     "field": "ns",
                     "type": "quantitative",
@@ -78,7 +98,10 @@ def progress(lpmt: Lpmt) -> Chart:
                     "axis": axis("short", tickCount=4),
                 },
                 "color": _colour("policy", colours),
-                "tooltip": [text_field("policy", "policy"), number_field("ns", "ns a lookup", "short")],
+                "tooltip": [
+                    text_field("policy", "policy"),
+                    number_field("ns", "ns a lookup", "short"),
+                ],
             },
         }
 
@@ -105,7 +128,10 @@ def progress(lpmt: Lpmt) -> Chart:
 
 
 def sweep(lpmt: Lpmt) -> Chart:
-    """Nanoseconds against bytes, every configuration of the sweep; those that no other beats joined by a line."""
+    """Nanoseconds against bytes, every configuration of the sweep.
+
+    Those that no other beats joined by a line.
+    """
     orders = list(dict.fromkeys(p.order for p in lpmt.points))
     colours = _colours(orders)
     names = ("application", "order", "configuration", "bytes", "ns", "best")
@@ -122,7 +148,12 @@ def sweep(lpmt: Lpmt) -> Chart:
         x = {
             "field": "bytes",
             "type": "quantitative",
-            "scale": {"type": "log", "base": 2, "domain": [sizes[0] / 1.2, sizes[-1] * 1.2], "nice": False},
+            "scale": {
+                "type": "log",
+                "base": 2,
+                "domain": [sizes[0] / 1.2, sizes[-1] * 1.2],
+                "nice": False,
+            },
             "axis": axis("memory", tickCount=6),
         }
         y = {"field": "ns", "type": "quantitative", "axis": axis("short", tickCount=5)}
@@ -149,7 +180,8 @@ def sweep(lpmt: Lpmt) -> Chart:
         }
 
     said = "; ".join(
-        f"{a.name}: {', '.join(f'{p.name} {p.ns:.1f} ns' for p in lpmt.pareto(a.name))}" for a in lpmt.applications
+        f"{a.name}: {', '.join(f'{p.name} {p.ns:.1f} ns' for p in lpmt.pareto(a.name))}"
+        for a in lpmt.applications
     )
     columns = [
         ("application", "Trace", "text"),

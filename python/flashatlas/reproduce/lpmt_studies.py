@@ -57,7 +57,10 @@ class Studies:
     """Runs of a drive."""
 
     def pareto(self, application: str) -> list[Point]:
-        """The points of a trace that no other one beats in both time (by half a per cent) and bytes, by bytes."""
+        """The points of a trace that no other beats in both time and bytes, by bytes.
+
+        A time within half a per cent is no better.
+        """
         points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
         best: list[Point] = []
         for point in points:
@@ -91,7 +94,9 @@ def chosen(points: Sequence[Point], application: str) -> dict[str, Point]:
 
     return {
         "the paper's": _of_paper(own),
-        "fastest of four banks and eight ways": fastest([p for p in eight if p.banks == PAPER_POINT[0]]),
+        "fastest of four banks and eight ways": fastest(
+            [p for p in eight if p.banks == PAPER_POINT[0]]
+        ),
         "fastest of four banks": fastest([p for p in hashed if p.banks == PAPER_POINT[0]]),
         "fastest": fastest(hashed),
         "flat, four banks": fastest([p for p in flat if p.banks == PAPER_POINT[0]]),

@@ -1,4 +1,7 @@
-"""The tables of the lookup paper, each with what can be said of it: the same in terminal, report and JSON."""
+"""The tables of the lookup paper, each with what can be said of it.
+
+The same in terminal, report and JSON.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,23 @@ def figure_6(lpmt: Studies) -> Table:
         for p, o in zip(published, ours, strict=True)
     ]
     note = (
-        "RTP + RP + RCD + CL + DL less what reads in between hide; the last bank's use n reads ago, then the same row."
+        "RTP + RP + RCD + CL + DL less what reads in between hide; the last bank's use n reads "
+        "ago, then the same row."
     )
-    return Table("Figure 6: clocks of a read", DERIVED, note, ("bank last used", "published", "ours", ""), rows)
+    return Table(
+        "Figure 6: clocks of a read",
+        DERIVED,
+        note,
+        ("bank last used", "published", "ours", ""),
+        rows,
+    )
 
 
 def checks(lpmt: Studies) -> Table:
-    """Random sets, scanned whole: the engine, the closed form, and the paper's table taken literally."""
+    """Random sets, scanned whole.
+
+    The engine, the closed form, and the paper's table taken literally.
+    """
 
     def clocks(name: str, constraints: str, key: str = "clocks_per_lookup") -> float:
         found: float = lpmt.studies[f"check/{name}/{constraints}"][key]
@@ -77,9 +90,12 @@ def checks(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Clocks a lookup of eight reads in random sets: the recurrence behind figure 6 alone, then with tRAS, tRRD, "
-        "tFAW and tCCD_L, with one command a clock, and with refreshes. The last column takes figure 6 literally, "
-        "read by read: a set in four banks, read in rotation, comes out slower (60) than in one bank (51), although "
+        "Clocks a lookup of eight reads in random sets: the recurrence behind figure 6 alone, "
+        "then with tRAS, tRRD, "
+        "tFAW and tCCD_L, with one command a clock, and with refreshes. The last column takes "
+        "figure 6 literally, "
+        "read by read: a set in four banks, read in rotation, comes out slower (60) than in "
+        "one bank (51), although "
         "its commands overlap. Therefore the recurrence is the engine."
     )
     head = (
@@ -92,7 +108,9 @@ def checks(lpmt: Studies) -> Table:
         "and refresh",
         "figure 6, literally",
     )
-    return Table("Clocks a lookup, and the paradox of the literal table", REPRODUCED, note, head, rows)
+    return Table(
+        "Clocks a lookup, and the paradox of the literal table", REPRODUCED, note, head, rows
+    )
 
 
 def fill(lpmt: Studies) -> Table:
@@ -109,7 +127,8 @@ def fill(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Files at random addresses, each looked up and inserted: clocks a lookup. A read of each bank in "
+        "Files at random addresses, each looked up and inserted: clocks a lookup. A read of "
+        "each bank in "
         "turn, sets of a chain right behind each other."
     )
     head = ("policy", "reads a lookup", "recurrence", "figure 6, literally")
@@ -119,7 +138,10 @@ def fill(lpmt: Studies) -> Table:
 def table_3(lpmt: Studies) -> Table:
     """What the workloads are like."""
     head = ("workload", "KB a request", "reads, %", "sequential reads, %", "sequential writes, %")
-    rows = [(name, *(f"{v:g}" for v in row)) for name, row in lpmt.experiment["published"]["table_3"].items()]
+    rows = [
+        (name, *(f"{v:g}" for v in row))
+        for name, row in lpmt.experiment["published"]["table_3"].items()
+    ]
     note = (
         "As published; the traces are not at hand but for the opening of WebSearch1. Ours below: "
         + "; ".join(f"{a.name} ({a.source})" for a in lpmt.applications)
@@ -131,8 +153,13 @@ def table_3(lpmt: Studies) -> Table:
 def table_4(lpmt: Studies) -> Table:
     """Share of entries in the primary table, by hash."""
     published = lpmt.experiment["published"]["table_4"]
-    order = list(dict.fromkeys(key.split("/")[2] for key in lpmt.studies if key.startswith("table 4/")))
-    rows = [(f"{name}, published", *(f"{v:g}" for v in row), "", "", "") for name, row in published.items()]
+    order = list(
+        dict.fromkeys(key.split("/")[2] for key in lpmt.studies if key.startswith("table 4/"))
+    )
+    rows = [
+        (f"{name}, published", *(f"{v:g}" for v in row), "", "", "")
+        for name, row in published.items()
+    ]
     sources = [(s["name"], "synthetic, for " + s["like"]) for s in lpmt.experiment["synthetic"]]
     sources += [(a.name, "recorded" if a.recorded else "generated") for a in lpmt.applications]
     for name, source in sources:
@@ -140,13 +167,19 @@ def table_4(lpmt: Studies) -> Table:
         entries = lpmt.studies[f"table 4/{name}/{order[0]}"]["entries"]
         rows.append((f"{name} ({source})", *(f"{s:.2f}" for s in shares), f"{entries:,}"))
     note = (
-        "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a quarter of the sets, as "
-        "published of WebSearch 2 and 3. So they do to folding, but only if it turns the second part round (folding "
-        "at the boundary; column boundary): the sum of parts spreads them. A prime divisor does not suffer either, "
-        "so that the published 61 to 68 % of division (20.5 % of MSR) say that the authors' divisor has factors in "
+        "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a "
+        "quarter of the sets, as "
+        "published of WebSearch 2 and 3. So they do to folding, but only if it turns the "
+        "second part round (folding "
+        "at the boundary; column boundary): the sum of parts spreads them. A prime divisor "
+        "does not suffer either, "
+        "so that the published 61 to 68 % of division (20.5 % of MSR) say that the authors' "
+        "divisor has factors in "
         "common with the addresses. Recorded traces fill tables that are scaled to them."
     )
-    return Table("Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows)
+    return Table(
+        "Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows
+    )
 
 
 def table_5(lpmt: Studies) -> Table:
@@ -154,18 +187,29 @@ def table_5(lpmt: Studies) -> Table:
     published = lpmt.experiment["published"]["table_5"]
     names = [entry["class"] for entry in registries()["paper_table"]]
     rows = [
-        (f"{policy}, published", *(f"{v:.2f}" for v in row), f"{sum(row):.2f}") for policy, row in published.items()
+        (f"{policy}, published", *(f"{v:.2f}" for v in row), f"{sum(row):.2f}")
+        for policy, row in published.items()
     ]
     for application in lpmt.applications:
         for policy in published:
             classes = lpmt.studies[f"trace/{application.name}/{policy}"]["classes"]
             shares = [100 * classes[name] for name in names]
-            rows.append((f"{policy}, {application.name}", *(f"{s:.2f}" for s in shares), f"{sum(shares):.2f}"))
+            rows.append(
+                (
+                    f"{policy}, {application.name}",
+                    *(f"{s:.2f}" for s in shares),
+                    f"{sum(shares):.2f}",
+                )
+            )
     note = (
-        "Per cent of the reads; row changes by how long ago their bank was last used. Ours: whole sets of eight. "
-        "Single and set-mod change the row once a lookup (one read in eight), as published. Dynamic reads each bank "
-        "in turn, so that the first read of every bank is a row change (4 of 8), where the published table has one in "
-        "eight for it, too: it seems to count the first bank's alone. The published single bank sums to 98.01 %."
+        "Per cent of the reads; row changes by how long ago their bank was last used. Ours: "
+        "whole sets of eight. "
+        "Single and set-mod change the row once a lookup (one read in eight), as published. "
+        "Dynamic reads each bank "
+        "in turn, so that the first read of every bank is a row change (4 of 8), where the "
+        "published table has one in "
+        "eight for it, too: it seems to count the first bank's alone. The published single "
+        "bank sums to 98.01 %."
     )
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
@@ -179,11 +223,17 @@ def table_5_to_6(lpmt: Studies) -> Table:
         for policy, row in published["table_5"].items()
     }
     rows = [
-        (policy, f"{mean:.3f}", f"{100 * (1 - mean / per_read['single']):.1f} %", f"{8 * mean * TCK:.1f}")
+        (
+            policy,
+            f"{mean:.3f}",
+            f"{100 * (1 - mean / per_read['single']):.1f} %",
+            f"{8 * mean * TCK:.1f}",
+        )
         for policy, mean in per_read.items()
     ]
     note = (
-        "Clocks a read from the published shares and figure 6, each policy's own sum as 100 %. The gains are those "
+        "Clocks a read from the published shares and figure 6, each policy's own sum as 100 "
+        "%. The gains are those "
         "of the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not of its means."
     )
     head = ("policy", "clocks a read", "gain over single", "ns for 8 reads")
@@ -211,8 +261,10 @@ def table_6(lpmt: Studies) -> Table:
     rows.append(("published", "", "", "", f"{claimed['set-mod']:.2f}", f"{claimed['dynamic']:.2f}"))
     over = fmean(100 * (1 - row[2] / row[1]) for row in table.values())
     note = (
-        "The published ns, and the gains over a single bank worked out from them. The 4.37 % that dynamic order is "
-        f"said to add are percentage points (16.28 - 11.91); over the fixed order it gains {over:.2f} % on average."
+        "The published ns, and the gains over a single bank worked out from them. The 4.37 % "
+        "that dynamic order is "
+        f"said to add are percentage points (16.28 - 11.91); over the fixed order it gains "
+        f"{over:.2f} % on average."
     )
     head = ("workload", "single", "fixed", "dynamic", "gain, fixed, %", "gain, dynamic, %")
     return Table("Table VI: averages recomputed from its rows", DERIVED, note, head, rows)
@@ -231,15 +283,27 @@ def table_6_traces(lpmt: Studies) -> Table:
                     *(f"{n:.2f}" for n in ns),
                     f"{100 * (1 - ns[1] / ns[0]):.2f}",
                     f"{100 * (1 - ns[2] / ns[0]):.2f}",
-                    _deviation(published[entry["like"]][0], ns[0]) if "like" in entry and key == "trace" else "",
+                    _deviation(published[entry["like"]][0], ns[0])
+                    if "like" in entry and key == "trace"
+                    else "",
                 )
             )
     note = (
-        "ns a lookup of whole sets. Table I alone: reads in turn of each bank (ABCDABCD), no constraint but the "
-        "paper's; every constraint: bank by bank (AABBCCDD). The deviation is of the single bank from the published "
+        "ns a lookup of whole sets. Table I alone: reads in turn of each bank (ABCDABCD), no "
+        "constraint but the "
+        "paper's; every constraint: bank by bank (AABBCCDD). The deviation is of the single "
+        "bank from the published "
         "row of the same trace, of which ours is the opening."
     )
-    head = ("workload", "single", "set mod 4", "dynamic", "gain, set mod, %", "gain, dynamic, %", "deviation, single")
+    head = (
+        "workload",
+        "single",
+        "set mod 4",
+        "dynamic",
+        "gain, set mod, %",
+        "gain, dynamic, %",
+        "deviation, single",
+    )
     return Table("Table VI: the engine on our traces", NOT, note, head, rows)
 
 
@@ -248,21 +312,35 @@ def calibrated(lpmt: Studies) -> Table:
     given = lpmt.experiment["calibrated"]
     rows = []
     for policy, published in zip(POLICIES, given["published_means"], strict=True):
-        ours = lpmt.studies[f"calibrated/{policy}"]["ns_per_lookup"] + given["constant_clocks"] * TCK
+        ours = (
+            lpmt.studies[f"calibrated/{policy}"]["ns_per_lookup"] + given["constant_clocks"] * TCK
+        )
         rows.append((policy, f"{published:.2f}", f"{ours:.2f}", _deviation(published, ours)))
     note = (
-        f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one before, banks used unevenly "
+        f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one "
+        f"before, banks used unevenly "
         "(squares of their shares sum to 0.48; evenly: 0.25), reads of each bank in turn, and "
-        f"{given['constant_clocks']} clocks added: chosen so that the means of table VI come out. It shows that the "
+        f"{given['constant_clocks']} clocks added: chosen so that the means of table VI come "
+        f"out. It shows that the "
         "three means can be had together, no more."
     )
-    return Table("Table VI: means", CALIBRATED, note, ("policy", "published, ns", "ours, ns", "deviation"), rows)
+    return Table(
+        "Table VI: means",
+        CALIBRATED,
+        note,
+        ("policy", "published, ns", "ours, ns", "deviation"),
+        rows,
+    )
 
 
 def _gain_over_progress(lpmt: Studies, key: str) -> str:
     """Dynamic's gain over a single bank in the first and the last tenth, in words."""
-    single, dynamic = (lpmt.studies[f"{key}/{policy}"]["tenths"] for policy in ("single", "dynamic"))
-    first, last = (100 * (1 - dynamic[i]["ns_per_lookup"] / single[i]["ns_per_lookup"]) for i in (0, -1))
+    single, dynamic = (
+        lpmt.studies[f"{key}/{policy}"]["tenths"] for policy in ("single", "dynamic")
+    )
+    first, last = (
+        100 * (1 - dynamic[i]["ns_per_lookup"] / single[i]["ns_per_lookup"]) for i in (0, -1)
+    )
     return f"{first:.0f} to {last:.0f} %"
 
 
@@ -284,14 +362,25 @@ def figure_8(lpmt: Studies) -> Table:
             rows.append((f"{source}, {policy}", *tenths, *[""] * (10 - len(tenths))))
     gains = {chain: _gain_over_progress(lpmt, f"figure 8, {chain}") for chain in ("stream", "wait")}
     note = (
-        f"ns a lookup in each tenth of the requests. Files: {files(lpmt):,} of them, one by one, half of the requests "
-        "for the file before (row hits). The published curves rise as the tables fill, and so do ours. The paper also "
-        "says that its gain grows with them. Where the sets of a chain follow each other at once (stream), dynamic's "
-        f"gain over a single bank goes from {gains['stream']}; where each waits for NSid (wait), from {gains['wait']}: "
-        "waiting hides nothing, whatever the order of banks. Recorded traces fill tables scaled to them, with every "
+        f"ns a lookup in each tenth of the requests. Files: {files(lpmt):,} of them, one by "
+        f"one, half of the requests "
+        "for the file before (row hits). The published curves rise as the tables fill, and so "
+        "do ours. The paper also "
+        "says that its gain grows with them. Where the sets of a chain follow each other at "
+        "once (stream), dynamic's "
+        f"gain over a single bank goes from {gains['stream']}; where each waits for NSid "
+        f"(wait), from {gains['wait']}: "
+        "waiting hides nothing, whatever the order of banks. Recorded traces fill tables "
+        "scaled to them, with every "
         "constraint on."
     )
-    return Table("Figure 8: latency over progress", NOT, note, ("workload, policy", *map(str, range(1, 11))), rows)
+    return Table(
+        "Figure 8: latency over progress",
+        NOT,
+        note,
+        ("workload, policy", *map(str, range(1, 11))),
+        rows,
+    )
 
 
 def best(lpmt: Studies) -> Table:
@@ -315,11 +404,16 @@ def best(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup when many are at hand; "
-        "alone: from one lookup's begin to its data, the next one beginning after its last read. A flat array of 4 "
-        "bytes an address (2^20 of them) is what a controller would have otherwise, and every read of it is one "
-        "burst: it needs no search, and memory for every address that there could be. x4: in four banks. The LPMT's "
-        "bytes are those of primary and secondary table; its block tables come on top where files have several pages."
+        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup "
+        "when many are at hand; "
+        "alone: from one lookup's begin to its data, the next one beginning after its last "
+        "read. A flat array of 4 "
+        "bytes an address (2^20 of them) is what a controller would have otherwise, and every "
+        "read of it is one "
+        "burst: it needs no search, and memory for every address that there could be. x4: in "
+        "four banks. The LPMT's "
+        "bytes are those of primary and secondary table; its block tables come on top where "
+        "files have several pages."
     )
     head = ("", "ns", "ns, alone", "reads", "bytes", "against the paper's", "configuration")
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
@@ -331,12 +425,21 @@ def pareto(lpmt: Studies) -> Table:
         (application.name if first else "", p.name, f"{p.ns:.1f}", size(p.bytes))
         for application in lpmt.applications
         for first, p in zip(
-            itertools.chain([True], itertools.repeat(False)), lpmt.pareto(application.name), strict=False
+            itertools.chain([True], itertools.repeat(False)),
+            lpmt.pareto(application.name),
+            strict=False,
         )
     ]
-    note = f"Of {len(lpmt.points)} configurations those that no other one of the trace beats in both time and bytes."
+    note = (
+        f"Of {len(lpmt.points)} configurations those that no other one of the trace beats in "
+        f"both time and bytes."
+    )
     return Table(
-        "Beyond the paper: nanoseconds against bytes", REPRODUCED, note, ("trace", "configuration", "ns", "bytes"), rows
+        "Beyond the paper: nanoseconds against bytes",
+        REPRODUCED,
+        note,
+        ("trace", "configuration", "ns", "bytes"),
+        rows,
     )
 
 
@@ -349,7 +452,11 @@ def stack(lpmt: Studies) -> Table:
         rows.append(
             (
                 result.label,
-                *((f"{dram['lookup_ns'][k]:,.0f}" for k in ("p50", "p99", "max")) if dram else ("–", "–", "–")),
+                *(
+                    (f"{dram['lookup_ns'][k]:,.0f}" for k in ("p50", "p99", "max"))
+                    if dram
+                    else ("–", "–", "–")
+                ),
                 f"{dram['update_ns']['p99']:,.0f}" if dram else "–",
                 f"{reads.get('p50', 0) / 1e3:,.1f}",
                 f"{reads.get('p99', 0) / 1e3:,.1f}",
@@ -358,8 +465,10 @@ def stack(lpmt: Studies) -> Table:
             )
         )
     note = (
-        f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup and change of the map as "
-        "commands to the DRAM, in the requests' way. The map in plain DRAM takes no time here (memory.dram_latency = "
+        f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup "
+        f"and change of the map as "
+        "commands to the DRAM, in the requests' way. The map in plain DRAM takes no time here "
+        "(memory.dram_latency = "
         "0)."
     )
     head = (

@@ -11,7 +11,13 @@ from typing import Any
 import pyarrow.compute as pc
 
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import Application, applications, flash_seconds, load, traces_folder
+from flashatlas.reproduce.experiment import (
+    Application,
+    applications,
+    flash_seconds,
+    load,
+    traces_folder,
+)
 from flashatlas.result import Result
 from flashatlas.tables import RECLAIMED, log_areas
 
@@ -40,7 +46,10 @@ class Row:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Log blocks that were merged or dead, by class, as shares; empty for schemes that merge no data blocks."""
+        """Log blocks that were merged or dead, by class, as shares.
+
+        Empty for schemes that merge no data blocks.
+        """
         merges = self.result.record.get("merges", {})
         if not sum(merges.get("data_blocks", {}).values()):
             return {}
@@ -61,7 +70,10 @@ class Row:
     def utilisation(self) -> dict[str, float]:
         """Share of valid pages of each area of the log, the mean over the run (figure 2)."""
         series = self.result.tables["series"]
-        means = {area: pc.mean(series[f"area_{area}_utilisation"]).as_py() for area in log_areas(series.column_names)}
+        means = {
+            area: pc.mean(series[f"area_{area}_utilisation"]).as_py()
+            for area in log_areas(series.column_names)
+        }
         return {area: mean for area, mean in means.items() if mean is not None}
 
 
@@ -98,7 +110,10 @@ class Order:
 
     @property
     def ours(self) -> str:
-        """In words: the largest first, equal ones joined by ``=``; empty if a scheme merged nothing."""
+        """In words: the largest first, equal ones joined by ``=``.
+
+        Empty if a scheme merged nothing.
+        """
         known = {name: share for name, share in self.shares.items() if share is not None}
         if len(known) < len(self.shares):
             return ""
@@ -135,7 +150,10 @@ class Mast:
 
     def relative(self, row: Row) -> float:
         """Efficiency of a row, with that of the experiment's first scheme as 1."""
-        return row.efficiency / self.row(row.application, self.experiment["scheme"][0]["name"]).efficiency
+        return (
+            row.efficiency
+            / self.row(row.application, self.experiment["scheme"][0]["name"]).efficiency
+        )
 
     def claims(self) -> list[Claim]:
         """Per cent by which MAST is more efficient than the others: as published, and ours."""
@@ -152,7 +170,10 @@ class Mast:
         return made
 
     def orders(self) -> list[Order]:
-        """For each application and class the schemes by share, the largest first: as published, and ours."""
+        """For each application and class the schemes by share, the largest first.
+
+        As published, and ours.
+        """
         return [
             Order(
                 application.name,
@@ -168,7 +189,10 @@ class Mast:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.mast/1",
-            "applications": [{"name": a.name, "source": a.source, "recorded": a.recorded} for a in self.applications],
+            "applications": [
+                {"name": a.name, "source": a.source, "recorded": a.recorded}
+                for a in self.applications
+            ],
             "rows": [
                 {
                     "application": row.application,
@@ -187,7 +211,12 @@ class Mast:
             ],
             "claims": [{**vars(claim), "deviation": claim.deviation} for claim in self.claims()],
             "orders": [
-                {"application": o.application, "class": o.kind, "published": o.published, "ours": o.ours}
+                {
+                    "application": o.application,
+                    "class": o.kind,
+                    "published": o.published,
+                    "ours": o.ours,
+                }
                 for o in self.orders()
             ],
         }
@@ -206,7 +235,12 @@ class Plan:
         known = {s["name"]: s for s in self.experiment["scheme"]}
         common = self.experiment["set"]
         made = [
-            (name, "", s["set"] if s.get("no_log") else common + s["set"], not s.get("reference", False))
+            (
+                name,
+                "",
+                s["set"] if s.get("no_log") else common + s["set"],
+                not s.get("reference", False),
+            )
             for name, s in known.items()
         ]
         if self.sensitivity:
@@ -233,11 +267,15 @@ class Plan:
         progress: Callable[[int, str, int, float | None], None] | None = None,
     ) -> Mast:
         """Run all of it; arguments as for :func:`mast`."""
-        planned = [(application, *kind) for application in self.applications for kind in self.kinds()]
+        planned = [
+            (application, *kind) for application in self.applications for kind in self.kinds()
+        ]
         results = compare(
             [
                 {"label": label, "set": settings, "mode": "untimed", **application.options}
-                for label, (application, _, _, settings, _) in zip(self.labels, planned, strict=True)
+                for label, (application, _, _, settings, _) in zip(
+                    self.labels, planned, strict=True
+                )
             ],
             drive=self.experiment["drive"],
             precondition=self.experiment["precondition"],
@@ -252,10 +290,17 @@ class Plan:
         return Mast(self.experiment, self.applications, rows)
 
 
-def plan(traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, sensitivity: bool = False) -> Plan:
+def plan(
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    sensitivity: bool = False,
+) -> Plan:
     """What :func:`mast` runs; arguments as there."""
     experiment = load(PAPER)
-    workloads = applications(experiment["application"], None if stand_ins else traces_folder(traces))
+    workloads = applications(
+        experiment["application"], None if stand_ins else traces_folder(traces)
+    )
     return Plan(experiment, workloads, sensitivity)
 
 
@@ -271,8 +316,8 @@ def mast(
     """Carry out the experiment.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         sensitivity: Also run every variant of what the paper leaves open.
         limit: Requests after which each run ends.

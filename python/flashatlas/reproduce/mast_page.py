@@ -7,7 +7,16 @@ from typing import Any
 
 from flashatlas.report import sections
 from flashatlas.report.bars import BAR
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import TABLE_COLOURS, Runs, colour_key
@@ -29,7 +38,11 @@ def page(mast: Mast, command: str) -> str:
         "Ours, on the applications named above; the paper does not name its own.",
         [utilisation(mast), classes(mast), efficiency(mast)],
     )
-    entries = [("run", "What was run"), ("claims", "Published and ours"), ("figures", figures.title)]
+    entries = [
+        ("run", "What was run"),
+        ("claims", "Published and ours"),
+        ("figures", figures.title),
+    ]
     body = [_introduction(mast, runs, command), _claims(mast), figures.html(), _numbers(mast)]
     entries.append(("numbers", "All numbers"))
     if any(row.variant for row in mast.rows):
@@ -45,10 +58,18 @@ def _introduction(mast: Mast, runs: Runs, command: str) -> str:
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
         ("Preconditioning", text(experiment["precondition"])),
-        *((f"Application {i}", text(f"{a.name}: {a.source}")) for i, a in enumerate(mast.applications, 1)),
-        ("Efficiency", "pages that the host writes, by the time that the flash works for it (array times)"),
+        *(
+            (f"Application {i}", text(f"{a.name}: {a.source}"))
+            for i, a in enumerate(mast.applications, 1)
+        ),
+        (
+            "Efficiency",
+            "pages that the host writes, by the time that the flash works for it (array times)",
+        ),
     ]
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def _claims(mast: Mast) -> str:
@@ -64,7 +85,14 @@ def _claims(mast: Mast) -> str:
         )
         for claim in mast.claims()
     ]
-    head = ["Application", "MAST over", "Published", "Ours", "Deviation, points", f"Gain above {margin} %"]
+    head = [
+        "Application",
+        "MAST over",
+        "Published",
+        "Ours",
+        "Deviation, points",
+        f"Gain above {margin} %",
+    ]
     orders = [
         (o.application, o.kind, o.published, o.ours or "nothing merged", "yes" if o.same else "no")
         for o in mast.orders()
@@ -72,7 +100,8 @@ def _claims(mast: Mast) -> str:
     return section(
         "claims",
         "Published and ours",
-        '<p class="lead">Efficiency of MAST over the others, and the schemes by their shares of merges.</p>',
+        '<p class="lead">Efficiency of MAST over the others, and the schemes by their shares '
+        "of merges.</p>",
         table("Efficiency, published and ours", head, [("", table_rows(claims))]),
         table(
             "Orders, published and ours",
@@ -101,10 +130,16 @@ NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
 
 def _numbers(mast: Mast) -> str:
     bodies = [
-        (text(a.name), table_rows([(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)]))
+        (
+            text(a.name),
+            table_rows([(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)]),
+        )
         for a in mast.applications
     ]
-    lead = "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or dead; tables in memory."
+    lead = (
+        "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or "
+        "dead; tables in memory."
+    )
     return section(
         "numbers",
         "All numbers",
@@ -114,12 +149,16 @@ def _numbers(mast: Mast) -> str:
 
 
 def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
-    """For each scheme of the paper and each of its variants, efficiency and shares on every application."""
+    """Efficiency and shares on every application, for each variant of the paper's schemes."""
     kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
     return [
         (
             f"{scheme}, {variant}" if variant else scheme,
-            *(_short(mast, row) for row in mast.rows if (row.scheme, row.variant) == (scheme, variant)),
+            *(
+                _short(mast, row)
+                for row in mast.rows
+                if (row.scheme, row.variant) == (scheme, variant)
+            ),
         )
         for scheme, variant in kinds
     ]
@@ -130,7 +169,9 @@ def _short(mast: Mast, row: Row) -> str:
     return f"{mast.relative(row):.3f} ({dead:.1f} / {full:.1f})"
 
 
-VARIANTS = "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+VARIANTS = (
+    "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+)
 
 
 def _variants(mast: Mast) -> str:
@@ -173,7 +214,9 @@ def classes(mast: Mast) -> Chart:
     for row in logs:
         for order, (name, share) in enumerate(row.shares.items()):
             for column, value in zip(
-                data.values(), (row.application, row.scheme, name, rounded(share), order), strict=True
+                data.values(),
+                (row.application, row.scheme, name, rounded(share), order),
+                strict=True,
             ):
                 column.append(value)
     colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(MERGED)}
@@ -183,7 +226,12 @@ def classes(mast: Mast) -> Chart:
             "mark": {"type": "bar", "height": BAR - 6},
             "encoding": {
                 "y": y,
-                "x": {"field": "value", "type": "quantitative", "stack": "zero", "axis": axis("share", tickCount=5)},
+                "x": {
+                    "field": "value",
+                    "type": "quantitative",
+                    "stack": "zero",
+                    "axis": axis("share", tickCount=5),
+                },
                 "color": {
                     "field": "part",
                     "type": "nominal",
@@ -252,7 +300,13 @@ def efficiency(mast: Mast) -> Chart:
             number_field("value", "ours", "ratio"),
             number_field("published", "published", "ratio"),
         ]
-        mark = {"type": "point", "shape": "diamond", "size": 90, "strokeWidth": 2, "color": "var(--ink)"}
+        mark = {
+            "type": "point",
+            "shape": "diamond",
+            "size": 90,
+            "strokeWidth": 2,
+            "color": "var(--ink)",
+        }
         return {
             "layer": [
                 {
@@ -277,7 +331,8 @@ def efficiency(mast: Mast) -> Chart:
         _panels(mast, names, "efficiency", build),
         {"efficiency": data},
         {"efficiency": ("Efficiency", columns)},
-        lead="Bars are ours. Diamonds are the paper's; of LAST, which it compares with MAST only, by way of MAST.",
+        lead="Bars are ours. Diamonds are the paper's; of LAST, which it compares with MAST only, "
+        "by way of MAST.",
         left="names",
     )
 
@@ -302,13 +357,18 @@ def utilisation(mast: Mast) -> Chart:
                     "scale": {"domain": [0, 1]},
                     "axis": axis("share", tickCount=5),
                 },
-                "tooltip": [text_field("scheme", "area"), number_field("value", "valid pages", "share")],
+                "tooltip": [
+                    text_field("scheme", "area"),
+                    number_field("value", "valid pages", "share"),
+                ],
             },
         }
 
     names = list(dict.fromkeys(data["scheme"]))
     parts = zip(data["application"], data["scheme"], data["value"], strict=True)
-    said = "; ".join(f"{application}, {area}: {100 * value:.0f} %" for application, area, value in parts)
+    said = "; ".join(
+        f"{application}, {area}: {100 * value:.0f} %" for application, area, value in parts
+    )
     return Chart(
         "utilisation-areas",
         "Figure 2: valid pages by area of MAST's log",

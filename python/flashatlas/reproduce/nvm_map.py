@@ -1,4 +1,7 @@
-"""The map in DRAM and NVM against maps in DRAM: figure 1 of the paper and more (``papers/0-hybrid-nvm``)."""
+"""The map in DRAM and NVM against maps in DRAM.
+
+Figure 1 of the paper and more (``papers/0-hybrid-nvm``).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ class Row:
     @property
     def calls_per_s(self) -> float | None:
         """Calls in a second; ``None`` for the trace."""
-        return None if self.operations is None else self.operations / (self.result.record["simulated_ns"] / 1e9)
+        return (
+            None
+            if self.operations is None
+            else self.operations / (self.result.record["simulated_ns"] / 1e9)
+        )
 
     @property
     def flush_ns(self) -> dict[str, float]:
@@ -43,14 +50,19 @@ class Row:
 
     @property
     def per_flush(self) -> dict[str, float]:
-        """What a FLUSH costs on average: programs of data, map pages and directory pages to flash, bytes to NVM."""
+        """What a FLUSH costs on average.
+
+        Programs of data, map pages and directory pages to flash, bytes to NVM.
+        """
         record = self.result.record
         flushes = record["host"]["flushes"]
         params, programs = record["config"]["params"], record["nand"]["programs"]
         planes = params["drive.frame_planes"]
         writes = record["map"]["writes"]
         return {
-            "data": sum(n for cause, n in programs.items() if cause in ("host", "cache_evict")) / planes / flushes,
+            "data": sum(n for cause, n in programs.items() if cause in ("host", "cache_evict"))
+            / planes
+            / flushes,
             "map": writes["flush"] / flushes,
             "directory": writes["directory"] / flushes,
             "nvm_bytes": record["map"].get("nvm", {}).get("stored_bytes", 0) / flushes,
@@ -89,7 +101,10 @@ class NvmMap:
         return next((row for row in self.of(workload) if row.map == map), None)
 
     def gain(self, row: Row, over: str) -> float | None:
-        """Calls in a second over those with a baseline; of a trace, how many times shorter its mean FLUSH is."""
+        """Calls in a second over those with a baseline.
+
+        Of a trace, how many times shorter its mean FLUSH is.
+        """
         base = self.row(row.workload, over)
         if base is None:
             return None
@@ -107,14 +122,19 @@ class NvmMap:
         """The largest gain on the paper's workloads over each baseline."""
         figure = list(dict.fromkeys(row.workload for row in self.rows if row.figure))
         return {
-            over: max(gain for name in figure if (gain := self.best(name, over)) is not None) for over in self.baselines
+            over: max(gain for name in figure if (gain := self.best(name, over)) is not None)
+            for over in self.baselines
         }
 
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.nvm-map/1",
-            "trace": {"name": self.trace.name, "source": self.trace.source, "recorded": self.trace.recorded},
+            "trace": {
+                "name": self.trace.name,
+                "source": self.trace.source,
+                "recorded": self.trace.recorded,
+            },
             "published_gain_max": self.experiment["published"]["gain_max"],
             "headline": self.headline(),
             "rows": [
@@ -144,8 +164,13 @@ class Plan:
     trace: Application
     operations: int
 
-    def _maps(self, names: list[str] | None, slots: list[int]) -> list[tuple[str, int | None, list[str], int]]:
-        """Baselines and sizes of NVM: name, slots, settings, and calls of a synchronous workload."""
+    def _maps(
+        self, names: list[str] | None, slots: list[int]
+    ) -> list[tuple[str, int | None, list[str], int]]:
+        """Baselines and sizes of NVM.
+
+        Name, slots, settings, and calls of a synchronous workload.
+        """
         made: list[tuple[str, int | None, list[str], int]] = [
             (b["name"], None, b["set"], min(b.get("operations", self.operations), self.operations))
             for b in self.experiment["baseline"]
@@ -153,7 +178,12 @@ class Plan:
         ]
         slot = self.experiment["segment_bytes"] + SLOT_HEADER_BYTES
         made += [
-            (slots_name(n), n, [*self.experiment["nvm"]["set"], f"nvm.bytes={n * slot}"], self.operations)
+            (
+                slots_name(n),
+                n,
+                [*self.experiment["nvm"]["set"], f"nvm.bytes={n * slot}"],
+                self.operations,
+            )
             for n in slots
         ]
         return made
@@ -163,8 +193,12 @@ class Plan:
         common: list[str] = self.experiment["set"]
         made: list[tuple[Row, dict[str, Any]]] = []
         for workload in self.experiment["workload"]:
-            for name, slots, settings, operations in self._maps(None, self.experiment["nvm"]["slots"]):
-                row = Row(workload["name"], name, slots, workload.get("figure", False), operations, _NONE)
+            for name, slots, settings, operations in self._maps(
+                None, self.experiment["nvm"]["slots"]
+            ):
+                row = Row(
+                    workload["name"], name, slots, workload.get("figure", False), operations, _NONE
+                )
                 spec = f"ext4-sync:operations={operations},{workload['spec']}"
                 made.append((row, {"set": common + settings, "workload": spec, "depth": 1}))
         trace = self.experiment["trace"]
@@ -187,7 +221,10 @@ class Plan:
         """Run all of it; arguments as for :func:`nvm_map`."""
         planned = self.runs()
         results = compare(
-            [{"label": label, **options} for label, (_, options) in zip(self.labels, planned, strict=True)],
+            [
+                {"label": label, **options}
+                for label, (_, options) in zip(self.labels, planned, strict=True)
+            ],
             drive=self.experiment["drive"],
             jobs=jobs,
             progress=progress,
@@ -208,7 +245,10 @@ def slots_name(slots: int) -> str:
 
 
 def plan(
-    traces: str | os.PathLike[str] | None = None, *, stand_ins: bool = False, operations: int | None = None
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    operations: int | None = None,
 ) -> Plan:
     """What :func:`nvm_map` runs; arguments as there."""
     experiment = load(PAPER)
@@ -230,12 +270,14 @@ def nvm_map(
     """Carry out the experiment.
 
     Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What is not there is
-            replaced by a generated workload.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
         stand_ins: Take generated workloads only.
         operations: Calls of fsync or fdatasync in each run.
         jobs: Runs at once.
         progress: As for :func:`flashatlas.compare`.
 
     """
-    return plan(traces, stand_ins=stand_ins, operations=operations).carry_out(jobs=jobs, progress=progress)
+    return plan(traces, stand_ins=stand_ins, operations=operations).carry_out(
+        jobs=jobs, progress=progress
+    )

@@ -6,7 +6,16 @@ from typing import Any
 
 from flashatlas.report import sections
 from flashatlas.report.bars import BAR
-from flashatlas.report.chart import Chart, Columns, Section, axis, number_field, rounded, stack, text_field
+from flashatlas.report.chart import (
+    Chart,
+    Columns,
+    Section,
+    axis,
+    number_field,
+    rounded,
+    stack,
+    text_field,
+)
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs
@@ -32,7 +41,10 @@ def page(nvm: NvmMap, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
     runs = Runs([row.result for row in nvm.rows])
     figure = Section(
-        "figure", "Figure 1", "Improvement over each size of NVM; the paper's axis is this ratio.", [gains(nvm)]
+        "figure",
+        "Figure 1",
+        "Improvement over each size of NVM; the paper's axis is this ratio.",
+        [gains(nvm)],
     )
     entries = [
         ("run", "What was run"),
@@ -54,7 +66,9 @@ def _introduction(nvm: NvmMap, runs: Runs, command: str) -> str:
         ("Trace", text(f"{nvm.trace.name}: {nvm.trace.source}")),
         ("NVM", "PCM-like: 32 KB in 13 µs, a hundredth of a program"),
     ]
-    return section("run", "What was run", facts(known), sections.command(command), sections.verdict(runs))
+    return section(
+        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    )
 
 
 def headline_rows(nvm: NvmMap) -> list[tuple[str, ...]]:
@@ -71,14 +85,20 @@ HEADLINE = ("over", "published, up to", "ours", "deviation")
 
 def _headline(nvm: NvmMap) -> str:
     lead = (
-        "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its baseline that it writes 4 KB map "
-        "pages; how its directory survives, and whether map pages are programmed side by side, it does not say."
+        "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its "
+        "baseline that it writes 4 KB map "
+        "pages; how its directory survives, and whether map pages are programmed side by "
+        "side, it does not say."
     )
     return section(
         "headline",
         "Published and ours",
         f'<p class="lead">{text(lead)}</p>',
-        table("Gains", [name.capitalize() for name in HEADLINE], [("", table_rows(headline_rows(nvm)))]),
+        table(
+            "Gains",
+            [name.capitalize() for name in HEADLINE],
+            [("", table_rows(headline_rows(nvm)))],
+        ),
     )
 
 
@@ -98,16 +118,25 @@ def numbers_of(row: Row) -> tuple[str, ...]:
 
 
 def _numbers(nvm: NvmMap) -> str:
-    bodies = [(text(name), table_rows([(row.map, *numbers_of(row)) for row in nvm.of(name)])) for name in nvm.workloads]
+    bodies = [
+        (text(name), table_rows([(row.map, *numbers_of(row)) for row in nvm.of(name)]))
+        for name in nvm.workloads
+    ]
     lead = (
-        "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one FLUSH on average. From one "
-        "DRAM map to the next, one more thing has to be complete before a FLUSH is: there the factor comes from."
+        "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one "
+        "FLUSH on average. From one "
+        "DRAM map to the next, one more thing has to be complete before a FLUSH is: there the "
+        "factor comes from."
     )
     return section(
         "numbers",
         "What each FLUSH costs",
         f'<p class="lead">{text(lead)}</p>',
-        table("What each FLUSH costs", ["Map", *(name[0].upper() + name[1:] for name in NUMBERS)], bodies),
+        table(
+            "What each FLUSH costs",
+            ["Map", *(name[0].upper() + name[1:] for name in NUMBERS)],
+            bodies,
+        ),
     )
 
 
@@ -148,10 +177,16 @@ def gains(nvm: NvmMap) -> Chart:
                     "color": {
                         "field": "kind",
                         "type": "nominal",
-                        "scale": {"domain": ["DRAM", "DRAM+NVM"], "range": ["var(--run-5)", "var(--run-0)"]},
+                        "scale": {
+                            "domain": ["DRAM", "DRAM+NVM"],
+                            "range": ["var(--run-5)", "var(--run-0)"],
+                        },
                         "legend": None,
                     },
-                    "tooltip": [text_field("map", "map"), number_field("value", f"over “{over}”", "ratio")],
+                    "tooltip": [
+                        text_field("map", "map"),
+                        number_field("value", f"over “{over}”", "ratio"),
+                    ],
                 },
             }
         )

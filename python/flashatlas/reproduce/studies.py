@@ -1,4 +1,7 @@
-"""Experiments with layers: many runs, each of a study, at a value of what is varied there, under a stack of layers."""
+"""Experiments with layers.
+
+Many runs, each of a study, at a value of what is varied there, under a stack of layers.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +67,15 @@ class Plan(ABC):
             return [key.label for key in self.cases(Path(folder))]
 
     def results(self, jobs: int | None, progress: Progress | None) -> dict[Key, Result]:
-        """Run all of it, on the drive of the experiment and in its state where a run says nothing else."""
+        """Run all of it, on the experiment's drive and in its state unless a run says otherwise."""
         precondition = self.experiment["precondition"]
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             cases = self.cases(Path(folder))
             results = compare(
-                [{"label": key.label, "precondition": precondition, **options} for key, options in cases.items()],
+                [
+                    {"label": key.label, "precondition": precondition, **options}
+                    for key, options in cases.items()
+                ],
                 drive=self.experiment["drive"],
                 jobs=jobs,
                 progress=progress,

@@ -9,9 +9,12 @@ use crate::{Cmd, HpbCounters, LayerError, Reply, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Ftl, Place};
 use flashatlas_nand::{OobRole, Part, Unit};
-use flashatlas_types::{Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag};
+use flashatlas_types::{
+    Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
+};
 
-/// Where an entry says that a page stands: its place on flash, if it has one. What waits in a page buffer has none yet.
+/// Where an entry says that a page stands: its place on flash, if it has one. What waits in a page
+/// buffer has none yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
     |lpn| match ftl.peek(lpn) {
         Place::Flash(ppn) => Some(ppn),
@@ -26,14 +29,18 @@ impl Ssd {
     /// When places of this drive do not fit into entries.
     pub(crate) fn hand_map_out(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
-            let what = format!("the drive has {} slots, an entry has room for {SLOTS_MAX}", self.layout.slots());
+            let what = format!(
+                "the drive has {} slots, an entry has room for {SLOTS_MAX}",
+                self.layout.slots()
+            );
             return Err(LayerError::Unfit { layer: "hpb-host", what }.into());
         }
         self.hpb = Some(Box::new(Manager::new(terms, seed)));
         Ok(())
     }
 
-    /// What the drive's side of HPB counted, and the bytes of its tables; `None` where the map is not handed out.
+    /// What the drive's side of HPB counted, and the bytes of its tables; `None` where the map is
+    /// not handed out.
     pub fn hpb(&self) -> Option<(HpbCounters, u64)> {
         self.hpb.as_ref().map(|hpb| (hpb.counters, hpb.bytes()))
     }
@@ -47,17 +54,25 @@ impl Ssd {
     }
 
     /// READ BUFFER: the map pages are read, entries are made of them, and all go over the link.
-    pub(crate) fn read_buffer(&mut self, now: Ps, tag: Tag, subregion: u32, reply: &mut Reply) -> Result<(), FtlError> {
+    pub(crate) fn read_buffer(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        subregion: u32,
+        reply: &mut Reply,
+    ) -> Result<(), FtlError> {
         self.begin();
         let hpb = self.hpb.as_ref().expect("checked before");
         let pages = hpb.terms.pages(subregion);
-        let (count, entry_bytes) = (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
+        let (count, entry_bytes) =
+            (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
         let hashing = hpb.hashing(count);
-        let mut ready = self.with_ftl(now, |ftl, cx| ftl.hand_out(cx, pages)).map_err(|error| match error {
-            // the drive can do without what it cannot read, as long as nobody needs it
-            FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
-            other => self.fail(other),
-        })?;
+        let mut ready =
+            self.with_ftl(now, |ftl, cx| ftl.hand_out(cx, pages)).map_err(|error| match error {
+                // the drive can do without what it cannot read, as long as nobody needs it
+                FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
+                other => self.fail(other),
+            })?;
         let hpb = self.hpb.as_mut().expect("checked before");
         hpb.hand_out(subregion, place(self.ftl.as_ref()), &mut reply.entries);
         if hashing > Dur::ZERO {
@@ -76,8 +91,8 @@ impl Ssd {
         self.complete(tag, Class::HostRead, &[command]);
     }
 
-    /// Read a unit where the entry that came with the read says, if it is believed; `None`: look it up. `short`: the read could
-    /// have brought entries along.
+    /// Read a unit where the entry that came with the read says, if it is believed; `None`: look it
+    /// up. `short`: the read could have brought entries along.
     pub(crate) fn read_by_entry(
         &mut self,
         now: Ps,
@@ -110,7 +125,9 @@ impl Ssd {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
                 self.join_group(groups, ppn, piece, [self.command, self.command]);
                 self.hpb.as_mut().expect("just asked").counters.believed += 1;
-                return Ok(Some(self.under_cached(piece.lpn, Some(unit)).expect("a unit was given")));
+                return Ok(Some(
+                    self.under_cached(piece.lpn, Some(unit)).expect("a unit was given"),
+                ));
             }
             self.read_in_vain(now, ppn)?;
         }
@@ -122,8 +139,8 @@ impl Ssd {
         Ok(None)
     }
 
-    /// What stands in a slot, if its spare area names this page, in a block of data. A page of which the write cache has a part
-    /// must be the version that this part was written over.
+    /// What stands in a slot, if its spare area names this page, in a block of data. A page of
+    /// which the write cache has a part must be the version that this part was written over.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
         let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
@@ -136,14 +153,17 @@ impl Ssd {
         let (frame, slot) = (self.layout.frame_of(ppn), 1 << (ppn.0 % self.layout.slots_per_frame));
         let after = [self.command];
         // an erased or torn page has no spare area to read: the model has no operation for that
-        let read = self.with_ftl(now, |_, cx| Ok(cx.flash.read(frame, slot, Part::Whole, Cause::Host, &after)))?;
+        let read = self.with_ftl(now, |_, cx| {
+            Ok(cx.flash.read(frame, slot, Part::Whole, Cause::Host, &after))
+        })?;
         if let Ok(op) = read {
             self.command = op;
         }
         Ok(())
     }
 
-    /// What the response tells the host; entries that come along go over the link before the command is complete.
+    /// What the response tells the host; entries that come along go over the link before the
+    /// command is complete.
     pub(crate) fn say_what_changed(&mut self, tag: Tag, class: Class, after: &[OpId]) -> OpId {
         let Some(hpb) = &mut self.hpb else { return OpId::NONE };
         self.notice = hpb.notice(tag, place(self.ftl.as_ref()));
@@ -153,7 +173,9 @@ impl Ssd {
         match self.notice.as_ref().map_or(0, |notice| notice.pairs.len() as u64) {
             0 => OpId::NONE,
             // an address and an entry of 4 bytes each
-            pairs => self.plan.push(OpKind::Link { inbound: false, bytes: 8 * pairs }, class, after),
+            pairs => {
+                self.plan.push(OpKind::Link { inbound: false, bytes: 8 * pairs }, class, after)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Entries of the map as they travel to the host and back: 8 bytes that the host stores and does not read.
+//! Entries of the map as they travel to the host and back: 8 bytes that the host stores and does
+//! not read.
 //!
 //! | `hpb.protect` | bits 63 to 0 | who could forge one |
 //! |---|---|---|
@@ -6,9 +7,10 @@
 //! | `tagged` | 28 of the place, 8 of the generation, 28 of a tag | one try in 2^28 |
 //! | `encrypted` | 32 zeros, 32 of the encrypted place (28) and generation (4) | one try in 2^32, times the slots that name the page |
 //!
-//! The tag is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of unit, page, place and generation, cut to 28 bits. 4 bytes
-//! have no room for a tag: there a Feistel network of eight rounds, whose round function is SipHash-2-4 of unit, page and round,
-//! makes of a changed entry another place and generation, which the spare area of the page read there does not confirm.
+//! The tag is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of unit, page, place and
+//! generation, cut to 28 bits. 4 bytes have no room for a tag: there a Feistel network of eight
+//! rounds, whose round function is SipHash-2-4 of unit, page and round, makes of a changed entry
+//! another place and generation, which the spare area of the page read there does not confirm.
 
 use flashatlas_types::{Lpn, Ppn, Rng, Seed};
 use siphasher::sip::SipHasher24;
@@ -24,7 +26,8 @@ const TAG_BITS: u32 = 28;
 const UNIT: u8 = 0;
 const ROUNDS: u8 = 8;
 
-/// The most slots a drive may have for its entries to hold a place: one value is left for "nowhere".
+/// The most slots a drive may have for its entries to hold a place: one value is left for
+/// "nowhere".
 pub const SLOTS_MAX: u32 = PLACE;
 
 /// How entries are protected.
@@ -91,8 +94,14 @@ pub enum Refusal {
 
 impl Refusal {
     /// All reasons.
-    pub const ALL: [Refusal; 6] =
-        [Refusal::Inactive, Refusal::Dirty, Refusal::Stale, Refusal::Tampered, Refusal::OutOfRange, Refusal::Elsewhere];
+    pub const ALL: [Refusal; 6] = [
+        Refusal::Inactive,
+        Refusal::Dirty,
+        Refusal::Stale,
+        Refusal::Tampered,
+        Refusal::OutOfRange,
+        Refusal::Elsewhere,
+    ];
 
     /// The name of its counter.
     pub const fn name(self) -> &'static str {
@@ -116,10 +125,11 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// With a key of its own for each time that the power comes on. A drive draws it from noise; here it comes from the seed, so
-    /// that runs can be repeated.
+    /// With a key of its own for each time that the power comes on. A drive draws it from noise;
+    /// here it comes from the seed, so that runs can be repeated.
     pub fn new(protect: Protect, seed: Seed) -> Sealer {
-        let mut sealer = Sealer { protect, hash: SipHasher24::new(), keys: Rng::stream(seed, "hpb key") };
+        let mut sealer =
+            Sealer { protect, hash: SipHasher24::new(), keys: Rng::stream(seed, "hpb key") };
         sealer.new_key();
         sealer
     }
@@ -144,17 +154,24 @@ impl Sealer {
                 let head = u64::from(ppn.0) << 8 | u64::from(generation);
                 head << TAG_BITS | self.tag(lpn, head)
             }
-            Protect::Encrypted => self.feistel(lpn, ppn.0 << 4 | u32::from(generation & 15), 0..ROUNDS).into(),
+            Protect::Encrypted => {
+                self.feistel(lpn, ppn.0 << 4 | u32::from(generation & 15), 0..ROUNDS).into()
+            }
         }
     }
 
-    /// The place that `entry` says, checked as far as the entry itself goes: `generation` is that of its subregion.
+    /// The place that `entry` says, checked as far as the entry itself goes: `generation` is that
+    /// of its subregion.
     pub fn open(&self, lpn: Lpn, entry: u64, generation: u8) -> Result<Ppn, Refusal> {
         let place = match self.protect {
-            Protect::Plain => u32::try_from(entry).ok().filter(|place| *place <= PLACE).ok_or(Refusal::Tampered)?,
+            Protect::Plain => u32::try_from(entry)
+                .ok()
+                .filter(|place| *place <= PLACE)
+                .ok_or(Refusal::Tampered)?,
             Protect::Tagged => {
                 let head = entry >> TAG_BITS;
-                // one comparison of whole numbers: it takes as long however much of the tag is right
+                // one comparison of whole numbers: it takes as long however much of the tag is
+                // right
                 if self.tag(lpn, head) ^ (entry & ((1 << TAG_BITS) - 1)) != 0 {
                     return Err(Refusal::Tampered);
                 }
@@ -224,22 +241,30 @@ mod tests {
             let mut sealer = Sealer::new(protect, Seed(1));
             let mut opened = 0;
             for n in 0..2000u32 {
-                let (lpn, ppn, generation) = (Lpn(n * 7), Ppn(n * 131_071 % SLOTS_MAX), (n % 16) as u8);
+                let (lpn, ppn, generation) =
+                    (Lpn(n * 7), Ppn(n * 131_071 % SLOTS_MAX), (n % 16) as u8);
                 let entry = sealer.seal(lpn, ppn, generation);
                 assert_eq!(sealer.open(lpn, entry, generation), Ok(ppn), "{protect:?}");
                 if protect == Protect::Plain {
                     continue;
                 }
-                assert_eq!(sealer.open(lpn, entry, (generation + 1) % 16), Err(Refusal::Stale), "{protect:?}");
-                // every bit turned, and the same for another page: what opens all the same is another place
-                let forged = (0..64).map(|bit| (lpn, entry ^ 1 << bit)).chain([(Lpn(lpn.0 + 1), entry)]);
+                assert_eq!(
+                    sealer.open(lpn, entry, (generation + 1) % 16),
+                    Err(Refusal::Stale),
+                    "{protect:?}"
+                );
+                // every bit turned, and the same for another page: what opens all the same is
+                // another place
+                let forged =
+                    (0..64).map(|bit| (lpn, entry ^ 1 << bit)).chain([(Lpn(lpn.0 + 1), entry)]);
                 for (lpn, entry) in forged {
                     let found = sealer.open(lpn, entry, generation);
                     assert_ne!(found, Ok(ppn), "{protect:?}");
                     opened += u32::from(found.is_ok());
                 }
             }
-            // a tag is met by chance once in 2^28; of encrypted entries one in 16 has the generation, which is no place yet
+            // a tag is met by chance once in 2^28; of encrypted entries one in 16 has the
+            // generation, which is no place yet
             let chance = if protect == Protect::Encrypted { 2000 * 33 / 16 } else { 0 };
             assert!(opened.abs_diff(chance) <= chance / 10, "{protect:?}: {opened} of {chance}");
             let entry = sealer.seal(Lpn(1), Ppn(1), 0);

@@ -1,11 +1,12 @@
-//! The drive's side of HPB, the map cached in host memory (Jeong et al., *Improving Flash Storage Performance by Caching Address
-//! Mapping Table in Host Memory*, HotStorage 2017): the paper's "device-side L2P manager". It hands out subregions of the map,
-//! knows which have changed since, tells the host so, and decides which entry that comes back is believed.
+//! The drive's side of HPB, the map cached in host memory (Jeong et al., *Improving Flash Storage
+//! Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017): the paper's
+//! "device-side L2P manager". It hands out subregions of the map, knows which have changed since,
+//! tells the host so, and decides which entry that comes back is believed.
 //!
-//! The paper verifies nothing ("further works"). Here a read gets the same data whatever the host sends with it (R7 of
-//! `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host forges entries: an entry is believed only if it was made by
-//! this drive for this page ([`entry`]), in the generation in which its subregion was handed out last, and nothing there has
-//! changed since.
+//! The paper verifies nothing ("further works"). Here a read gets the same data whatever the host
+//! sends with it (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host forges
+//! entries: an entry is believed only if it was made by this drive for this page ([`entry`]), in
+//! the generation in which its subregion was handed out last, and nothing there has changed since.
 
 mod drive;
 pub mod entry;
@@ -37,8 +38,8 @@ pub(crate) struct Terms {
     pub piggyback: bool,
     /// The host decides what it caches.
     pub host_controls: bool,
-    /// Reads without an entry that was believed, after which a subregion is worth fetching: one that the host has not, and one
-    /// that has changed.
+    /// Reads without an entry that was believed, after which a subregion is worth fetching: one
+    /// that the host has not, and one that has changed.
     pub activation_reads: u32,
     pub refresh_reads: u32,
     /// Entries in a response, and changed entries that wait for one.
@@ -88,7 +89,8 @@ impl Terms {
         self.subregion_count().div_ceil(self.subregions)
     }
 
-    /// Bytes of a subregion in the host's memory: of its entries, and of a bit for each page that was written since.
+    /// Bytes of a subregion in the host's memory: of its entries, and of a bit for each page that
+    /// was written since.
     pub fn host_bytes(&self) -> (u64, u64) {
         let pages = u64::from(self.subregion);
         (pages * u64::from(self.protect.entry_bytes()), pages.div_ceil(64) * 8)
@@ -132,8 +134,15 @@ struct Subregion {
     lost: bool,
 }
 
-const NEW: Subregion =
-    Subregion { state: State::Unknown, generation: 0, reads: 0, told: false, times: 0, waiting: 0, lost: false };
+const NEW: Subregion = Subregion {
+    state: State::Unknown,
+    generation: 0,
+    reads: 0,
+    told: false,
+    times: 0,
+    waiting: 0,
+    lost: false,
+};
 
 /// What the manager counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -169,7 +178,11 @@ impl Manager {
         Manager {
             sealer: Sealer::new(terms.protect, seed),
             subregions: vec![NEW; terms.subregion_count() as usize],
-            changed: FixedBitSet::with_capacity(if terms.by_page { terms.units as usize } else { 0 }),
+            changed: FixedBitSet::with_capacity(if terms.by_page {
+                terms.units as usize
+            } else {
+                0
+            }),
             notices: Notices::new(&terms),
             on_the_way: FxHashMap::default(),
             counters: HpbCounters::default(),
@@ -177,7 +190,8 @@ impl Manager {
         }
     }
 
-    /// The power was off, or no generation is left: what hosts have is worth nothing, and they are told.
+    /// The power was off, or no generation is left: what hosts have is worth nothing, and they are
+    /// told.
     pub fn restart(&mut self) {
         self.sealer.new_key();
         self.subregions.fill(NEW);
@@ -215,7 +229,8 @@ impl Manager {
         }
     }
 
-    /// Whether a page has changed since its subregion was handed out, where pages are known by themselves.
+    /// Whether a page has changed since its subregion was handed out, where pages are known by
+    /// themselves.
     fn has_changed(&self, lpn: Lpn) -> bool {
         self.terms.by_page && self.changed.contains(lpn.0 as usize)
     }
@@ -234,7 +249,8 @@ impl Manager {
         }
     }
 
-    /// Where the page stands if `entry` is believed. What it says is to be confirmed by the spare area there.
+    /// Where the page stands if `entry` is believed. What it says is to be confirmed by the spare
+    /// area there.
     ///
     /// # Errors
     /// Why it is not; counted.
@@ -246,22 +262,26 @@ impl Manager {
             State::Clean if self.has_changed(lpn) => Err(Refusal::Dirty),
             State::Clean => self.sealer.open(lpn, entry, group.generation),
         };
-        let opened = opened.and_then(|ppn| if ppn.0 < slots { Ok(ppn) } else { Err(Refusal::OutOfRange) });
+        let opened =
+            opened.and_then(|ppn| if ppn.0 < slots { Ok(ppn) } else { Err(Refusal::OutOfRange) });
         if let Err(why) = opened {
             self.counters.refused[why as usize] += 1;
         }
         opened
     }
 
-    /// A page was read without an entry that was believed, and its map entry was looked up: the host may want its subregion.
+    /// A page was read without an entry that was believed, and its map entry was looked up: the
+    /// host may want its subregion.
     pub fn missed(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         let changed = self.has_changed(lpn);
         let group = &mut self.subregions[index as usize];
-        // of what has changed the drive alone knows; but entries that wait for a response need no fetch
+        // of what has changed the drive alone knows; but entries that wait for a response need no
+        // fetch
         let (enough, ours) = match changed || group.state == State::Dirty {
             true => (self.terms.refresh_reads, !self.terms.piggyback || group.lost),
-            // a host in control counts by itself; one that has it and does not use it may have dropped it
+            // a host in control counts by itself; one that has it and does not use it may have
+            // dropped it
             false => (self.terms.activation_reads, !self.terms.host_controls),
         };
         if !ours {
@@ -282,7 +302,12 @@ impl Manager {
     }
 
     /// A subregion goes to the host: the entries of its pages, which stand at `place`.
-    pub fn hand_out(&mut self, subregion: u32, place: impl Fn(Lpn) -> Option<Ppn>, entries: &mut Vec<u64>) {
+    pub fn hand_out(
+        &mut self,
+        subregion: u32,
+        place: impl Fn(Lpn) -> Option<Ppn>,
+        entries: &mut Vec<u64>,
+    ) {
         self.counters.handed_out += 1;
         let pages = self.terms.pages(subregion);
         if self.terms.by_page && self.forget_changes(pages.clone()) {
@@ -292,9 +317,15 @@ impl Manager {
         self.notices.forget(pages.clone());
         self.notices.fetched(subregion);
         let group = &mut self.subregions[subregion as usize];
-        *group = Subregion { state: State::Clean, generation: group.generation, times: group.times + 1, ..NEW };
+        *group = Subregion {
+            state: State::Clean,
+            generation: group.generation,
+            times: group.times + 1,
+            ..NEW
+        };
         let generation = group.generation;
-        let sealed = |lpn| place(lpn).map_or(NO_ENTRY, |ppn| self.sealer.seal(lpn, ppn, generation));
+        let sealed =
+            |lpn| place(lpn).map_or(NO_ENTRY, |ppn| self.sealer.seal(lpn, ppn, generation));
         entries.extend(pages.map(|page| sealed(Lpn(page))));
     }
 
@@ -314,7 +345,9 @@ impl Manager {
             let first = (region * self.terms.subregions) as usize;
             let end = self.subregions.len().min(first + self.terms.subregions as usize);
             // what was handed out stays genuine: changes must be known as before
-            self.subregions[first..end].iter_mut().for_each(|group| (group.told, group.reads) = (false, 0));
+            self.subregions[first..end]
+                .iter_mut()
+                .for_each(|group| (group.told, group.reads) = (false, 0));
         }
     }
 
@@ -332,15 +365,16 @@ impl Manager {
         for (lpn, entry) in &mut notice.pairs {
             let index = self.terms.subregion_of(*lpn);
             let group = &self.subregions[index as usize];
-            *entry = place(*lpn).map_or(NO_ENTRY, |ppn| self.sealer.seal(*lpn, ppn, group.generation));
+            *entry =
+                place(*lpn).map_or(NO_ENTRY, |ppn| self.sealer.seal(*lpn, ppn, group.generation));
             of.push((index, group.times));
         }
         self.on_the_way.insert(tag, of);
         Some(notice)
     }
 
-    /// The response to `tag` has reached the host. Only now are subregions clean whose last changed entries it took along: until
-    /// then the host reads by the entries that they replace.
+    /// The response to `tag` has reached the host. Only now are subregions clean whose last changed
+    /// entries it took along: until then the host reads by the entries that they replace.
     #[inline]
     pub fn reached(&mut self, tag: Tag) {
         if self.on_the_way.is_empty() {
@@ -358,8 +392,8 @@ impl Manager {
         }
     }
 
-    /// Bytes of the manager's tables in the drive: for each subregion its state, generation and count of reads; for each page a
-    /// bit, where pages are known by themselves; entries that wait.
+    /// Bytes of the manager's tables in the drive: for each subregion its state, generation and
+    /// count of reads; for each page a bit, where pages are known by themselves; entries that wait.
     pub fn bytes(&self) -> u64 {
         let changes = if self.terms.piggyback { self.terms.changes as u64 * 4 } else { 0 };
         self.subregions.len() as u64 * 3 + (self.changed.len() as u64).div_ceil(8) + changes

@@ -8,7 +8,8 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Subregions, and regions, that one response names at most (JEDEC's sense data has room for two of each).
+/// Subregions, and regions, that one response names at most (JEDEC's sense data has room for two of
+/// each).
 const NAMED_MAX: usize = 2;
 
 /// What a response tells a host that caches the map.
@@ -67,7 +68,8 @@ impl Notices {
         self.reset = true;
     }
 
-    /// The host should fetch a subregion; where it has as many regions as it may, it drops the one that was not read longest.
+    /// The host should fetch a subregion; where it has as many regions as it may, it drops the one
+    /// that was not read longest.
     pub fn activate(&mut self, subregion: u32) {
         let region = subregion / self.subregions;
         if !self.regions.contains(region) && self.regions.len() == self.regions_max {
@@ -129,7 +131,11 @@ impl Notices {
 
     /// What one response takes along; entries are yet to be made.
     pub fn take(&mut self) -> Notice {
-        let pairs = self.changes.drain(..self.changes.len().min(self.pairs)).map(|lpn| (lpn, 0)).collect::<Vec<_>>();
+        let pairs = self
+            .changes
+            .drain(..self.changes.len().min(self.pairs))
+            .map(|lpn| (lpn, 0))
+            .collect::<Vec<_>>();
         for (lpn, _) in &pairs {
             self.queued.remove(lpn);
         }

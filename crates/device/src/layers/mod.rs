@@ -1,5 +1,5 @@
-//! What a host puts over a drive: layers, each a [`Device`] that owns the next one. A layer is a folder or file here and a line
-//! in [`LAYERS`].
+//! What a host puts over a drive: layers, each a [`Device`] that owns the next one. A layer is a
+//! folder or file here and a line in [`LAYERS`].
 
 mod hard;
 mod hpb_host;
@@ -82,7 +82,8 @@ pub struct LayerDef {
     pub build: Build,
     /// What a mount does at most.
     pub mount_limit: fn(&Params, &Beneath<'_>) -> LayerLimit,
-    /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is tried at every power failure.
+    /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
+    /// tried at every power failure.
     pub small: &'static [&'static [&'static str]],
 }
 
@@ -109,7 +110,11 @@ pub fn parse(text: &str) -> Result<Vec<&'static LayerDef>, ConfigError> {
 ///
 /// # Errors
 /// The first, from the bottom up, that cannot stand where it is put.
-pub fn exported(layers: &[&'static LayerDef], params: &Params, drive: Shape) -> Result<Shape, ConfigError> {
+pub fn exported(
+    layers: &[&'static LayerDef],
+    params: &Params,
+    drive: Shape,
+) -> Result<Shape, ConfigError> {
     let mut shape = drive;
     for at in (0..layers.len()).rev() {
         shape = (layers[at].fits)(params, &Beneath { shape, layers: &layers[at + 1..] })?;
@@ -171,11 +176,16 @@ impl std::fmt::Display for LayerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LayerError::Foreign { layer, what } => {
-                write!(f, "{layer}: the device beneath was not written by this layer: {what}; nothing was overwritten")
+                write!(
+                    f,
+                    "{layer}: the device beneath was not written by this layer: {what}; nothing \
+                     was overwritten"
+                )
             }
             LayerError::Mismatch { layer, key, found, expected } => write!(
                 f,
-                "{layer}: the device beneath was written with {key} = {found}, here it is {expected}; nothing was overwritten"
+                "{layer}: the device beneath was written with {key} = {found}, here it is \
+                 {expected}; nothing was overwritten"
             ),
             LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),
             LayerError::Damaged { layer, what } => write!(f, "{layer}: damage: {what}"),

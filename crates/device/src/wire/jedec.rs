@@ -1,5 +1,6 @@
-//! JEDEC's HPB 1.0 and 2.0 (JESD220-3), as Linux 5.15 to 6.4 speaks it (`drivers/ufs/core/ufshpb.c`): HPB READ F8h with an entry of
-//! 8 bytes, READ BUFFER F9h for a subregion of the map ([`ReadBuffer`]), WRITE BUFFER FAh to give regions back, and notices in the
+//! JEDEC's HPB 1.0 and 2.0 (JESD220-3), as Linux 5.15 to 6.4 speaks it
+//! (`drivers/ufs/core/ufshpb.c`): HPB READ F8h with an entry of 8 bytes, READ BUFFER F9h for a
+//! subregion of the map ([`ReadBuffer`]), WRITE BUFFER FAh to give regions back, and notices in the
 //! sense data of a response.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
@@ -44,7 +45,8 @@ impl HpbRead {
     /// The command that stands in `bytes`.
     ///
     /// # Errors
-    /// Another length or operation code, no blocks, and reserved bits: 0 and 2 of byte 1, 7 of byte 15.
+    /// Another length or operation code, no blocks, and reserved bits: 0 and 2 of byte 1, 7 of byte
+    /// 15.
     pub fn decode(bytes: &[u8]) -> Result<HpbRead, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", HPB_READ)?;
@@ -69,8 +71,8 @@ impl HpbRead {
     }
 }
 
-/// WRITE BUFFER: the host gives parts of the map back. (02h, which sent entries ahead of a long read, was dropped by Linux again,
-/// and is not spoken here.)
+/// WRITE BUFFER: the host gives parts of the map back. (02h, which sent entries ahead of a long
+/// read, was dropped by Linux again, and is not spoken here.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBuffer {
     /// One region.
@@ -145,12 +147,18 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notice of subregions (region and subregion of it) to be read, and of regions to be dropped.
+    /// A notice of subregions (region and subregion of it) to be read, and of regions to be
+    /// dropped.
     ///
     /// # Panics
     /// When there are more than two of a kind.
     pub fn new(operation: Operation, lun: u8, active: &[(u16, u16)], inactive: &[u16]) -> Notice {
-        let mut notice = Notice { operation, lun, active: ([(0, 0); NOTICE_MAX], 0), inactive: ([0; NOTICE_MAX], 0) };
+        let mut notice = Notice {
+            operation,
+            lun,
+            active: ([(0, 0); NOTICE_MAX], 0),
+            inactive: ([0; NOTICE_MAX], 0),
+        };
         notice.active.0[..active.len()].copy_from_slice(active);
         notice.inactive.0[..inactive.len()].copy_from_slice(inactive);
         (notice.active.1, notice.inactive.1) = (active.len() as u8, inactive.len() as u8);
@@ -187,7 +195,8 @@ impl Notice {
     /// The notice that stands in `bytes`.
     ///
     /// # Errors
-    /// Another length, descriptor or operation, more than two of a kind, and whatever else is not zero.
+    /// Another length, descriptor or operation, more than two of a kind, and whatever else is not
+    /// zero.
     pub fn decode(bytes: &[u8]) -> Result<Notice, WireError> {
         if bytes.len() != SENSE_BYTES {
             return Err(WireError::Length { expected: SENSE_BYTES, found: bytes.len() });
@@ -230,11 +239,20 @@ mod tests {
     #[test]
     fn a_read_with_an_entry() {
         let flags = ReadFlags { dpo: true, ..ReadFlags::default() };
-        let read = HpbRead { flags, lba: 0x0102_0304, entry: 0x1112_1314_1516_1718, blocks: 8, read_id: 0 };
+        let read = HpbRead {
+            flags,
+            lba: 0x0102_0304,
+            entry: 0x1112_1314_1516_1718,
+            blocks: 8,
+            read_id: 0,
+        };
         let bytes = [0xf8, 0x10, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 8, 0];
         assert_eq!(read.encode(), bytes);
         assert_eq!(HpbRead::decode(&bytes), Ok(read));
-        assert_eq!(read.with_entry_swapped().encode()[6..14], [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11]);
+        assert_eq!(
+            read.with_entry_swapped().encode()[6..14],
+            [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11]
+        );
         refuses(&bytes, &[(0, 0xff), (1, 0x05), (14, 0x08), (15, 0x80)], HpbRead::decode);
         canonical(HpbRead::decode, HpbRead::encode, |bytes| bytes[0] = 0xf8);
     }
@@ -245,7 +263,9 @@ mod tests {
         let all = [0xfa, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(WriteBuffer::Inactivate(0x203).encode(), one);
         assert_eq!(WriteBuffer::InactivateAll.encode(), all);
-        let rest = |from: usize| (from..16).map(|byte| (byte, 0xff)).chain([(0, 0xff), (1, 0xfc)]).collect::<Vec<_>>();
+        let rest = |from: usize| {
+            (from..16).map(|byte| (byte, 0xff)).chain([(0, 0xff), (1, 0xfc)]).collect::<Vec<_>>()
+        };
         refuses(&one, &rest(4), WriteBuffer::decode);
         refuses(&all, &rest(2), WriteBuffer::decode);
         canonical(WriteBuffer::decode, WriteBuffer::encode, |bytes| {
@@ -261,8 +281,17 @@ mod tests {
         assert_eq!(notice.encode(), bytes);
         assert_eq!(Notice::decode(&bytes), Ok(notice));
         assert_eq!((notice.active(), notice.inactive()), (&[(1, 2), (0x304, 5)][..], &[0x607][..]));
-        let fixed =
-            [(0, 0xff), (1, 0xff), (2, 0xff), (3, 0xff), (4, 0xfe), (6, 0xff), (7, 0xfd), (18, 0xff), (19, 0xff)];
+        let fixed = [
+            (0, 0xff),
+            (1, 0xff),
+            (2, 0xff),
+            (3, 0xff),
+            (4, 0xfe),
+            (6, 0xff),
+            (7, 0xfd),
+            (18, 0xff),
+            (19, 0xff),
+        ];
         refuses(&bytes, &fixed, Notice::decode);
         let reset = Notice::new(Operation::DeviceReset, 0, &[], &[]);
         assert_eq!(Notice::decode(&reset.encode()), Ok(reset));

@@ -1,5 +1,6 @@
-//! How a host hands map entries back to a drive (HPB), byte by byte: three formats, each named by where it is from. Numbers are
-//! big-endian. Nothing is allocated; what is decoded is encoded to the same bytes again.
+//! How a host hands map entries back to a drive (HPB), byte by byte: three formats, each named by
+//! where it is from. Numbers are big-endian. Nothing is allocated; what is decoded is encoded to
+//! the same bytes again.
 //!
 //! | | CDB of a read | how entries come to the host |
 //! |---|---|---|
@@ -48,9 +49,15 @@ pub enum WireError {
 impl std::fmt::Display for WireError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            WireError::Length { expected, found } => write!(f, "{found} bytes, {expected} expected"),
-            WireError::Value { byte, field, found } => write!(f, "byte {byte}: {field} is {found:#04x}"),
-            WireError::Reserved { byte, bits } => write!(f, "byte {byte}: reserved bits {bits:#04x} are set"),
+            WireError::Length { expected, found } => {
+                write!(f, "{found} bytes, {expected} expected")
+            }
+            WireError::Value { byte, field, found } => {
+                write!(f, "byte {byte}: {field} is {found:#04x}")
+            }
+            WireError::Reserved { byte, bits } => {
+                write!(f, "byte {byte}: reserved bits {bits:#04x} are set")
+            }
         }
     }
 }
@@ -112,12 +119,20 @@ impl ReadFlags {
     const BITS: u8 = 0b1111_1010;
 
     fn decode(byte: u8) -> ReadFlags {
-        ReadFlags { protect: byte >> 5, dpo: byte & 0x10 != 0, fua: byte & 0x08 != 0, fua_nv: byte & 0x02 != 0 }
+        ReadFlags {
+            protect: byte >> 5,
+            dpo: byte & 0x10 != 0,
+            fua: byte & 0x08 != 0,
+            fua_nv: byte & 0x02 != 0,
+        }
     }
 
     fn encode(self) -> u8 {
         assert!(self.protect < 8, "RDPROTECT is 0 to 7");
-        self.protect << 5 | u8::from(self.dpo) << 4 | u8::from(self.fua) << 3 | u8::from(self.fua_nv) << 1
+        self.protect << 5
+            | u8::from(self.dpo) << 4
+            | u8::from(self.fua) << 3
+            | u8::from(self.fua_nv) << 1
     }
 }
 
@@ -125,7 +140,8 @@ impl ReadFlags {
 pub(crate) mod tests {
     use super::{Cdb, WireError};
 
-    /// Every length but the right one is refused, and every bit of `reserved` (byte and mask), alone.
+    /// Every length but the right one is refused, and every bit of `reserved` (byte and mask),
+    /// alone.
     pub fn refuses<T: std::fmt::Debug>(
         good: &[u8],
         reserved: &[(usize, u8)],
@@ -136,7 +152,10 @@ pub(crate) mod tests {
         long.push(0);
         for length in (0..=long.len()).filter(|&n| n != good.len()) {
             let error = decode(&long[..length]).unwrap_err();
-            assert!(matches!(error, WireError::Length { found, .. } if found == length), "{length} bytes: {error}");
+            assert!(
+                matches!(error, WireError::Length { found, .. } if found == length),
+                "{length} bytes: {error}"
+            );
         }
         for &(byte, bits) in reserved {
             for bit in (0..8).map(|n| 1 << n).filter(|bit| bits & bit != 0) {
@@ -147,7 +166,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Any CDB, after `fix` has put in its place what a format wants, is refused or is what it is decoded to.
+    /// Any CDB, after `fix` has put in its place what a format wants, is refused or is what it is
+    /// decoded to.
     pub fn canonical<T>(
         decode: impl Fn(&[u8]) -> Result<T, WireError>,
         encode: impl Fn(&T) -> Cdb,
@@ -156,7 +176,8 @@ pub(crate) mod tests {
         let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "wire");
         let mut read = 0;
         for _ in 0..100_000 {
-            let mut bytes: Cdb = std::array::from_fn(|_| if rng.below(2) == 0 { rng.below(256) as u8 } else { 0 });
+            let mut bytes: Cdb =
+                std::array::from_fn(|_| if rng.below(2) == 0 { rng.below(256) as u8 } else { 0 });
             fix(&mut bytes);
             if let Ok(decoded) = decode(&bytes) {
                 assert_eq!(encode(&decoded), bytes);

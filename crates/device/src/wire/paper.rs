@@ -1,9 +1,11 @@
-//! The format of the paper (Jeong et al., *Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory*,
-//! HotStorage 2017, "Delivering L2P Hints" and "L2P Cache Updates"): a READ(16) whose address has 4 bytes, for an entry of 4 bytes
-//! before it, and a response UPIU that names a group of the map that has changed, or brings entries along.
+//! The format of the paper (Jeong et al., *Improving Flash Storage Performance by Caching Address
+//! Mapping Table in Host Memory*, HotStorage 2017, "Delivering L2P Hints" and "L2P Cache Updates"):
+//! a READ(16) whose address has 4 bytes, for an entry of 4 bytes before it, and a response UPIU
+//! that names a group of the map that has changed, or brings entries along.
 //!
-//! The paper's figures leave field widths of the response open: the group number takes bytes 12 to 15, an entry and its address 4
-//! bytes each, and bits 0 and 1 of "HPB Device Info" say which of the two is there.
+//! The paper's figures leave field widths of the response open: the group number takes bytes 12 to
+//! 15, an entry and its address 4 bytes each, and bits 0 and 1 of "HPB Device Info" say which of
+//! the two is there.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
@@ -38,7 +40,9 @@ impl Read16 {
             None => bytes[2..10].copy_from_slice(&self.lba.to_be_bytes()),
             Some(entry) => {
                 bytes[2..6].copy_from_slice(&entry.to_be_bytes());
-                bytes[6..10].copy_from_slice(&u32::try_from(self.lba).expect("an address of 4 bytes").to_be_bytes());
+                bytes[6..10].copy_from_slice(
+                    &u32::try_from(self.lba).expect("an address of 4 bytes").to_be_bytes(),
+                );
             }
         }
         bytes[10..14].copy_from_slice(&self.blocks.to_be_bytes());
@@ -49,7 +53,8 @@ impl Read16 {
     /// The command that stands in `bytes`.
     ///
     /// # Errors
-    /// Another length or operation code, and reserved bits: bit 2 of byte 1, bits 5 to 7 of byte 14, all of byte 15 (UFS).
+    /// Another length or operation code, and reserved bits: bit 2 of byte 1, bits 5 to 7 of byte
+    /// 14, all of byte 15 (UFS).
     pub fn decode(bytes: &[u8]) -> Result<Read16, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_16)?;
@@ -101,7 +106,8 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// A good response to `tag`, which names a group or brings along `pairs`: addresses and entries, 8 bytes each.
+    /// A good response to `tag`, which names a group or brings along `pairs`: addresses and
+    /// entries, 8 bytes each.
     ///
     /// # Panics
     /// When `pairs` are no whole number of pairs, or more than a data segment holds.
@@ -111,7 +117,17 @@ impl<'a> Response<'a> {
             "{} bytes of pairs",
             pairs.len()
         );
-        Response { digests: 0, flags: 0, lun, tag, initiator: 0, response: 0, status: 0, dirty_group, pairs }
+        Response {
+            digests: 0,
+            flags: 0,
+            lun,
+            tag,
+            initiator: 0,
+            response: 0,
+            status: 0,
+            dirty_group,
+            pairs,
+        }
     }
 
     /// Addresses and entries that came along.
@@ -147,7 +163,8 @@ impl<'a> Response<'a> {
     /// The response that stands in `bytes`.
     ///
     /// # Errors
-    /// Another length than it says, another transaction, reserved bits, and device information that contradicts the rest.
+    /// Another length than it says, another transaction, reserved bits, and device information that
+    /// contradicts the rest.
     pub fn decode(bytes: &'a [u8]) -> Result<Response<'a>, WireError> {
         let short = |expected| WireError::Length { expected, found: bytes.len() };
         if bytes.len() < RESPONSE_BYTES {
@@ -168,11 +185,19 @@ impl<'a> Response<'a> {
         }
         let (has_group, has_pairs) = (bytes[9] & HAS_GROUP != 0, bytes[9] & HAS_PAIRS != 0);
         if length % PAIR_BYTES != 0 || has_pairs != (length > 0) {
-            return Err(WireError::Value { byte: 11, field: "the length of the data segment", found: bytes[11] });
+            return Err(WireError::Value {
+                byte: 11,
+                field: "the length of the data segment",
+                found: bytes[11],
+            });
         }
         let group = u32_at(bytes, 12);
         if !has_group && group != 0 {
-            return Err(WireError::Value { byte: 9, field: "the device information", found: bytes[9] });
+            return Err(WireError::Value {
+                byte: 9,
+                field: "the device information",
+                found: bytes[9],
+            });
         }
         Ok(Response {
             digests: bytes[0] >> 6,
@@ -232,7 +257,10 @@ mod tests {
         expected[32..].copy_from_slice(&pairs);
         assert_eq!(bytes, expected);
         let response = Response::decode(&bytes).unwrap();
-        assert_eq!((response.dirty_group, response.pairs().collect::<Vec<_>>()), (Some(0x506), vec![(7, 0x1234)]));
+        assert_eq!(
+            (response.dirty_group, response.pairs().collect::<Vec<_>>()),
+            (Some(0x506), vec![(7, 0x1234)])
+        );
         let mut fixed = vec![(0, 0x3f), (5, 0xff), (8, 0xff), (9, 0xfe), (10, 0xff), (11, 0xff)];
         fixed.extend((16..32).map(|byte| (byte, 0xff)));
         refuses(&bytes, &fixed, |bytes| Response::decode(bytes).map(|_| ()));

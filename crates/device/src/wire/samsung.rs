@@ -1,5 +1,6 @@
-//! The format of Samsung's driver of 2018 (HPB 1.3.5, OpenMPDK HPBDriver): a READ(16) whose address has 4 bytes and is followed by
-//! an entry of 8, marked by 11h in byte 14, for one block of 4 KB; and READ BUFFER F9h for a subregion of the map.
+//! The format of Samsung's driver of 2018 (HPB 1.3.5, OpenMPDK HPBDriver): a READ(16) whose address
+//! has 4 bytes and is followed by an entry of 8, marked by 11h in byte 14, for one block of 4 KB;
+//! and READ BUFFER F9h for a subregion of the map.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u24_at, u32_at, u64_at};
 
@@ -32,14 +33,19 @@ impl Read16 {
     /// The command that stands in `bytes`.
     ///
     /// # Errors
-    /// Another length, operation code, mark or number of blocks, and bits 0 and 2 of byte 1, which are reserved.
+    /// Another length, operation code, mark or number of blocks, and bits 0 and 2 of byte 1, which
+    /// are reserved.
     pub fn decode(bytes: &[u8]) -> Result<Read16, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_16)?;
         must_be(bytes, 14, "the mark of an entry", MARK)?;
         must_be(bytes, 15, "the transfer length", BLOCKS)?;
         reserved(bytes, 1, !ReadFlags::BITS)?;
-        Ok(Read16 { flags: ReadFlags::decode(bytes[1]), lba: u32_at(bytes, 2), entry: u64_at(bytes, 6) })
+        Ok(Read16 {
+            flags: ReadFlags::decode(bytes[1]),
+            lba: u32_at(bytes, 2),
+            entry: u64_at(bytes, 6),
+        })
     }
 }
 
@@ -83,7 +89,11 @@ impl ReadBuffer {
         for byte in 9..16 {
             reserved(bytes, byte, 0xff)?;
         }
-        Ok(ReadBuffer { region: u16_at(bytes, 2), subregion: u16_at(bytes, 4), bytes: u24_at(bytes, 6) })
+        Ok(ReadBuffer {
+            region: u16_at(bytes, 2),
+            subregion: u16_at(bytes, 4),
+            bytes: u24_at(bytes, 6),
+        })
     }
 }
 
@@ -94,12 +104,15 @@ mod tests {
 
     #[test]
     fn a_read_with_an_entry() {
-        let read = Read16 { flags: ReadFlags::default(), lba: 0x0102_0304, entry: 0x1112_1314_1516_1718 };
+        let read =
+            Read16 { flags: ReadFlags::default(), lba: 0x0102_0304, entry: 0x1112_1314_1516_1718 };
         let bytes = [0x88, 0, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x11, 1];
         assert_eq!(read.encode(), bytes);
         assert_eq!(Read16::decode(&bytes), Ok(read));
         refuses(&bytes, &[(0, 0xff), (1, 0x05), (14, 0xff), (15, 0xff)], Read16::decode);
-        canonical(Read16::decode, Read16::encode, |bytes| (bytes[0], bytes[14], bytes[15]) = (0x88, 0x11, 1));
+        canonical(Read16::decode, Read16::encode, |bytes| {
+            (bytes[0], bytes[14], bytes[15]) = (0x88, 0x11, 1)
+        });
     }
 
     #[test]

@@ -6,26 +6,49 @@ use flashatlas_device::wire::jedec::{HpbRead, ReadBuffer};
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
 
-const OVER_HARD: &[&str] =
-    &["layers=hpb-host,hard", "hard.superpage=4KiB", "hard.page=2KiB", "hard.low_water=3", "hard.reserve=0.4"];
+const OVER_HARD: &[&str] = &[
+    "layers=hpb-host,hard",
+    "hard.superpage=4KiB",
+    "hard.page=2KiB",
+    "hard.low_water=3",
+    "hard.reserve=0.4",
+];
 
 #[test]
 fn stacks_that_cannot_work_say_why() {
     let refused = |more: &[&str]| config(more).map(drop).unwrap_err();
     let cases: &[(&[&str], &str)] = &[
-        (&["hpb.host_bytes=0"], "hpb.host_bytes: 0 bytes hold no subregion: the entries of one (16 pages) take 136"),
+        (
+            &["hpb.host_bytes=0"],
+            "hpb.host_bytes: 0 bytes hold no subregion: the entries of one (16 pages) take 136",
+        ),
         (&["hpb.host_bytes=135"], "leave the layer out"),
-        (&["hpb.subregion=5KiB"], "hpb.subregion: 5120 bytes are no whole number of the drive's pages (2048 bytes)"),
+        (
+            &["hpb.subregion=5KiB"],
+            "hpb.subregion: 5120 bytes are no whole number of the drive's pages (2048 bytes)",
+        ),
         (&["hpb.max_read=1KiB"], "hpb.max_read: 1024 bytes are no whole number"),
-        (&["hpb.region=48KiB"], "hpb.region: 49152 bytes are no whole number of subregions of 32768"),
+        (
+            &["hpb.region=48KiB"],
+            "hpb.region: 49152 bytes are no whole number of subregions of 32768",
+        ),
         (&["hpb.update=piggyback"], "hpb.update: piggyback needs hpb.protect = plain"),
-        (&["hpb.update=piggyback", "hpb.protect=plain", "hpb.dirty=page"], "piggyback needs hpb.dirty = group"),
+        (
+            &["hpb.update=piggyback", "hpb.protect=plain", "hpb.dirty=page"],
+            "piggyback needs hpb.dirty = group",
+        ),
         (
             &["hpb.pinned_regions=99", "hpb.host_bytes=272"],
             "hpb.pinned_regions: the entries of 31 pinned subregions take 4216",
         ),
-        (&["hpb.pinned_regions=1", "hpb.pressure=1s=100"], "hpb.pinned_regions: the entries of 2 pinned subregions"),
-        (&["hpb.pressure=1s"], "hpb.pressure: `1s`: expected a time and bytes, such as 2s=1MiB,5s=256KiB"),
+        (
+            &["hpb.pinned_regions=1", "hpb.pressure=1s=100"],
+            "hpb.pinned_regions: the entries of 2 pinned subregions",
+        ),
+        (
+            &["hpb.pressure=1s"],
+            "hpb.pressure: `1s`: expected a time and bytes, such as 2s=1MiB,5s=256KiB",
+        ),
         (&["hpb.pressure=2s=1KiB,1s=2KiB"], "expected times that ascend"),
         (&["hpb.pressure=2x=1KiB"], "hpb.pressure: "),
         (&["map.store=dftl", "map.cache_bytes=100", "hpb.protect=sealed"], "hpb.protect: "),
@@ -42,7 +65,8 @@ fn stacks_that_cannot_work_say_why() {
     };
     let said = load(&["layers=hpb-host"]);
     assert!(said.contains("which map.store = dram does not hand out"), "{said}");
-    let settings = ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
+    let settings =
+        ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
     let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
     let said = DriveConfig::load("ufs-128gb", None, &settings).unwrap_err().to_string();
     assert!(said.contains("take 16777216 bytes, READ BUFFER has 24 bits"), "{said}");
@@ -53,10 +77,14 @@ fn stacks_that_cannot_work_say_why() {
 
 #[test]
 fn there_is_no_map_where_none_is_handed_out() {
-    let submit = |stack: &mut Stack, cmd: Cmd<'_>| stack.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default());
+    let submit = |stack: &mut Stack, cmd: Cmd<'_>| {
+        stack.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default())
+    };
     let mut with = stack(&[]);
     let drive = with.ssd_mut();
-    let mut ask = |cmd: Cmd<'_>| drive.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default()).unwrap_err().to_string();
+    let mut ask = |cmd: Cmd<'_>| {
+        drive.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default()).unwrap_err().to_string()
+    };
     assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
     assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
     // above the layer that is the host, and on a drive without one
@@ -68,20 +96,35 @@ fn there_is_no_map_where_none_is_handed_out() {
     // a read with an entry is a read
     submit(&mut without, write(0, 7)).unwrap();
     let mut reply = Reply::default();
-    without.submit(Ps::ZERO, Tag(2), Cmd::HpbRead { lba: lba(0), sectors: 4, entries: &[5] }, &mut reply).unwrap();
+    without
+        .submit(
+            Ps::ZERO,
+            Tag(2),
+            Cmd::HpbRead { lba: lba(0), sectors: 4, entries: &[5] },
+            &mut reply,
+        )
+        .unwrap();
     assert_eq!(reply.stamps, [Stamp::whole(7, 0)]);
 }
 
-/// Commands and responses of the largest drive that is described keep their meaning as the bytes of JEDEC's format.
+/// Commands and responses of the largest drive that is described keep their meaning as the bytes of
+/// JEDEC's format.
 #[test]
 fn what_passes_between_the_sides_fits_the_wire() {
-    let config = DriveConfig::load("ufs-128gb", None, &["layers=hpb-host".into(), "hpb.region=32MiB".into()]).unwrap();
+    let config = DriveConfig::load(
+        "ufs-128gb",
+        None,
+        &["layers=hpb-host".into(), "hpb.region=32MiB".into()],
+    )
+    .unwrap();
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.set_instant(true);
     let drive = stack.ssd_mut();
     let last = drive.sectors() / 8 - 1;
     let mut reply = Reply::default();
-    let mut submit = |cmd: Cmd<'_>| drive.submit(Ps::ZERO, Tag(1), cmd, &mut reply).map(|()| reply.clone()).unwrap();
+    let mut submit = |cmd: Cmd<'_>| {
+        drive.submit(Ps::ZERO, Tag(1), cmd, &mut reply).map(|()| reply.clone()).unwrap()
+    };
     submit(Cmd::Write { lba: Lba(last * 8), sectors: 8, fua: true, content: 9, data: None });
     // two subregions in a region: 8,191 is the second of region 4,095
     let fetch = ReadBuffer { region: 4095, subregion: 1, bytes: 4096 * 8 };
@@ -93,6 +136,9 @@ fn what_passes_between_the_sides_fits_the_wire() {
     let read = HpbRead { flags, lba: last as u32, entry: entries[4095], blocks: 1, read_id: 0 };
     let read = HpbRead::decode(&read.encode()).unwrap();
     let (lba, sectors) = (Lba(u64::from(read.lba) * 8), u32::from(read.blocks) * 8);
-    assert_eq!(submit(Cmd::HpbRead { lba, sectors, entries: &[read.entry] }).stamps, [Stamp::whole(9, 0)]);
+    assert_eq!(
+        submit(Cmd::HpbRead { lba, sectors, entries: &[read.entry] }).stamps,
+        [Stamp::whole(9, 0)]
+    );
     assert_eq!(stack.ssd().hpb().unwrap().0.believed, 1);
 }

@@ -26,7 +26,15 @@ impl Forger {
         let mut stack = config.build_stack(Seed(1)).unwrap();
         stack.set_instant(true);
         let truth = vec![Stamp::ZERO; PAGES as usize];
-        Forger { stack, config, truth, seen: Vec::new(), number: 0, resets: 0, reply: Reply::default() }
+        Forger {
+            stack,
+            config,
+            truth,
+            seen: Vec::new(),
+            number: 0,
+            resets: 0,
+            reply: Reply::default(),
+        }
     }
 
     fn lba(&self, page: u32) -> Lba {
@@ -41,7 +49,13 @@ impl Forger {
     fn write(&mut self, page: u32) {
         self.number += 1;
         let sectors = self.stack.unit_sectors();
-        let write = Cmd::Write { lba: self.lba(page), sectors, fua: false, content: self.number, data: None };
+        let write = Cmd::Write {
+            lba: self.lba(page),
+            sectors,
+            fua: false,
+            content: self.number,
+            data: None,
+        };
         self.submit(write);
         self.truth[page as usize] = Stamp::whole(self.number, 0);
     }
@@ -132,14 +146,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0usize..200, 0u32..64).prop_map(|(n, bit)| Step::Flip(n, 1 << bit)),
         3 => (0usize..200, any::<u64>()).prop_map(|(n, bits)| Step::Flip(n, bits)),
         3 => (0usize..200, page.clone()).prop_map(|(n, p)| Step::Splice(n, p)),
-        3 => (page, prop::collection::vec(0usize..40, 1..9)).prop_map(|(p, back)| Step::Long(p, back)),
+        3 => (page, prop::collection::vec(0usize..40, 1..9))
+            .prop_map(|(p, back)| Step::Long(p, back)),
     ];
     prop::collection::vec(step, 1..120)
 }
 
 /// Four pages share a program, and wait for each other.
-const QUARTERS: &[&str] =
-    &["map.unit=512", "drive.spare_bytes=128", "map.cache_bytes=400", "hpb.region=16KiB", "hpb.subregion=8KiB"];
+const QUARTERS: &[&str] = &[
+    "map.unit=512",
+    "drive.spare_bytes=128",
+    "map.cache_bytes=400",
+    "hpb.region=16KiB",
+    "hpb.subregion=8KiB",
+];
 
 fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestCaseError> {
     let mut host = Forger::new(more);
@@ -194,7 +214,10 @@ fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestC
             }
             Step::Splice(n, page) => (page, back(&host, n).1),
         };
-        prop_assert!(host.is_right(page, entry), "page {page} with entry {entry:#x} after {step:?}");
+        prop_assert!(
+            host.is_right(page, entry),
+            "page {page} with entry {entry:#x} after {step:?}"
+        );
     }
     // at the end every entry that ever was, for its page
     for (page, entry) in host.seen.clone() {
@@ -235,10 +258,14 @@ proptest! {
 #[test]
 fn every_refusal_is_counted_by_its_reason() {
     for protect in ["tagged", "encrypted", "plain"] {
-        let mut host = Forger::new(&[&format!("hpb.protect={protect}"), "cache.mode=write-through"]);
+        let mut host =
+            Forger::new(&[&format!("hpb.protect={protect}"), "cache.mode=write-through"]);
         let refused = |host: &Forger, why: &str| counter(&host.stack, &format!("refused_{why}"));
         (0..PAGES).for_each(|page| host.write(page));
-        assert!(host.is_right(3, 0) && refused(&host, "inactive") == 1, "{protect}: nothing was handed out");
+        assert!(
+            host.is_right(3, 0) && refused(&host, "inactive") == 1,
+            "{protect}: nothing was handed out"
+        );
         host.fetch(0);
         let (_, first) = host.seen[3];
         assert!(host.is_right(3, first) && counter(&host.stack, "believed") == 1, "{protect}");
@@ -247,22 +274,33 @@ fn every_refusal_is_counted_by_its_reason() {
         assert!(host.is_right(3, first) && refused(&host, "dirty") == 1, "{protect}");
         host.fetch(0);
         if protect == "plain" {
-            assert!(host.is_right(3, first), "nothing tells it from the new one, and the page has not moved");
-            assert!(host.is_right(3, host.seen[9].1) && refused(&host, "elsewhere") == 1, "another page stands there");
+            assert!(
+                host.is_right(3, first),
+                "nothing tells it from the new one, and the page has not moved"
+            );
+            assert!(
+                host.is_right(3, host.seen[9].1) && refused(&host, "elsewhere") == 1,
+                "another page stands there"
+            );
             assert!(host.is_right(3, 1 << 20) && refused(&host, "out_of_range") == 1);
             assert!(host.is_right(3, 1 << 40) && refused(&host, "tampered") == 1);
             continue;
         }
-        assert!(host.is_right(3, first) && refused(&host, "stale") == 1, "{protect}: it is of the generation before");
+        assert!(
+            host.is_right(3, first) && refused(&host, "stale") == 1,
+            "{protect}: it is of the generation before"
+        );
         let now = host.seen.iter().rev().find(|(page, _)| *page == 3).unwrap().1;
         assert!(host.is_right(3, now) && counter(&host.stack, "believed") == 2, "{protect}");
         if protect == "tagged" {
             assert!(host.is_right(3, now ^ 1) && refused(&host, "tampered") == 1);
             assert!(host.is_right(5, now) && refused(&host, "tampered") == 2, "spliced");
         } else {
-            // a changed entry decrypts to anything: most have another generation, the others no place or that of another page
+            // a changed entry decrypts to anything: most have another generation, the others no
+            // place or that of another page
             (0..1000).for_each(|n| assert!(host.is_right(3, (now ^ (n + 1)) & 0xffff_ffff)));
-            let all: u64 = ["stale", "out_of_range", "elsewhere"].iter().map(|why| refused(&host, why)).sum();
+            let all: u64 =
+                ["stale", "out_of_range", "elsewhere"].iter().map(|why| refused(&host, why)).sum();
             assert_eq!(all, 1001);
             assert!(refused(&host, "out_of_range") > 30);
         }
@@ -281,7 +319,8 @@ fn a_map_page_is_not_taken_for_data() {
     assert_eq!(counter(&host.stack, "believed"), 1);
 }
 
-/// A page that waits for others of its frame has left the write cache, and its entry is not another one yet.
+/// A page that waits for others of its frame has left the write cache, and its entry is not another
+/// one yet.
 #[test]
 fn a_page_in_the_page_buffer_is_read_from_there() {
     let mut host = Forger::new(QUARTERS);
@@ -303,7 +342,8 @@ fn a_page_in_the_page_buffer_is_read_from_there() {
     assert!(seen > 0, "it was never there");
 }
 
-/// What `plain` does not promise, as `docs/RELIABILITY.md` says: a forged entry of an old version is believed.
+/// What `plain` does not promise, as `docs/RELIABILITY.md` says: a forged entry of an old version
+/// is believed.
 #[test]
 fn without_protection_a_forger_reads_what_was() {
     let mut host = Forger::new(&["hpb.protect=plain", "cache.mode=write-through"]);
@@ -316,12 +356,14 @@ fn without_protection_a_forger_reads_what_was() {
     assert!(!host.is_right(3, old), "the old version still stands on flash, and names the page");
 }
 
-/// The numbers of generations come again; what was handed out long ago does not become genuine with them.
+/// The numbers of generations come again; what was handed out long ago does not become genuine with
+/// them.
 #[test]
 fn generations_that_come_again_reset_the_host() {
     for (protect, generations) in [("tagged", 256), ("encrypted", 16)] {
         for dirty in ["group", "page"] {
-            let (protect_by, known) = (format!("hpb.protect={protect}"), format!("hpb.dirty={dirty}"));
+            let (protect_by, known) =
+                (format!("hpb.protect={protect}"), format!("hpb.dirty={dirty}"));
             let mut host = Forger::new(&[&protect_by, &known, "cache.mode=write-through"]);
             (0..PAGES).for_each(|page| host.write(page));
             host.fetch(0);
@@ -338,7 +380,8 @@ fn generations_that_come_again_reset_the_host() {
     }
 }
 
-/// Of a page of which the write cache has a part, only the version that it was written over is believed.
+/// Of a page of which the write cache has a part, only the version that it was written over is
+/// believed.
 #[test]
 fn an_old_version_is_not_laid_under_what_the_cache_holds() {
     let mut host = Forger::new(&["hpb.protect=plain"]);
@@ -350,7 +393,13 @@ fn an_old_version_is_not_laid_under_what_the_cache_holds() {
     host.submit(Cmd::Flush);
     host.fetch(0);
     host.number += 1;
-    host.submit(Cmd::Write { lba: host.lba(3), sectors: 1, fua: false, content: host.number, data: None });
+    host.submit(Cmd::Write {
+        lba: host.lba(3),
+        sectors: 1,
+        fua: false,
+        content: host.number,
+        data: None,
+    });
     host.truth[3] = host.truth[3].overwritten(host.number, 0, 1);
     assert!(host.is_right(3, old));
     assert_eq!(counter(&host.stack, "refused_elsewhere"), 1);

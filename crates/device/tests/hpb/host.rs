@@ -58,7 +58,8 @@ impl Host {
     }
 }
 
-/// The pages that the tests read are in different map pages: with three in memory each look at the map is a flash read.
+/// The pages that the tests read are in different map pages: with three in memory each look at the
+/// map is a flash read.
 fn far(n: u32) -> u32 {
     n % 15 * 2 * SUBREGION + n / 15
 }
@@ -73,9 +74,15 @@ fn an_entry_saves_the_read_of_a_map_page() {
     host.stack.reset_counters();
     let hit = (45..60).map(|n| host.read(far(n))).max().unwrap();
     assert_eq!((host.count("hits"), host.count("believed")), (15, 15));
-    let bare: Vec<&str> = DRIVE.iter().copied().filter(|s| !s.starts_with("hpb") && !s.starts_with("layers")).collect();
-    let settings: Vec<String> = bare.iter().chain(&["cache.mode=write-through"]).map(|&s| s.to_owned()).collect();
-    let mut without = DriveConfig::load("tiny", None, &settings).unwrap().build_stack(Seed(1)).unwrap();
+    let bare: Vec<&str> = DRIVE
+        .iter()
+        .copied()
+        .filter(|s| !s.starts_with("hpb") && !s.starts_with("layers"))
+        .collect();
+    let settings: Vec<String> =
+        bare.iter().chain(&["cache.mode=write-through"]).map(|&s| s.to_owned()).collect();
+    let mut without =
+        DriveConfig::load("tiny", None, &settings).unwrap().build_stack(Seed(1)).unwrap();
     without.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
     let mut without = Host { stack: without, now: Ps::ZERO, number: 0, done: Vec::new() };
     let misses: Vec<u64> = (0..60).map(|n| without.read(far(n))).collect();
@@ -94,7 +101,11 @@ fn hashes_take_their_time() {
     };
     let plain = time(&["hpb.protect=plain", "hpb.hash_time=100ns"]);
     assert_eq!(time(&["hpb.protect=tagged", "hpb.hash_time=100ns"]), plain + 100);
-    assert_eq!(time(&["hpb.protect=encrypted", "hpb.hash_time=100ns"]), plain + 800, "eight rounds");
+    assert_eq!(
+        time(&["hpb.protect=encrypted", "hpb.hash_time=100ns"]),
+        plain + 800,
+        "eight rounds"
+    );
 }
 
 #[test]
@@ -106,7 +117,10 @@ fn a_drive_in_control_recommends_what_is_read() {
     assert_eq!((host.count("map_requests"), host.count("miss_region")), (0, 2));
     host.read(far(0));
     host.settle();
-    assert_eq!((host.count("notices_active"), host.count("map_requests"), host.count("map_bytes")), (1, 1, 16 * 8));
+    assert_eq!(
+        (host.count("notices_active"), host.count("map_requests"), host.count("map_bytes")),
+        (1, 1, 16 * 8)
+    );
     host.read(far(0));
     assert_eq!((host.count("hits"), host.count("believed")), (1, 1));
     // a page beside it changes: the first read finds out, the second is what makes the drive say so
@@ -116,7 +130,10 @@ fn a_drive_in_control_recommends_what_is_read() {
     assert_eq!((host.count("refused_dirty"), host.count("notices_active")), (1, 1));
     host.read(far(0));
     host.settle();
-    assert_eq!((host.count("notices_active"), host.count("map_requests"), host.count("refetches")), (2, 2, 1));
+    assert_eq!(
+        (host.count("notices_active"), host.count("map_requests"), host.count("refetches")),
+        (2, 2, 1)
+    );
     host.read(far(0));
     assert_eq!((host.count("believed"), host.count("refused_dirty")), (2, 2));
     // the host knows what it wrote itself
@@ -145,7 +162,10 @@ fn the_region_that_was_not_read_longest_leaves() {
         host.read(page);
         host.settle();
     }
-    assert_eq!((host.count("hits"), host.count("evictions"), host.count("map_requests")), (1, 1, 3));
+    assert_eq!(
+        (host.count("hits"), host.count("evictions"), host.count("map_requests")),
+        (1, 1, 3)
+    );
     host.read(far(0));
     assert_eq!(host.count("hits"), 2, "it was read after the other");
     host.read(far(1));
@@ -156,7 +176,8 @@ fn the_region_that_was_not_read_longest_leaves() {
 
 #[test]
 fn a_drive_that_may_have_two_regions_cached_says_which_to_drop() {
-    let mut host = Host::new(&["hpb.region=32KiB", "hpb.activation_reads=1", "hpb.active_regions=2"]);
+    let mut host =
+        Host::new(&["hpb.region=32KiB", "hpb.activation_reads=1", "hpb.active_regions=2"]);
     for page in [far(0), far(1), far(0), far(2)] {
         host.read(page);
         host.settle();
@@ -194,7 +215,11 @@ fn memory_that_shrinks_is_given_back() {
     read(&mut host, 0, 1);
     assert_eq!(host.count("pressure_evictions"), 0);
     read(&mut host, 100, 1);
-    assert_eq!((host.count("pressure_evictions"), host.count("hits")), (1, 1), "the one that was not read longest");
+    assert_eq!(
+        (host.count("pressure_evictions"), host.count("hits")),
+        (1, 1),
+        "the one that was not read longest"
+    );
     read(&mut host, 200, 1);
     assert_eq!((host.count("pressure_evictions"), host.count("no_room")), (2, 1));
     for _ in 0..9 {
@@ -205,7 +230,12 @@ fn memory_that_shrinks_is_given_back() {
 
 #[test]
 fn a_host_in_control_counts_reads() {
-    let control = ["hpb.control=host", "hpb.activation_reads=3", "hpb.eviction_enter=6", "hpb.eviction_exit=9"];
+    let control = [
+        "hpb.control=host",
+        "hpb.activation_reads=3",
+        "hpb.eviction_enter=6",
+        "hpb.eviction_exit=9",
+    ];
     let mut host = Host::new(&[TWO, &control].concat());
     let read = |host: &mut Host, n: u32, times: u32| {
         for _ in 0..times {
@@ -231,7 +261,8 @@ fn a_host_in_control_counts_reads() {
 
 #[test]
 fn timers_drop_what_was_written_and_later_everything() {
-    let control = ["hpb.control=host", "hpb.activation_reads=1", "hpb.read_timeout=10ms", "hpb.poll=1ms"];
+    let control =
+        ["hpb.control=host", "hpb.activation_reads=1", "hpb.read_timeout=10ms", "hpb.poll=1ms"];
     let mut host = Host::new(&[&control[..], &["hpb.timeout_expiries=3"]].concat());
     host.read(far(0));
     host.settle();
@@ -257,7 +288,8 @@ const SLOW: &str = "hpb.hash_time=1ms";
 #[test]
 fn what_is_written_while_entries_arrive_is_not_read_by_them() {
     for (remark, known) in [("true", true), ("false", false)] {
-        let settings = ["hpb.activation_reads=1", &format!("hpb.remark={remark}"), "hpb.dirty=page", SLOW];
+        let settings =
+            ["hpb.activation_reads=1", &format!("hpb.remark={remark}"), "hpb.dirty=page", SLOW];
         let mut host = Host::new(&settings);
         host.read(far(0));
         // the response is there, and the map request under way
@@ -283,7 +315,8 @@ impl Host {
 
 #[test]
 fn entries_that_come_with_responses_keep_the_host_up_to_date() {
-    let mut host = Host::new(&["hpb.activation_reads=1", "hpb.update=piggyback", "hpb.protect=plain"]);
+    let mut host =
+        Host::new(&["hpb.activation_reads=1", "hpb.update=piggyback", "hpb.protect=plain"]);
     host.read(far(0));
     host.settle();
     for _ in 0..5 {
@@ -306,7 +339,10 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
     host.read(far(0));
     host.settle();
     let all: Vec<Stamp> = (0..8).map(|n| Stamp::whole(5000, n * 4)).collect();
-    host.submit(2, Cmd::Write { lba: lba(far(0)), sectors: 32, fua: false, content: 5000, data: None });
+    host.submit(
+        2,
+        Cmd::Write { lba: lba(far(0)), sectors: 32, fua: false, content: 5000, data: None },
+    );
     host.settle_after(2);
     let stamps = host.submit(1, Cmd::Read { lba: lba(far(0) + 9), sectors: 4 });
     host.settle_after(1);
@@ -321,7 +357,12 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
 /// A response that takes longer says what was, when a later one has said what is.
 #[test]
 fn responses_that_arrive_late_are_overtaken() {
-    let mut host = Host::new(&["hpb.activation_reads=1", "hpb.update=piggyback", "hpb.protect=plain", "hpb.pairs=1"]);
+    let mut host = Host::new(&[
+        "hpb.activation_reads=1",
+        "hpb.update=piggyback",
+        "hpb.protect=plain",
+        "hpb.pairs=1",
+    ]);
     host.read(0);
     host.settle();
     // of two changes the response takes one along; the other goes with a long read
@@ -334,7 +375,11 @@ fn responses_that_arrive_late_are_overtaken() {
     host.wait(5);
     host.settle();
     assert_eq!(host.submit(1, Cmd::Read { lba: lba(1), sectors: 4 }), [Stamp::ZERO]);
-    assert_eq!((host.count("miss_no_entry"), host.count("pairs")), (1, 2), "the late one was dropped");
+    assert_eq!(
+        (host.count("miss_no_entry"), host.count("pairs")),
+        (1, 2),
+        "the late one was dropped"
+    );
 }
 
 #[test]
@@ -378,8 +423,11 @@ fn a_map_page_that_cannot_be_read_stops_nobody() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);
     let layout = host.stack.ssd().layout().clone();
     let medium = host.stack.ssd_mut().faults();
-    let is_map = |p: &Ppn| medium.oob_role(layout.block_of(*p)) == OobRole::MAP && medium.lpn(*p) == Ok(Lpn(20));
-    let frames: Vec<_> = (0..layout.slots()).map(Ppn).filter(is_map).map(|p| layout.frame_of(p)).collect();
+    let is_map = |p: &Ppn| {
+        medium.oob_role(layout.block_of(*p)) == OobRole::MAP && medium.lpn(*p) == Ok(Lpn(20))
+    };
+    let frames: Vec<_> =
+        (0..layout.slots()).map(Ppn).filter(is_map).map(|p| layout.frame_of(p)).collect();
     assert!(!frames.is_empty());
     frames.into_iter().for_each(|frame| medium.decay(frame));
     for n in 0..20 {
@@ -395,7 +443,8 @@ fn a_map_page_that_cannot_be_read_stops_nobody() {
 fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
     for dirty in ["hpb.dirty=group", "hpb.dirty=page"] {
         for control in ["hpb.control=device", "hpb.control=host"] {
-            let mut host = Host::new(&["hpb.activation_reads=3", "hpb.refresh_reads=2", dirty, control]);
+            let mut host =
+                Host::new(&["hpb.activation_reads=3", "hpb.refresh_reads=2", dirty, control]);
             for _ in 0..3 {
                 host.read(far(0));
                 host.settle();
@@ -414,7 +463,11 @@ fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
                 host.read(far(0));
                 host.settle();
             }
-            assert_eq!((host.count("refused_dirty"), host.count("map_requests")), (2, 2), "{dirty}, {control}");
+            assert_eq!(
+                (host.count("refused_dirty"), host.count("map_requests")),
+                (2, 2),
+                "{dirty}, {control}"
+            );
             host.read(far(0));
             assert_eq!(host.count("believed"), 1, "{dirty}, {control}");
         }
@@ -423,7 +476,9 @@ fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
 
 #[test]
 fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
-    let config = config(&["hpb.activation_reads=1", "hpb.pinned_regions=1", "cache.mode=write-through"]).unwrap();
+    let config =
+        config(&["hpb.activation_reads=1", "hpb.pinned_regions=1", "cache.mode=write-through"])
+            .unwrap();
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.pinned_regions=1"]);
     host.stack.set_instant(true);
     host.stack.power_cycle(&config, Seed(1)).unwrap();
@@ -435,5 +490,9 @@ fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
         host.settle();
     }
     assert!(host.done.iter().all(|d| d.tag.0 < 4), "{:?}", host.done);
-    assert_eq!((host.count("notices_reset"), host.count("refetches")), (1, 0), "what was fetched since is no worse");
+    assert_eq!(
+        (host.count("notices_reset"), host.count("refetches")),
+        (1, 0),
+        "what was fetched since is no worse"
+    );
 }

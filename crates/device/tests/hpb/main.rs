@@ -1,5 +1,5 @@
-//! R7 of RELIABILITY.md: whatever the host sends with a read, the read returns what it would return without. And what the two
-//! sides of HPB do to keep it so, and to be fast.
+//! R7 of RELIABILITY.md: whatever the host sends with a read, the read returns what it would return
+//! without. And what the two sides of HPB do to keep it so, and to be fast.
 
 mod bad_input;
 mod forger;
@@ -37,7 +37,12 @@ fn stack(more: &[&str]) -> Stack {
 
 fn counter(stack: &Stack, name: &str) -> u64 {
     let report = stack.reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
-    report.counters.iter().find(|(key, _)| *key == name).unwrap_or_else(|| panic!("no counter {name}")).1
+    report
+        .counters
+        .iter()
+        .find(|(key, _)| *key == name)
+        .unwrap_or_else(|| panic!("no counter {name}"))
+        .1
 }
 
 fn lba(page: u32) -> Lba {

@@ -12,7 +12,8 @@
 //! | `1: ddl.` | logical block 1 has two pages in its data block, one in the log, and nothing in the last |
 //! | `= partial 1, copies 2` | counters other than these are zero; then they begin at zero again |
 //!
-//! Classes are of log blocks (`switch`, `partial`, `full`, `dead`, `moved`); `data full` and so on are of data blocks.
+//! Classes are of log blocks (`switch`, `partial`, `full`, `dead`, `moved`); `data full` and so on
+//! are of data blocks.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
 use flashatlas_ftl::{MergeClass, Place, Role};
@@ -33,7 +34,8 @@ fn drive(settings: &[&str]) -> Ssd {
         "nand.program_order=any",
     ];
     let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
-    let config = DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+    let config =
+        DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
     config.build(Seed(1)).unwrap()
 }
 
@@ -78,7 +80,10 @@ impl Script {
                 self.drive.reset_counters();
             }
             _ => {
-                let lbn: u32 = word.trim_end_matches(':').parse().unwrap_or_else(|_| panic!("`{line}` is no step"));
+                let lbn: u32 = word
+                    .trim_end_matches(':')
+                    .parse()
+                    .unwrap_or_else(|_| panic!("`{line}` is no step"));
                 assert_eq!(self.places(lbn), rest, "logical block {lbn}");
             }
         }
@@ -93,7 +98,9 @@ impl Script {
 
     fn submit(&mut self, cmd: Cmd<'_>) {
         self.settle();
-        self.drive.submit(self.now, Tag(0), cmd, &mut Reply::default()).unwrap_or_else(|e| panic!("{e}"));
+        self.drive
+            .submit(self.now, Tag(0), cmd, &mut Reply::default())
+            .unwrap_or_else(|e| panic!("{e}"));
         self.settle();
     }
 
@@ -125,7 +132,11 @@ impl Script {
     fn counts(&self) -> BTreeMap<String, u64> {
         let m = self.drive.ftl_report().merges.expect("a scheme that merges");
         let named = |prefix: &str, counts: &[u64]| -> Vec<(String, u64)> {
-            MergeClass::ALL.iter().zip(counts).map(|(c, &n)| (format!("{prefix}{}", c.name()), n)).collect()
+            MergeClass::ALL
+                .iter()
+                .zip(counts)
+                .map(|(c, &n)| (format!("{prefix}{}", c.name()), n))
+                .collect()
         };
         let mut all = named("", &m.log_blocks.expect("a scheme with a log"));
         all.extend(named("data ", &m.data_blocks));
@@ -155,7 +166,9 @@ fn counts_of(text: &str) -> BTreeMap<String, u64> {
 /// Play a script on a blank drive; what follows `--` in a line is a comment.
 pub fn play(settings: &[&str], script: &str) {
     let mut state = Script::on(settings);
-    for (number, line) in script.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
+    for (number, line) in
+        script.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty())
+    {
         let step = line.split("--").next().unwrap_or("").trim();
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| state.line(step)));
         assert!(outcome.is_ok(), "{settings:?}, line {number}: {line}");

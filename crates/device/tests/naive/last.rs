@@ -89,7 +89,9 @@ impl Last {
             let oldest = self.hot.closed(&self.store)[0];
             self.adapt_window(self.store.valid(oldest).len());
             self.hot.remove(oldest);
-            self.cold.take_pages(&mut self.store, oldest, |cold, store| make_cold_room(cold, store, &self.rules));
+            self.cold.take_pages(&mut self.store, oldest, |cold, store| {
+                make_cold_room(cold, store, &self.rules)
+            });
         }
     }
 
@@ -113,7 +115,8 @@ fn make_cold_room(cold: &mut Area, store: &mut Store, rules: &LastRules) {
             continue;
         }
         // the first of several with the least
-        let victim = cold.closed(store).into_iter().min_by_key(|&block| cost(store, rules, block)).unwrap();
+        let victim =
+            cold.closed(store).into_iter().min_by_key(|&block| cost(store, rules, block)).unwrap();
         store.reclaim(victim);
         cold.remove(victim);
     }

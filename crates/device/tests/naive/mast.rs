@@ -82,7 +82,8 @@ impl Mast {
     }
 
     fn write_page(&mut self, page: u32) {
-        // before rule 2, which merges a sequential log block before rule 3 could find the page there
+        // before rule 2, which merges a sequential log block before rule 3 could find the page
+        // there
         let is_hot = self.is_hot(page);
         if self.store.write_in_place(page) || self.write_sequential(page) {
             return;
@@ -101,7 +102,8 @@ impl Mast {
         self.hot.blocks.contains(&block)
             || self.locality.blocks.contains(&block)
             || self.rules.cold_update_is_hot && self.cold.blocks.contains(&block)
-            || self.rules.sequential_hit_is_hot && self.store.sequential_block(self.store.lbn(page)) == Some(block)
+            || self.rules.sequential_hit_is_hot
+                && self.store.sequential_block(self.store.lbn(page)) == Some(block)
     }
 
     /// Whether the sequential log took the page.
@@ -164,8 +166,12 @@ impl Mast {
 
     /// The closed block touched least recently; the oldest of several.
     fn least_recent(&self, area: &Area) -> BlockId {
-        let touched = |&block: &BlockId| if self.rules.fifo { 0 } else { self.store.touched(block) };
-        area.closed(&self.store).into_iter().min_by_key(touched).expect("a full area has closed blocks")
+        let touched =
+            |&block: &BlockId| if self.rules.fifo { 0 } else { self.store.touched(block) };
+        area.closed(&self.store)
+            .into_iter()
+            .min_by_key(touched)
+            .expect("a full area has closed blocks")
     }
 
     fn move_to_cold(&mut self, log: BlockId) {
@@ -189,7 +195,10 @@ impl Mast {
         if std::mem::take(&mut self.resized) {
             return;
         }
-        let log_blocks = self.store.sequential_budget + self.locality.budget + self.hot.budget + self.cold.budget;
+        let log_blocks = self.store.sequential_budget
+            + self.locality.budget
+            + self.hot.budget
+            + self.cold.budget;
         if share_cold.is_some_and(|share| share < self.rules.cold_utilisation || fell_twice) {
             let least = (log_blocks / 4).clamp(2, 16);
             self.resized = give(&mut self.cold, &mut self.locality, least, &mut self.store);
@@ -225,7 +234,8 @@ fn reclaim_cold(cold: &mut Area, store: &mut Store, by: ColdVictim) {
     }
     // the first of several with the least
     let victim = cold.closed(store).into_iter().min_by_key(|&block| {
-        let (valid, associated) = (store.valid(block).len() as i64, store.associated(block).len() as i64);
+        let (valid, associated) =
+            (store.valid(block).len() as i64, store.associated(block).len() as i64);
         match by {
             ColdVictim::Associated => (associated, -valid),
             ColdVictim::Valid => (-valid, associated),

@@ -1,5 +1,6 @@
-//! The log-block schemes LAST and MAST a second time: a reference written from their rules, page by page, that shares no
-//! code with the schemes. It knows no time, no geometry and no free list; a block is a number that is used once.
+//! The log-block schemes LAST and MAST a second time: a reference written from their rules, page by
+//! page, that shares no code with the schemes. It knows no time, no geometry and no free list; a
+//! block is a number that is used once.
 
 mod last;
 mod mast;

@@ -114,7 +114,11 @@ impl Store {
 
     /// One past the highest index that is programmed.
     pub fn write_pointer(&self, block: BlockId) -> u32 {
-        self.blocks[&block].programmed.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1)
+        self.blocks[&block]
+            .programmed
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |last| last as u32 + 1)
     }
 
     pub fn touched(&self, block: BlockId) -> u64 {
@@ -146,11 +150,17 @@ impl Store {
     pub fn only_lbn(&self, block: BlockId) -> Option<u32> {
         let programmed = self.programmed(block);
         let lbn = self.lbn(programmed.first()?.1);
-        programmed.iter().all(|&(index, page)| self.lbn(page) == lbn && self.offset(page) == index).then_some(lbn)
+        programmed
+            .iter()
+            .all(|&(index, page)| self.lbn(page) == lbn && self.offset(page) == index)
+            .then_some(lbn)
     }
 
     fn program(&mut self, block: BlockId, index: u32, page: u32) {
-        assert!(!self.is_programmed(block, index), "block {block} index {index} is programmed twice");
+        assert!(
+            !self.is_programmed(block, index),
+            "block {block} index {index} is programmed twice"
+        );
         assert!(
             !self.shape.strict || index >= self.write_pointer(block),
             "block {block} index {index} is out of order"
@@ -281,7 +291,8 @@ impl Store {
         class
     }
 
-    /// Merge a log block of the random log that was filled with pages of one logical block, each at its offset.
+    /// Merge a log block of the random log that was filled with pages of one logical block, each at
+    /// its offset.
     pub fn merge_ordered(&mut self, log: BlockId, lbn: u32) {
         self.merge(log, lbn, None);
     }
@@ -291,7 +302,8 @@ impl Store {
         let dead = self.valid(log).is_empty();
         while let Some(&page) = self.valid(log).first() {
             let lbn = self.lbn(page);
-            let through_sequential = self.sequential.get(&lbn).is_some_and(|s| !self.valid(s.block).is_empty());
+            let through_sequential =
+                self.sequential.get(&lbn).is_some_and(|s| !self.valid(s.block).is_empty());
             if self.sequential.contains_key(&lbn) {
                 self.merge_sequential(lbn, None);
             }
@@ -323,7 +335,11 @@ impl Store {
     /// Open one for the page, which has none, and program it.
     pub fn begin_sequential(&mut self, page: u32) {
         if self.sequential.len() >= self.sequential_budget {
-            let (&oldest, _) = self.sequential.iter().min_by_key(|(_, s)| s.written).expect("the budget is not zero");
+            let (&oldest, _) = self
+                .sequential
+                .iter()
+                .min_by_key(|(_, s)| s.written)
+                .expect("the budget is not zero");
             self.merge_sequential(oldest, None);
         }
         let block = self.open();
@@ -390,7 +406,9 @@ impl Area {
 
     /// Erase the oldest closed block in which nothing is valid. Whether there was one.
     pub fn erase_dead(&mut self, store: &mut Store) -> bool {
-        let Some(dead) = self.closed(store).into_iter().find(|&block| store.valid(block).is_empty()) else {
+        let Some(dead) =
+            self.closed(store).into_iter().find(|&block| store.valid(block).is_empty())
+        else {
             return false;
         };
         self.remove(dead);
@@ -415,9 +433,14 @@ impl Area {
         store.program_host(block, store.write_pointer(block), page);
     }
 
-    /// Copy the valid pages of `log` here and erase it. `make_room` must leave this area not full; it may merge pages of
-    /// `log` away.
-    pub fn take_pages(&mut self, store: &mut Store, log: BlockId, mut make_room: impl FnMut(&mut Area, &mut Store)) {
+    /// Copy the valid pages of `log` here and erase it. `make_room` must leave this area not full;
+    /// it may merge pages of `log` away.
+    pub fn take_pages(
+        &mut self,
+        store: &mut Store,
+        log: BlockId,
+        mut make_room: impl FnMut(&mut Area, &mut Store),
+    ) {
         let dead = store.valid(log).is_empty();
         while let Some(&page) = store.valid(log).first() {
             make_room(self, store);

@@ -69,7 +69,11 @@ mod tests {
         let def = classifier_by_name(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
-        (def.build)(&raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(), 100, streams)
+        (def.build)(
+            &raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(),
+            100,
+            streams,
+        )
     }
 
     #[test]
@@ -85,7 +89,11 @@ mod tests {
     fn two_lru_promotes_on_the_second_write_and_drops_the_least_recent() {
         let mut c = build("two-lru", &[("ftl.hot_pages", "1"), ("ftl.candidate_pages", "2")], 2);
         assert_eq!((c.written(Lpn(1)), c.written(Lpn(1))), (0, 1));
-        assert_eq!((c.written(Lpn(2)), c.written(Lpn(2))), (0, 1), "2 pushes 1 out of the hot list, to the candidates");
+        assert_eq!(
+            (c.written(Lpn(2)), c.written(Lpn(2))),
+            (0, 1),
+            "2 pushes 1 out of the hot list, to the candidates"
+        );
         assert_eq!(c.written(Lpn(1)), 1, "and from there one write brings it back");
         assert_eq!((c.written(Lpn(3)), c.written(Lpn(4)), c.written(Lpn(5))), (0, 0, 0));
         assert_eq!(c.written(Lpn(3)), 0, "3 has left the two candidates");

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "two-lru",
     summary: "hot when written again while in the candidate list; uses two streams",
-    paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems (RTAS 2002)",
+    paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems \
+            (RTAS 2002)",
     params: &[
         ParamDef {
             key: "ftl.hot_pages",
@@ -39,7 +40,8 @@ struct TwoLru {
     hot_stream: u32,
 }
 
-/// Pages in the order of their last use, up to a limit. The hash map is only looked up, never iterated.
+/// Pages in the order of their last use, up to a limit. The hash map is only looked up, never
+/// iterated.
 struct Lru {
     limit: u64,
     used_at: FxHashMap<Lpn, u64>,

@@ -34,7 +34,11 @@ impl Area {
     }
 
     /// Its blocks that take no more pages, oldest first.
-    pub fn closed<'a>(&'a self, core: &'a Core, medium: &'a Medium) -> impl Iterator<Item = BlockId> + 'a {
+    pub fn closed<'a>(
+        &'a self,
+        core: &'a Core,
+        medium: &'a Medium,
+    ) -> impl Iterator<Item = BlockId> + 'a {
         self.blocks().filter(move |&b| Some(b) != self.frontier(core, medium))
     }
 
@@ -44,7 +48,8 @@ impl Area {
         core.log(log).role == self.role
     }
 
-    /// Of its blocks that take no more pages the one that the host wrote to, or whose pages it updated, least recently.
+    /// Of its blocks that take no more pages the one that the host wrote to, or whose pages it
+    /// updated, least recently.
     pub fn least_recent(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
@@ -69,8 +74,8 @@ impl Area {
         self.len() < self.budget && core.has_slot()
     }
 
-    /// The block of an area of `scheme` that takes the next page. `free` makes a step towards a block less in it, until
-    /// another may be opened.
+    /// The block of an area of `scheme` that takes the next page. `free` makes a step towards a
+    /// block less in it, until another may be opened.
     ///
     /// # Errors
     /// Those of `free`; when the log has no block left.
@@ -120,7 +125,8 @@ impl Area {
         Ok(block)
     }
 
-    /// Take over a full block of another area, as it is. It stands behind the frontier, if that has room.
+    /// Take over a full block of another area, as it is. It stands behind the frontier, if that has
+    /// room.
     pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
         core.log_mut(block).role = self.role;
         core.merges.migrated_blocks += 1;
@@ -139,9 +145,14 @@ impl Area {
         self.frontier = self.frontier.filter(|&b| b != block);
     }
 
-    /// Take over what a mount found of this area's role. What is above the budget is reclaimed, oldest first; the newest
-    /// block goes on as the frontier.
-    pub fn take_over(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: &mut Vec<Found>) -> Result<(), FtlError> {
+    /// Take over what a mount found of this area's role. What is above the budget is reclaimed,
+    /// oldest first; the newest block goes on as the frontier.
+    pub fn take_over(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        found: &mut Vec<Found>,
+    ) -> Result<(), FtlError> {
         let own = Found::take(found, self.role);
         let surplus = own.len().saturating_sub(self.budget as usize);
         core.reclaim_all(cx, &own[..surplus])?;
@@ -156,7 +167,9 @@ impl Area {
     /// The first rule that does not hold.
     pub fn check(&self, core: &Core) -> Result<(), Violation> {
         let own = self.blocks().all(|b| self.contains(core, b));
-        Violation::unless(own, "an area of the log holds blocks of its kind", || self.name.to_owned())?;
+        Violation::unless(own, "an area of the log holds blocks of its kind", || {
+            self.name.to_owned()
+        })?;
         Violation::unless(self.len() <= self.budget, "an area of the log keeps its budget", || {
             format!("{}: {} log blocks of {}", self.name, self.len(), self.budget)
         })
@@ -164,7 +177,9 @@ impl Area {
 
     /// Erase the first of its blocks without a valid page, if there is one; whether there was.
     pub fn erase_empty(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        let Some(empty) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else { return Ok(false) };
+        let Some(empty) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else {
+            return Ok(false);
+        };
         self.remove(empty);
         core.erase_empty(cx, empty)?;
         Ok(true)
@@ -177,7 +192,12 @@ impl Area {
 }
 
 /// How full some log blocks are.
-pub(super) fn area_use(name: &'static str, budget: u32, blocks: impl Iterator<Item = BlockId>, core: &Core) -> AreaUse {
+pub(super) fn area_use(
+    name: &'static str,
+    budget: u32,
+    blocks: impl Iterator<Item = BlockId>,
+    core: &Core,
+) -> AreaUse {
     let (mut count, mut valid) = (0, 0);
     for block in blocks {
         count += 1;

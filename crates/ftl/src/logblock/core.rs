@@ -24,8 +24,8 @@ impl HostPage<'_> {
     }
 }
 
-/// Blocks that must be erased when a log block is taken: one for the merge that makes the next room, and one that a power
-/// cut finds.
+/// Blocks that must be erased when a log block is taken: one for the merge that makes the next
+/// room, and one that a power cut finds.
 const RESERVE: u32 = 2;
 
 /// Blocks that neither data nor the log may have: the reserve, and those of trim records.
@@ -81,7 +81,12 @@ pub(crate) struct Core {
 
 impl Core {
     /// Empty tables. Without data blocks, everything stands in log blocks.
-    pub fn new(settings: &Settings, layout: &Layout, medium: &Medium, has_data_blocks: bool) -> Core {
+    pub fn new(
+        settings: &Settings,
+        layout: &Layout,
+        medium: &Medium,
+        has_data_blocks: bool,
+    ) -> Core {
         let lbns = layout.logical_units.div_ceil(layout.frames_per_block);
         let budget = settings.log_blocks + if has_data_blocks { 0 } else { lbns };
         let blocks = layout.blocks() as usize;
@@ -170,11 +175,13 @@ impl Core {
         self.blocks.valid(block)
     }
 
-    /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even if every logical block
-    /// wants a data block. Where a block has gone bad, one of the reserve is lent until the log has given up a block.
+    /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even
+    /// if every logical block wants a data block. Where a block has gone bad, one of the reserve is
+    /// lent until the log has given up a block.
     pub fn has_slot(&self) -> bool {
         let homes = if self.has_data_blocks { self.homeless } else { 0 };
-        !self.slots.is_empty() && self.free.len() + self.trims.blocks() + self.overdrawn.min(1) > self.kept + homes
+        !self.slots.is_empty()
+            && self.free.len() + self.trims.blocks() + self.overdrawn.min(1) > self.kept + homes
     }
 
     /// Log blocks that may be in use.
@@ -193,7 +200,11 @@ impl Core {
     }
 
     /// Take an erased block for data of `lbn`.
-    pub(super) fn take_data_block(&mut self, cx: &mut Cx<'_>, lbn: u32) -> Result<BlockId, FtlError> {
+    pub(super) fn take_data_block(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+    ) -> Result<BlockId, FtlError> {
         let lane = lbn % self.layout.lanes;
         let role = if self.cause == Cause::Recovery { ROLE_MOUNT } else { ROLE_DATA };
         self.take(cx, lane, Role::Data, role, OpId::NONE)
@@ -210,8 +221,13 @@ impl Core {
         self.take_spare_block(cx, role)
     }
 
-    /// Take an erased block for the log, out of the reserve if need be: for as long as another is being emptied.
-    pub fn take_spare_block(&mut self, cx: &mut Cx<'_>, role: OobRole) -> Result<BlockId, FtlError> {
+    /// Take an erased block for the log, out of the reserve if need be: for as long as another is
+    /// being emptied.
+    pub fn take_spare_block(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: OobRole,
+    ) -> Result<BlockId, FtlError> {
         let slot = self.slots.pop_front().unwrap_or(OpId::NONE);
         self.cursor = (self.cursor + 1) % self.layout.lanes;
         let block = self.take(cx, self.cursor, Role::Log, role, slot)?;
@@ -220,7 +236,14 @@ impl Core {
         Ok(block)
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, lane: u32, role: Role, oob: OobRole, slot: OpId) -> Result<BlockId, FtlError> {
+    fn take(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        role: Role,
+        oob: OobRole,
+        slot: OpId,
+    ) -> Result<BlockId, FtlError> {
         let (block, mut waits) = self.free.take(cx, lane).ok_or_else(|| self.no_space())?;
         cx.flash.open(block, oob);
         self.blocks.set_role(block, role);
@@ -239,7 +262,11 @@ impl Core {
 
     /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
     pub(super) fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId) -> Result<OpId, FtlError> {
-        assert!(self.blocks.valid(block) == 0, "block {block} is erased with {} valid pages", self.blocks.valid(block));
+        assert!(
+            self.blocks.valid(block) == 0,
+            "block {block} is erased with {} valid pages",
+            self.blocks.valid(block)
+        );
         if self.trims.needs(block) {
             self.record_trims(cx)?;
         }
@@ -250,11 +277,22 @@ impl Core {
         self.erase_after(cx, block, &after, self.cause)
     }
 
-    fn erase_after(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<OpId, FtlError> {
+    fn erase_after(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        after: &[OpId],
+        cause: Cause,
+    ) -> Result<OpId, FtlError> {
         match cx.flash.erase(block, cause, after) {
             Ok(op) => {
                 self.blocks.set_role(block, Role::Free);
-                self.free.push(self.layout.lane_of(block), block, cx.flash.medium.erases(block), op);
+                self.free.push(
+                    self.layout.lane_of(block),
+                    block,
+                    cx.flash.medium.erases(block),
+                    op,
+                );
                 Ok(op)
             }
             Err(MediumError::EraseFailed(_)) => {
@@ -265,7 +303,8 @@ impl Core {
         }
     }
 
-    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
+    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
+    /// trimmed pages, waits for.
     pub fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
         if !self.trims.is_pending() {
             return Ok(self.trims.unfinished(cx));
@@ -302,8 +341,8 @@ impl Core {
         self.layout.blocks() - self.blocks.count(Role::Bad) as u32
     }
 
-    /// A mount that found more log blocks than there may be (the erase of one was planned when the power failed) has emptied
-    /// them by now.
+    /// A mount that found more log blocks than there may be (the erase of one was planned when the
+    /// power failed) has emptied them by now.
     pub(super) fn end_loan(&mut self, settings: &Settings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget = (settings.log_blocks + lbns).max(self.log_count).min(self.budget);
@@ -335,8 +374,14 @@ impl Core {
         }
     }
 
-    /// `block` is the data block of `lbn` from now on; the one before, whose pages are all superseded, is erased.
-    pub(super) fn switch_to(&mut self, cx: &mut Cx<'_>, lbn: u32, block: BlockId) -> Result<(), FtlError> {
+    /// `block` is the data block of `lbn` from now on; the one before, whose pages are all
+    /// superseded, is erased.
+    pub(super) fn switch_to(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+        block: BlockId,
+    ) -> Result<(), FtlError> {
         let was_log = self.logs[block.0 as usize].take().is_some();
         self.blocks.set_role(block, Role::Data);
         let erased = match self.data[lbn as usize].replace(block) {
@@ -357,12 +402,16 @@ impl Core {
         self.clock += 1;
     }
 
-    /// Write a page to its place in the data block, if that is erased and the order of programs allows it; a logical block
-    /// without a data block gets one. Whether it was written.
+    /// Write a page to its place in the data block, if that is erased and the order of programs
+    /// allows it; a logical block without a data block gets one. Whether it was written.
     ///
     /// # Errors
     /// When there is no block.
-    pub fn write_in_place(&mut self, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<bool, FtlError> {
+    pub fn write_in_place(
+        &mut self,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<bool, FtlError> {
         let (lbn, offset) = (self.lbn(page.lpn()), self.offset(page.lpn()));
         let block = match self.data[lbn as usize] {
             Some(block) => {
@@ -389,7 +438,12 @@ impl Core {
     }
 
     /// Write a page of the host to the next page of a log block.
-    pub fn append(&mut self, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) -> Result<(), FtlError> {
+    pub fn append(
+        &mut self,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         let index = cx.flash.medium.write_pointer(log);
         self.host_program(cx, log, index, page)
     }
@@ -472,13 +526,16 @@ impl Core {
         block
     }
 
-    /// Forget a page. A logical block that holds nothing more loses its data block; a log block that holds nothing more is
-    /// dead, and waits for its turn.
+    /// Forget a page. A logical block that holds nothing more loses its data block; a log block
+    /// that holds nothing more is dead, and waits for its turn.
     ///
     /// # Errors
     /// When the erase finds a fault it has no answer to.
     pub fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
-        let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped() else { return Ok(()) };
+        let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
+        else {
+            return Ok(());
+        };
         let lbn = self.lbn(lpn);
         let block = self.forget(old, lbn);
         self.trims.trimmed(lpn, block);

@@ -3,13 +3,18 @@
 use super::{Core, Found, HostPage, Settings};
 use crate::blocks::{Role, check_names};
 use crate::report::AreaUse;
-use crate::{Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters, Place};
+use crate::{
+    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters, Place,
+};
 use flashatlas_nand::{Medium, Unit};
-use flashatlas_types::{BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, OpKind, Params, Violation};
+use flashatlas_types::{
+    BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, OpKind, Params, Violation,
+};
 
 /// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
 pub(crate) trait LogScheme: Send {
-    /// Data stands in data blocks, each page at its offset. Without them, everything stands in log blocks.
+    /// Data stands in data blocks, each page at its offset. Without them, everything stands in log
+    /// blocks.
     const HAS_DATA_BLOCKS: bool = true;
 
     /// A request of `pages` consecutive pages begins; [`LogScheme::write`] sees each of them.
@@ -21,7 +26,12 @@ pub(crate) trait LogScheme: Send {
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when nothing can be reclaimed.
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError>;
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError>;
 
     /// A trim left nothing valid in a log block.
     fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
@@ -39,7 +49,12 @@ pub(crate) trait LogScheme: Send {
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
 
     /// Take over the log blocks that a mount found.
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError>;
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        found: Vec<Found>,
+    ) -> Result<(), FtlError>;
 
     /// The areas of the log.
     fn areas(&self, core: &Core) -> Vec<AreaUse>;
@@ -53,8 +68,8 @@ pub(crate) trait LogScheme: Send {
     /// The first rule that does not hold.
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
 
-    /// Bytes that the log map needs for a page of the log: a logical and a physical page, 4 bytes each, unless the log block
-    /// says most of it.
+    /// Bytes that the log map needs for a page of the log: a logical and a physical page, 4 bytes
+    /// each, unless the log block says most of it.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let _ = core;
         8
@@ -76,7 +91,8 @@ pub(crate) struct Hybrid<S> {
 }
 
 impl<S: LogScheme> Hybrid<S> {
-    /// Build the tables from the medium. `scheme` is built empty, and told which log blocks there are.
+    /// Build the tables from the medium. `scheme` is built empty, and told which log blocks there
+    /// are.
     pub fn mount(
         params: &Params,
         cx: &mut Cx<'_>,
@@ -122,7 +138,13 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         self.core.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
-    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError> {
         let arrived = cx.flash.plan.join(cause.class(false), after);
         self.scheme.request(run[0].lpn, run.len() as u32);
         for unit in run {
@@ -155,7 +177,10 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 
     fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
         self.core.cause = Cause::Idle;
-        let worked = self.scheme.idle(&mut self.core, cx).and_then(|worked| self.give_up_lost(cx).map(|()| worked));
+        let worked = self
+            .scheme
+            .idle(&mut self.core, cx)
+            .and_then(|worked| self.give_up_lost(cx).map(|()| worked));
         self.core.cause = Cause::Merge;
         Ok(if worked? { Idle::Worked } else { Idle::Nothing })
     }
@@ -170,20 +195,29 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         for block in (0..self.core.layout.blocks()).map(BlockId) {
             if self.core.blocks.role(block) == Role::Log {
                 let known = self.scheme.knows(&self.core, block);
-                Violation::unless(known, "every log block belongs to a part of the scheme", || format!("{block}"))?;
+                Violation::unless(
+                    known,
+                    "every log block belongs to a part of the scheme",
+                    || format!("{block}"),
+                )?;
             }
         }
         let areas = self.scheme.areas(&self.core);
         let blocks: u32 = areas.iter().map(|a| a.blocks).sum();
-        Violation::unless(blocks == self.core.log_count, "the areas hold every log block once", || {
-            format!("{} log blocks, {areas:?}", self.core.log_count)
-        })?;
+        Violation::unless(
+            blocks == self.core.log_count,
+            "the areas hold every log block once",
+            || format!("{} log blocks, {areas:?}", self.core.log_count),
+        )?;
         self.scheme.check(&self.core, medium)
     }
 
     fn report(&self) -> FtlReport {
-        let mut memory =
-            if S::HAS_DATA_BLOCKS { self.core.memory(self.scheme.log_entry_bytes(&self.core)) } else { Vec::new() };
+        let mut memory = if S::HAS_DATA_BLOCKS {
+            self.core.memory(self.scheme.log_entry_bytes(&self.core))
+        } else {
+            Vec::new()
+        };
         memory.extend(self.scheme.memory(&self.core));
         memory.extend(self.core.trims.memory());
         FtlReport {
@@ -196,8 +230,9 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             memory,
             approximations: [
                 FREE_CHANGES,
-                "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are made of; which pages of a data \
-                 block are written and valid is known at no cost; no map is written to flash, a mount reads every spare area",
+                "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are \
+                 made of; which pages of a data block are written and valid is known at no cost; \
+                 no map is written to flash, a mount reads every spare area",
             ]
             .iter()
             .chain(self.scheme.approximations())
@@ -233,9 +268,11 @@ impl Core {
             let (lpn, block) = (Lpn(lpn as u32), self.layout.block_of(ppn));
             let lbn = self.lbn(lpn);
             live[lbn as usize] += 1;
-            Violation::unless(self.blocks.is_valid(ppn), "the newest version of a page is valid", || {
-                format!("page {lpn}, slot {ppn}")
-            })?;
+            Violation::unless(
+                self.blocks.is_valid(ppn),
+                "the newest version of a page is valid",
+                || format!("page {lpn}, slot {ppn}"),
+            )?;
             check_names(medium, ppn, lpn)?;
             if self.logs[block.0 as usize].is_some() {
                 *associated.entry((block, lbn)).or_insert(0) += 1;
@@ -243,23 +280,37 @@ impl Core {
             }
             let home = self.data[lbn as usize];
             let at_home = home == Some(block) && ppn.0 % self.pages == self.offset(lpn);
-            Violation::unless(at_home, "a page stands in the log, or in its data block at its offset", || {
-                format!("page {lpn}: slot {ppn}, data block {home:?}")
-            })?;
+            Violation::unless(
+                at_home,
+                "a page stands in the log, or in its data block at its offset",
+                || format!("page {lpn}: slot {ppn}, data block {home:?}"),
+            )?;
         }
         let valid = self.blocks.total();
         let mapped: u32 = live.iter().sum();
-        Violation::unless(u64::from(mapped) == valid, "every valid slot is the newest version of a page", || {
-            format!("{mapped} mapped, {valid} valid")
-        })?;
-        Violation::unless(live == self.live, "the pages of each logical block are counted", String::new)?;
+        Violation::unless(
+            u64::from(mapped) == valid,
+            "every valid slot is the newest version of a page",
+            || format!("{mapped} mapped, {valid} valid"),
+        )?;
+        Violation::unless(
+            live == self.live,
+            "the pages of each logical block are counted",
+            String::new,
+        )?;
         for block in (0..self.layout.blocks()).map(BlockId) {
             let Some(log) = &self.logs[block.0 as usize] else { continue };
             for (&lbn, &pages) in &log.lbns {
                 let found = associated.remove(&(block, lbn)).unwrap_or(0);
-                Violation::unless(found == pages, "a log block counts the pages of each logical block", || {
-                    format!("block {block}, logical block {lbn}: {pages} counted, {found} valid")
-                })?;
+                Violation::unless(
+                    found == pages,
+                    "a log block counts the pages of each logical block",
+                    || {
+                        format!(
+                            "block {block}, logical block {lbn}: {pages} counted, {found} valid"
+                        )
+                    },
+                )?;
             }
         }
         Violation::unless(
@@ -274,9 +325,11 @@ impl Core {
         let count = |role| self.blocks.count(role);
         let homes = self.data.iter().flatten().count();
         let own = self.data.iter().flatten().all(|&b| self.blocks.role(b) == Role::Data);
-        Violation::unless(own && count(Role::Data) == homes, "every data block is some logical block's", || {
-            format!("{} data blocks, {homes} mapped", count(Role::Data))
-        })?;
+        Violation::unless(
+            own && count(Role::Data) == homes,
+            "every data block is some logical block's",
+            || format!("{} data blocks, {homes} mapped", count(Role::Data)),
+        )?;
         let homeless = self.data.len() - homes;
         Violation::unless(
             homeless == self.homeless as usize,
@@ -286,11 +339,20 @@ impl Core {
         let logs = self.logs.iter().flatten().count();
         let agree = logs == self.log_count as usize && count(Role::Log) == logs;
         Violation::unless(agree, "every log block has its books", || {
-            format!("{} log blocks, {logs} with books, {} counted", count(Role::Log), self.log_count)
+            format!(
+                "{} log blocks, {logs} with books, {} counted",
+                count(Role::Log),
+                self.log_count
+            )
         })?;
         let within = self.log_count + self.slots.len() as u32 <= self.budget.max(self.log_count);
         Violation::unless(within, "log blocks and slots keep the budget", || {
-            format!("{} log blocks and {} slots of {}", self.log_count, self.slots.len(), self.budget)
+            format!(
+                "{} log blocks and {} slots of {}",
+                self.log_count,
+                self.slots.len(),
+                self.budget
+            )
         })?;
         let listed = self.free.iter().filter(|&b| self.blocks.role(b) == Role::Free).count();
         let all = listed == self.free.len() as usize && count(Role::Free) == listed;

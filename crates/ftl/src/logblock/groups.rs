@@ -1,19 +1,24 @@
-//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which nobody else uses (Park et al.,
-//! ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST (Kim et al., IEEE TCE 48:2, 2002).
+//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which nobody
+//! else uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST (Kim et
+//! al., IEEE TCE 48:2, 2002).
 //!
-//! - A page goes to its place if that is erased, else to the next page of its group's newest log block.
-//! - If that is full, the group takes another log block; if it has K, its oldest is reclaimed first.
+//! - A page goes to its place if that is erased, else to the next page of its group's newest log
+//!   block.
+//! - If that is full, the group takes another log block; if it has K, its oldest is reclaimed
+//!   first.
 //! - If the log has none left, the group that was written least recently gives up its oldest.
 //!
-//! A log block that holds pages of one logical block, all newest, each at its offset, takes a switch or a partial merge;
-//! any other a full merge of each associated logical block.
+//! A log block that holds pages of one logical block, all newest, each at its offset, takes a
+//! switch or a partial merge; any other a full merge of each associated logical block.
 
 use super::area::area_use;
 use super::{Core, Found, HostPage, LogScheme, ROLE_GROUP, Settings, fits_budget};
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
+};
 use rustc_hash::FxHashMap;
 
 /// The parameters of SAST.
@@ -64,11 +69,21 @@ struct Group {
 
 impl Groups {
     pub fn new(size: u32, most: u32, settings: &Settings) -> Groups {
-        Groups { size, most: most as usize, idle_free: settings.idle_log_blocks, of: FxHashMap::default() }
+        Groups {
+            size,
+            most: most as usize,
+            idle_free: settings.idle_log_blocks,
+            of: FxHashMap::default(),
+        }
     }
 
     /// Reclaim the oldest log block of a group.
-    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: u32) -> Result<(), FtlError> {
+    fn reclaim_oldest(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        group: u32,
+    ) -> Result<(), FtlError> {
         let log = self.of.get(&group).expect("the group has a log block").logs[0];
         let books = core.log(log);
         if books.in_place {
@@ -98,13 +113,19 @@ impl Groups {
 }
 
 impl LogScheme for Groups {
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? {
             return Ok(());
         }
         let group = core.lbn(page.lpn()) / self.size;
         let logs = self.of.get(&group).map_or(&[][..], |g| &g.logs);
-        let frontier = logs.last().copied().filter(|&log| cx.flash.medium.write_pointer(log) < core.pages);
+        let frontier =
+            logs.last().copied().filter(|&log| cx.flash.medium.write_pointer(log) < core.pages);
         let log = match frontier {
             Some(log) => log,
             None => {
@@ -143,7 +164,12 @@ impl LogScheme for Groups {
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         for log in found {
             let group = core.log(log.block).group(self.size);
             let own = log.role == ROLE_GROUP && core.log(log.block).holds_only(group, self.size);
@@ -162,7 +188,12 @@ impl LogScheme for Groups {
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
-        vec![area_use("log", core.budget(), self.of.values().flat_map(|g| g.logs.iter().copied()), core)]
+        vec![area_use(
+            "log",
+            core.budget(),
+            self.of.values().flat_map(|g| g.logs.iter().copied()),
+            core,
+        )]
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
@@ -176,9 +207,11 @@ impl LogScheme for Groups {
                 format!("group {group}: {} of {}", entry.logs.len(), self.most)
             })?;
             let own = |&log: &BlockId| core.log(log).holds_only(group, self.size);
-            Violation::unless(entry.logs.iter().all(own), "a group's log blocks hold its pages only", || {
-                format!("group {group}: {:?}", entry.logs)
-            })?;
+            Violation::unless(
+                entry.logs.iter().all(own),
+                "a group's log blocks hold its pages only",
+                || format!("group {group}: {:?}", entry.logs),
+            )?;
         }
         Ok(())
     }
@@ -190,7 +223,8 @@ impl LogScheme for Groups {
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
-        // group, K block numbers and a link of the list by recency for each of at most as many groups as log blocks
+        // group, K block numbers and a link of the list by recency for each of at most as many
+        // groups as log blocks
         let groups = u64::from(core.budget()).min(core.lbns().div_ceil(u64::from(self.size)));
         let bytes = groups * (4 + 4 * self.most as u64 + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]

@@ -16,7 +16,8 @@ pub(crate) struct Log {
     pub in_place: bool,
     /// Pages programmed.
     pub programmed: u32,
-    /// When a page of it was last written or superseded by the host, on the clock of [`Core::clock`](super::Core::clock).
+    /// When a page of it was last written or superseded by the host, on the clock of
+    /// [`Core::clock`](super::Core::clock).
     pub touched: u64,
     /// Its reclamation has begun.
     pub leaving: bool,

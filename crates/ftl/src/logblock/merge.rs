@@ -1,9 +1,10 @@
 //! Merges: how data blocks are brought up to date, and log blocks become free.
 //!
-//! Counts follow one convention, whatever the paper of a scheme says. A *merge* brings one data block up to date: a switch,
-//! a partial or a full merge. The *reclamation* of a log block is counted once, by what it took: the same three, or `dead`
-//! if no page of it was valid, or `moved` if its valid pages were copied to another log block. Pages that were never
-//! written are not copied.
+//! Counts follow one convention, whatever the paper of a scheme says. A *merge* brings one data
+//! block up to date: a switch, a partial or a full merge. The *reclamation* of a log block is
+//! counted once, by what it took: the same three, or `dead` if no page of it was valid, or `moved`
+//! if its valid pages were copied to another log block. Pages that were never written are not
+//! copied.
 
 use super::{Core, Found, HostPage};
 use crate::Cx;
@@ -14,9 +15,14 @@ use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn};
 use std::ops::Range;
 
 impl Core {
-    /// Copy the newest version of every page of `lbn` to a new block, with `page` instead of what it replaces. The old
-    /// data block is erased; log blocks lose the pages that were theirs.
-    pub fn full_merge(&mut self, cx: &mut Cx<'_>, lbn: u32, page: Option<&HostPage<'_>>) -> Result<(), FtlError> {
+    /// Copy the newest version of every page of `lbn` to a new block, with `page` instead of what
+    /// it replaces. The old data block is erased; log blocks lose the pages that were theirs.
+    pub fn full_merge(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+        page: Option<&HostPage<'_>>,
+    ) -> Result<(), FtlError> {
         let new = self.take_data_block(cx, lbn)?;
         self.fill_up(cx, lbn, new, 0..self.pages_of(lbn), page)?;
         if self.cause == Cause::Recovery {
@@ -27,8 +33,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaim a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if there is one, goes
-    /// to its place in what becomes the data block.
+    /// Reclaim a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if
+    /// there is one, goes to its place in what becomes the data block.
     pub fn merge_log(
         &mut self,
         cx: &mut Cx<'_>,
@@ -58,9 +64,14 @@ impl Core {
         Ok(class)
     }
 
-    /// What it takes to make a data block of a log block that holds pages of its owner, all of them newest, each at its
-    /// offset; anything else takes a full merge.
-    fn class_of(&mut self, medium: &Medium, log: BlockId, page: Option<&HostPage<'_>>) -> MergeClass {
+    /// What it takes to make a data block of a log block that holds pages of its owner, all of them
+    /// newest, each at its offset; anything else takes a full merge.
+    fn class_of(
+        &mut self,
+        medium: &Medium,
+        log: BlockId,
+        page: Option<&HostPage<'_>>,
+    ) -> MergeClass {
         let books = self.log(log);
         let (lbn, next) = (books.owner, medium.write_pointer(log));
         if !books.in_place || self.valid(log) != books.programmed {
@@ -76,7 +87,8 @@ impl Core {
         }
         // gaps below the write pointer are filled where the order of programs allows it
         let missing = |&offset: &u32| {
-            replaced == Some(offset) || self.newest[(lbn * self.pages + offset) as usize].mapped().is_some()
+            replaced == Some(offset)
+                || self.newest[(lbn * self.pages + offset) as usize].mapped().is_some()
         };
         if !self.any_order() && (0..next).filter(missing).any(|offset| !stands(offset)) {
             self.merges.order_detours += 1;
@@ -85,8 +97,8 @@ impl Core {
         MergeClass::Partial
     }
 
-    /// Bring every page of `lbn` at these offsets that holds something into `block`, each to its offset, unless it stands
-    /// there already.
+    /// Bring every page of `lbn` at these offsets that holds something into `block`, each to its
+    /// offset, unless it stands there already.
     pub fn fill_up(
         &mut self,
         cx: &mut Cx<'_>,
@@ -109,7 +121,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaim a log block that may hold pages of many logical blocks: `merge` each of them, and erase it.
+    /// Reclaim a log block that may hold pages of many logical blocks: `merge` each of them, and
+    /// erase it.
     pub fn reclaim(
         &mut self,
         cx: &mut Cx<'_>,
@@ -122,11 +135,13 @@ impl Core {
 
     /// Reclaim log blocks that a scheme has no use for, by full merges.
     pub fn reclaim_all(&mut self, cx: &mut Cx<'_>, logs: &[Found]) -> Result<(), FtlError> {
-        logs.iter().try_for_each(|f| self.reclaim(cx, f.block, |core, cx, lbn| core.full_merge(cx, lbn, None)))
+        logs.iter().try_for_each(|f| {
+            self.reclaim(cx, f.block, |core, cx, lbn| core.full_merge(cx, lbn, None))
+        })
     }
 
-    /// One step of [`Core::reclaim`]: merge the first associated logical block, or erase the log block if there is none.
-    /// Whether it was erased.
+    /// One step of [`Core::reclaim`]: merge the first associated logical block, or erase the log
+    /// block if there is none. Whether it was erased.
     pub fn reclaim_step(
         &mut self,
         cx: &mut Cx<'_>,
@@ -142,12 +157,15 @@ impl Core {
         }
         let lbn = self.lbn(lpn);
         merge(self, cx, lbn)?;
-        assert!(!self.log(log).lbns.contains_key(&lbn), "a merge of {lbn} left pages of it in log block {log}");
+        assert!(
+            !self.log(log).lbns.contains_key(&lbn),
+            "a merge of {lbn} left pages of it in log block {log}"
+        );
         Ok(false)
     }
 
-    /// Copy the valid pages of a log block to others, and erase it. `room` opens the log block that takes the next page;
-    /// it may reclaim others.
+    /// Copy the valid pages of a log block to others, and erase it. `room` opens the log block that
+    /// takes the next page; it may reclaim others.
     pub fn move_out(
         &mut self,
         cx: &mut Cx<'_>,

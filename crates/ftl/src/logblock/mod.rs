@@ -1,10 +1,11 @@
 //! What log-block schemes are made of.
 //!
-//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*, which hold a logical block each, every page at its
-//! offset: a map of blocks is enough to find them. Updates go to a few *log blocks*, in the order in which they come; a
-//! small map of pages finds those. When the log is full, a *victim* among its blocks is *reclaimed*: the logical blocks
-//! that have valid pages in it (they are *associated* with it) are *merged*, and it is erased. The schemes differ in which
-//! page goes to which log block, and in the victim.
+//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*, which hold a logical block
+//! each, every page at its offset: a map of blocks is enough to find them. Updates go to a few *log
+//! blocks*, in the order in which they come; a small map of pages finds those. When the log is
+//! full, a *victim* among its blocks is *reclaimed*: the logical blocks that have valid pages in it
+//! (they are *associated* with it) are *merged*, and it is erased. The schemes differ in which page
+//! goes to which log block, and in the victim.
 //!
 //! | here | what it is |
 //! |---|---|
@@ -17,7 +18,8 @@
 //! | `mount` | all of that again from the spare areas |
 //! | [`Hybrid`] | the translation layer around a scheme |
 //!
-//! Only the simulator looks at `Core::newest`: a drive looks into its log map, then into its block map.
+//! Only the simulator looks at `Core::newest`: a drive looks into its log map, then into its block
+//! map.
 
 mod area;
 mod core;

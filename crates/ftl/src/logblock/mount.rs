@@ -1,13 +1,15 @@
 //! Building the tables of a log-block scheme from the spare areas.
 //!
-//! The newest version of a page is the one programmed last. Copies come after what they were copied from, so a merge that
-//! was cut leaves pages in two blocks and loses none. In this order:
+//! The newest version of a page is the one programmed last. Copies come after what they were copied
+//! from, so a merge that was cut leaves pages in two blocks and loses none. In this order:
 //!
-//! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so are records of trims but for
-//!    the newest whole one ([`crate::trims`]). Copies of pages that it names, and that are older, are passed over.
+//! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so
+//!    are records of trims but for the newest whole one ([`crate::trims`]). Copies of pages that it
+//!    names, and that are older, are passed over.
 //! 2. Blocks in which nothing is valid are erased.
-//! 3. A logical block without a data block has the oldest log block as one that was opened for it and holds its pages at
-//!    their offsets: a log block is opened only beside a data block, so it was switched since.
+//! 3. A logical block without a data block has the oldest log block as one that was opened for it
+//!    and holds its pages at their offsets: a log block is opened only beside a data block, so it
+//!    was switched since.
 //! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
@@ -43,7 +45,11 @@ impl Found {
 
 impl Core {
     /// The tables as the medium has them, and its log blocks, oldest first.
-    pub fn mount(settings: &Settings, cx: &mut Cx<'_>, has_data_blocks: bool) -> Result<(Core, Vec<Found>), FtlError> {
+    pub fn mount(
+        settings: &Settings,
+        cx: &mut Cx<'_>,
+        has_data_blocks: bool,
+    ) -> Result<(Core, Vec<Found>), FtlError> {
         let layout = cx.flash.medium.layout().clone();
         let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
@@ -51,7 +57,9 @@ impl Core {
         core.discard_leftovers(cx)?;
         let (mut data, mut found) = core.scan(cx)?;
         for block in (0..layout.blocks()).map(BlockId) {
-            if matches!(core.blocks.role(block), Role::Data | Role::Log) && core.blocks.valid(block) == 0 {
+            if matches!(core.blocks.role(block), Role::Data | Role::Log)
+                && core.blocks.valid(block) == 0
+            {
                 core.erase(cx, block)?;
             }
         }
@@ -70,15 +78,20 @@ impl Core {
         Ok((core, found))
     }
 
-    /// Read every spare area: which version of each page is the newest. Returns the data blocks with their logical blocks,
-    /// and the log blocks.
+    /// Read every spare area: which version of each page is the newest. Returns the data blocks
+    /// with their logical blocks, and the log blocks.
     fn scan(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<Home>, Vec<Found>), FtlError> {
         let (mut data, mut found) = (Vec::new(), Vec::new());
         let medium = &*cx.flash.medium;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page says what the block is, or that it is erased; the last is read twice (SchemeDef::mount)
-            self.mount.read_spare_areas(&self.layout, block, if written == 0 { 1 } else { written + 1 });
+            // the first page says what the block is, or that it is erased; the last is read twice
+            // (SchemeDef::mount)
+            self.mount.read_spare_areas(
+                &self.layout,
+                block,
+                if written == 0 { 1 } else { written + 1 },
+            );
             if written == 0 {
                 self.free.push(self.layout.lane_of(block), block, medium.erases(block), OpId::NONE);
                 continue;
@@ -101,7 +114,8 @@ impl Core {
                     continue;
                 }
                 let lbn = self.lbn(lpn);
-                let believed = !is_data || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
+                let believed =
+                    !is_data || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
                 if !believed {
                     continue; // no page of a data block: a damaged medium
                 }
@@ -125,7 +139,8 @@ impl Core {
         Ok((data, found))
     }
 
-    /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but that of the newest one.
+    /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but
+    /// that of the newest one.
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {
@@ -147,7 +162,8 @@ impl Core {
                 if medium.state(frame) == FrameState::Erased {
                     continue; // passed over
                 }
-                let Some(lpn) = medium.lpn(ppn).ok().filter(|l| l.0 < self.layout.logical_units) else {
+                let Some(lpn) = medium.lpn(ppn).ok().filter(|l| l.0 < self.layout.logical_units)
+                else {
                     books.in_place = false; // torn: nothing can be brought to this offset
                     continue;
                 };
@@ -164,7 +180,12 @@ impl Core {
         Ok(())
     }
 
-    fn settle_data_blocks(&mut self, cx: &mut Cx<'_>, data: Vec<Home>, found: &mut Vec<Found>) -> Result<(), FtlError> {
+    fn settle_data_blocks(
+        &mut self,
+        cx: &mut Cx<'_>,
+        data: Vec<Home>,
+        found: &mut Vec<Found>,
+    ) -> Result<(), FtlError> {
         let mut twice: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         for (lbn, block) in data {
             match self.data[lbn as usize] {

@@ -1,5 +1,6 @@
-//! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section 3; papers/1 section 2.1
-//! follows it): the first page of a logical block opens one, the next page in order is appended, anything else closes it.
+//! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section
+//! 3; papers/1 section 2.1 follows it): the first page of a logical block opens one, the next page
+//! in order is appended, anything else closes it.
 
 use super::area::area_use;
 use super::{Area, Core, Found, HostPage, ROLE_SEQUENTIAL};
@@ -49,10 +50,16 @@ impl Sequential {
         self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
     }
 
-    /// Write a page if it belongs to a sequential log block by FAST's rule; whether it did. A page out of order closes
-    /// the log block of its logical block, and goes to its place in the merge; of a log block that is complete there is
-    /// nothing to merge, and the page is none of these. (A complete log block stays until then, or until its turn comes.)
-    pub fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<bool, FtlError> {
+    /// Write a page if it belongs to a sequential log block by FAST's rule; whether it did. A page
+    /// out of order closes the log block of its logical block, and goes to its place in the merge;
+    /// of a log block that is complete there is nothing to merge, and the page is none of these. (A
+    /// complete log block stays until then, or until its turn comes.)
+    pub fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<bool, FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
         match self.of(lbn) {
             open if offset == 0 => {
@@ -63,7 +70,9 @@ impl Sequential {
                 self.put(core, cx, log, page)?;
             }
             None => return Ok(false),
-            Some(log) if offset == cx.flash.medium.write_pointer(log) => self.put(core, cx, log, page)?,
+            Some(log) if offset == cx.flash.medium.write_pointer(log) => {
+                self.put(core, cx, log, page)?
+            }
             Some(log) if core.log(log).programmed == core.pages_of(lbn) => {
                 self.close(core, cx, lbn, None)?;
                 return Ok(false);
@@ -73,8 +82,14 @@ impl Sequential {
         Ok(true)
     }
 
-    /// Open a log block for a logical block. If all are in use, the one written least recently is closed.
-    pub fn start(&mut self, core: &mut Core, cx: &mut Cx<'_>, lbn: u32) -> Result<BlockId, FtlError> {
+    /// Open a log block for a logical block. If all are in use, the one written least recently is
+    /// closed.
+    pub fn start(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        lbn: u32,
+    ) -> Result<BlockId, FtlError> {
         while self.len() >= self.budget || !core.has_slot() {
             let oldest = self.oldest().ok_or_else(|| core.no_space())?;
             self.close(core, cx, oldest, None)?;
@@ -90,12 +105,19 @@ impl Sequential {
     }
 
     /// Program a page into the log block of its logical block.
-    pub fn put(&mut self, core: &mut Core, cx: &mut Cx<'_>, log: BlockId, page: &HostPage<'_>) -> Result<(), FtlError> {
+    pub fn put(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        log: BlockId,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         self.hold(core.lbn(page.lpn()), log);
         core.host_program(cx, log, core.offset(page.lpn()), page)
     }
 
-    /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its place.
+    /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its
+    /// place.
     pub fn close(
         &mut self,
         core: &mut Core,
@@ -111,7 +133,8 @@ impl Sequential {
         Ok(())
     }
 
-    /// Bring a logical block up to date: through its sequential log block if that holds anything, else by a full merge.
+    /// Bring a logical block up to date: through its sequential log block if that holds anything,
+    /// else by a full merge.
     pub fn merge(&mut self, core: &mut Core, cx: &mut Cx<'_>, lbn: u32) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
             let useful = core.valid(log) > 0;
@@ -123,7 +146,8 @@ impl Sequential {
         core.full_merge(cx, lbn, None)
     }
 
-    /// Reclaim a log block of `area`: each associated logical block is merged as by [`Sequential::merge`].
+    /// Reclaim a log block of `area`: each associated logical block is merged as by
+    /// [`Sequential::merge`].
     pub fn reclaim(
         &mut self,
         core: &mut Core,
@@ -150,36 +174,69 @@ impl Sequential {
         Ok(erased)
     }
 
-    /// The block that takes the next page of an area whose log blocks are used in turn: the oldest gives way.
+    /// The block that takes the next page of an area whose log blocks are used in turn: the oldest
+    /// gives way.
     ///
     /// # Errors
     /// When the log has no block left.
-    pub fn room_in(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<BlockId, FtlError> {
-        Area::room(area, |area| area, core, cx, |area, core, cx| self.reclaim_oldest(core, cx, area))
+    pub fn room_in(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+    ) -> Result<BlockId, FtlError> {
+        Area::room(
+            area,
+            |area| area,
+            core,
+            cx,
+            |area, core, cx| self.reclaim_oldest(core, cx, area),
+        )
     }
 
     /// An area whose log blocks are used in turn gives up a log block of its budget.
     ///
     /// # Errors
     /// As for [`Sequential::room_in`].
-    pub fn shrink(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<(), FtlError> {
-        Area::shrink(area, |area| area, core, cx, |area, core, cx| self.reclaim_oldest(core, cx, area))
+    pub fn shrink(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+    ) -> Result<(), FtlError> {
+        Area::shrink(
+            area,
+            |area| area,
+            core,
+            cx,
+            |area, core, cx| self.reclaim_oldest(core, cx, area),
+        )
     }
 
     /// [`Sequential::reclaim`] the oldest log block of `area`.
-    fn reclaim_oldest(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<(), FtlError> {
+    fn reclaim_oldest(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+    ) -> Result<(), FtlError> {
         let oldest = area.blocks().next().ok_or_else(|| core.no_space())?;
         self.reclaim(core, cx, area, oldest)
     }
 
     /// A [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more pages.
-    pub fn reclaim_oldest_step(&mut self, core: &mut Core, cx: &mut Cx<'_>, area: &mut Area) -> Result<bool, FtlError> {
+    pub fn reclaim_oldest_step(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        area: &mut Area,
+    ) -> Result<bool, FtlError> {
         let oldest = area.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
         self.reclaim_step(core, cx, area, oldest)
     }
 
-    /// Take over what a mount found. Log blocks that cannot be continued are merged: those with gaps unless `gaps` are
-    /// allowed, and all but the newest of a logical block.
+    /// Take over what a mount found. Log blocks that cannot be continued are merged: those with
+    /// gaps unless `gaps` are allowed, and all but the newest of a logical block.
     pub fn adopt(
         &mut self,
         core: &mut Core,
@@ -189,7 +246,8 @@ impl Sequential {
     ) -> Result<(), FtlError> {
         for log in Found::take(found, ROLE_SEQUENTIAL) {
             let books = core.log(log.block);
-            let (lbn, dense) = (books.owner, books.programmed == cx.flash.medium.write_pointer(log.block));
+            let (lbn, dense) =
+                (books.owner, books.programmed == cx.flash.medium.write_pointer(log.block));
             if !books.in_place || !(dense || gaps) {
                 core.reclaim_all(cx, &[log])?;
                 continue;
@@ -212,15 +270,19 @@ impl Sequential {
 
     /// A sequential log block holds nothing but pages of its logical block, at their offsets.
     pub fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
-        Violation::unless(self.len() <= self.budget, "the sequential log keeps its budget", || {
-            format!("{} of {}", self.len(), self.budget)
-        })?;
+        Violation::unless(
+            self.len() <= self.budget,
+            "the sequential log keeps its budget",
+            || format!("{} of {}", self.len(), self.budget),
+        )?;
         for (&lbn, &Open { log, .. }) in &self.open {
             let books = core.log(log);
             let own = books.in_place && books.owner == lbn && medium.write_pointer(log) > 0;
-            Violation::unless(own, "a sequential log block holds its logical block's pages at their offsets", || {
-                format!("block {log} of logical block {lbn}: {books:?}")
-            })?;
+            Violation::unless(
+                own,
+                "a sequential log block holds its logical block's pages at their offsets",
+                || format!("block {log} of logical block {lbn}: {books:?}"),
+            )?;
         }
         Ok(())
     }

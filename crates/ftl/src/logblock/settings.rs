@@ -12,7 +12,8 @@ pub(crate) const PARAMS: &[ParamDef] = &[
         key: "ftl.log_blocks",
         kind: ParamKind::Int(0, 1 << 24),
         default: Some("0"),
-        doc: "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block where there are fewer",
+        doc: "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block \
+              where there are fewer",
     },
     WEAR_DYNAMIC,
 ];
@@ -55,11 +56,16 @@ impl Settings {
     }
 }
 
-/// Whether the layout suits a log-block scheme that needs at least `least` log blocks. Returns the log blocks.
+/// Whether the layout suits a log-block scheme that needs at least `least` log blocks. Returns the
+/// log blocks.
 ///
 /// # Errors
 /// A unit that is not the whole frame, and a budget below `least` or above the spare blocks.
-pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Result<u64, ConfigError> {
+pub(crate) fn fits_budget(
+    params: &Params,
+    layout: &Layout,
+    least: u64,
+) -> Result<u64, ConfigError> {
     fits_whole_frames(layout, "log-block schemes keep")?;
     let (blocks, spare, kept) = (layout.blocks(), spare(layout, layout.blocks()), kept(layout));
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
@@ -67,8 +73,8 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data and {kept} are for \
-                 merges and trims, and the scheme needs {least} log blocks",
+                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data \
+                 and {kept} are for merges and trims, and the scheme needs {least} log blocks",
                 layout.logical_units
             ),
         ));
@@ -77,19 +83,21 @@ pub(crate) fn fits_budget(params: &Params, layout: &Layout, least: u64) -> Resul
     let budget = u64::from(settings.log_blocks);
     if budget < least || budget > spare {
         let why = format!(
-            "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks {spare} are left beside {data} for \
-             data and {kept} for merges and trims"
+            "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks \
+             {spare} are left beside {data} for data and {kept} for merges and trims"
         );
         return Err(ConfigError::allowing("ftl.log_blocks", why, format!("{least} to {spare}")));
     }
     if settings.idle_log_blocks > settings.log_blocks {
-        let why = format!("{} log blocks to keep ready, of {budget} in all", settings.idle_log_blocks);
+        let why =
+            format!("{} log blocks to keep ready, of {budget} in all", settings.idle_log_blocks);
         return Err(ConfigError::allowing("ftl.idle_log_blocks", why, format!("0 to {budget}")));
     }
     Ok(budget)
 }
 
-/// A part of the log that the user may size: `given`, or where that is 0, `of` / `out_of` of the budget, at least `least`.
+/// A part of the log that the user may size: `given`, or where that is 0, `of` / `out_of` of the
+/// budget, at least `least`.
 pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
     if given > 0 { given } else { (budget * of / out_of).max(least) }
 }
@@ -98,8 +106,13 @@ pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u6
 ///
 /// # Errors
 /// A part that is too small, or sizes that do not sum to `budget`.
-pub(crate) fn fits_parts(budget: u64, parts: &[(&'static str, u64, u64)]) -> Result<(), ConfigError> {
-    let list = || parts.iter().map(|(key, size, _)| format!("{key} {size}")).collect::<Vec<_>>().join(", ");
+pub(crate) fn fits_parts(
+    budget: u64,
+    parts: &[(&'static str, u64, u64)],
+) -> Result<(), ConfigError> {
+    let list = || {
+        parts.iter().map(|(key, size, _)| format!("{key} {size}")).collect::<Vec<_>>().join(", ")
+    };
     let sum: u64 = parts.iter().map(|p| p.1).sum();
     for &(key, size, least) in parts {
         let others: u64 = parts.iter().filter(|p| p.0 != key).map(|p| p.2).sum();
@@ -110,7 +123,8 @@ pub(crate) fn fits_parts(budget: u64, parts: &[(&'static str, u64, u64)]) -> Res
         }
     }
     if sum != budget {
-        let why = format!("the parts of the log sum to {sum} log blocks, not to {budget}: {}", list());
+        let why =
+            format!("the parts of the log sum to {sum} log blocks, not to {budget}: {}", list());
         return Err(ConfigError::new("ftl.log_blocks", why));
     }
     Ok(())

@@ -1,15 +1,18 @@
 //! Map pages on flash: where each stands, how it is written, and how its blocks are collected.
 //!
-//! A map page has a lane (its number modulo their count), a frontier there, and blocks that hold nothing else. When the blocks
-//! that a lane may have for map pages are used up but for one, that one takes what is valid in the block with the least of
-//! it, and that block is erased: so a write of a map page never waits for anything but map pages. Where a map page stands is
-//! said by the directory in the controller's memory; what it says is persisted with every map page, whose spare area names it
-//! and carries the number of its program.
+//! A map page has a lane (its number modulo their count), a frontier there, and blocks that hold
+//! nothing else. When the blocks that a lane may have for map pages are used up but for one, that
+//! one takes what is valid in the block with the least of it, and that block is erased: so a write
+//! of a map page never waits for anything but map pages. Where a map page stands is said by the
+//! directory in the controller's memory; what it says is persisted with every map page, whose spare
+//! area names it and carries the number of its program.
 
 use crate::Cx;
 use crate::pool::{Pool, forget_finished};
 use flashatlas_nand::{OobRole, Part, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation};
+use flashatlas_types::{
+    BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -25,7 +28,8 @@ pub(crate) struct Image {
 pub(crate) struct Shape {
     /// Map pages of the drive.
     pub pages: u32,
-    /// Pages of the directory, numbered after them; 0 where the spare areas of map pages are all the directory on flash.
+    /// Pages of the directory, numbered after them; 0 where the spare areas of map pages are all
+    /// the directory on flash.
     pub directory: u32,
     /// Lanes that have map pages: the first so many.
     pub lanes: u32,
@@ -49,8 +53,9 @@ pub(crate) struct MapArea {
     closed: Vec<Vec<BlockId>>,
     /// Newest program that made a page of the block obsolete.
     superseded: Vec<OpId>,
-    /// The last erase of a map block of each lane, and what programs of its frontier wait for: that the block which made room for
-    /// it is erased, so that a cut finds no more map blocks than a lane may have.
+    /// The last erase of a map block of each lane, and what programs of its frontier wait for: that
+    /// the block which made room for it is erased, so that a cut finds no more map blocks than a
+    /// lane may have.
     erases: Vec<OpId>,
     ready: Vec<OpId>,
     /// Programs of map pages that may be unfinished, oldest first.
@@ -90,7 +95,8 @@ impl MapArea {
         (page as usize) < self.directory.len()
     }
 
-    /// Where so many map pages from `first` on stand, as the directory says it: 4 bytes each, little-endian.
+    /// Where so many map pages from `first` on stand, as the directory says it: 4 bytes each,
+    /// little-endian.
     pub fn places(&self, first: u32, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
         let end = (first + count).min(self.shape.pages);
         self.directory[first as usize..end as usize].iter().map(|p| p.0.to_le_bytes())
@@ -140,12 +146,17 @@ impl MapArea {
         let frame = cx.flash.medium.layout().frame_in(block, index);
         let mut units = Vec::with_capacity(images.len() * self.shape.slots as usize);
         for image in images {
-            assert!(image.page % self.shape.lanes == lane, "map page {} is written in lane {lane}", image.page);
+            assert!(
+                image.page % self.shape.lanes == lane,
+                "map page {} is written in lane {lane}",
+                image.page
+            );
             let (lpn, stamp) = (Lpn(image.page), Stamp(crc32c::crc32c(&image.bytes)));
             units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
-        let ready = Some(self.ready[lane as usize]).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let ready = Some(self.ready[lane as usize])
+            .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (first, op) = cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
         forget_finished(&mut self.in_flight, cx);
@@ -154,7 +165,9 @@ impl MapArea {
         }
         for (i, image) in images.iter().enumerate() {
             let at = Ppn(first.0 + i as u32 * self.shape.slots);
-            if let Some(old) = std::mem::replace(&mut self.directory[image.page as usize], at).mapped() {
+            if let Some(old) =
+                std::mem::replace(&mut self.directory[image.page as usize], at).mapped()
+            {
                 for slot in self.slots_of(old) {
                     pool.blocks.invalidate(slot);
                 }
@@ -177,7 +190,8 @@ impl MapArea {
 
     /// Make sure that the frontier of a lane can take a frame.
     fn make_room(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
-        // each collection frees at least one slot of the lane's map blocks; the last round finds the room
+        // each collection frees at least one slot of the lane's map blocks; the last round finds
+        // the room
         for _ in 0..self.closed[lane as usize].len() * self.frames_per_block as usize + 2 {
             if self.frontiers[lane as usize].is_some() {
                 return Ok(());
@@ -205,10 +219,12 @@ impl MapArea {
 
     /// Map pages that the frontier of a lane can still take.
     fn room(&self, lane: u32) -> u32 {
-        self.frontiers[lane as usize].map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
+        self.frontiers[lane as usize]
+            .map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
     }
 
-    /// The full block of a lane with the fewest valid pages, if these are fewer than it could hold and at most `most`.
+    /// The full block of a lane with the fewest valid pages, if these are fewer than it could hold
+    /// and at most `most`.
     fn pick(&self, pool: &Pool, lane: u32, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
         let victim = self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.0))?;
@@ -216,8 +232,15 @@ impl MapArea {
         (valid(&victim) < full && valid(&victim) <= most).then_some(victim)
     }
 
-    /// Copy what is valid in a block to the lane's frontier, which has room for it, and erase the block.
-    fn collect(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32, victim: BlockId) -> Result<(), FtlError> {
+    /// Copy what is valid in a block to the lane's frontier, which has room for it, and erase the
+    /// block.
+    fn collect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        lane: u32,
+        victim: BlockId,
+    ) -> Result<(), FtlError> {
         self.closed[lane as usize].retain(|&b| b != victim);
         let first = pool.layout().block_slot(victim).0;
         let slots = pool.layout().slots_per_block;
@@ -229,7 +252,8 @@ impl MapArea {
         }
         let mut after: Vec<OpId> = Vec::new();
         for group in valid.chunks(self.shape.per_frame as usize) {
-            let (mut images, mut sensed) = (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
+            let (mut images, mut sensed) =
+                (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
             for &at in group {
                 let page = cx.flash.medium.lpn(at)?.0;
                 if !self.knows(page) || self.place(page) != Some(at) {
@@ -251,8 +275,8 @@ impl MapArea {
         Ok(())
     }
 
-    /// Take over the map blocks that a mount found, with the newest intact version of each page. `damaged` hears of each version
-    /// that is not intact.
+    /// Take over the map blocks that a mount found, with the newest intact version of each page.
+    /// `damaged` hears of each version that is not intact.
     pub fn mount(
         &mut self,
         cx: &mut Cx<'_>,
@@ -262,7 +286,8 @@ impl MapArea {
     ) -> Result<(), FtlError> {
         let layout = pool.layout().clone();
         let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        // of several blocks that are not full the emptiest is written on: a collection that was cut fits there
+        // of several blocks that are not full the emptiest is written on: a collection that was cut
+        // fits there
         let mut blocks = blocks.to_vec();
         blocks.sort_by_key(|&b| cx.flash.medium.write_pointer(b));
         for block in blocks {
@@ -272,7 +297,10 @@ impl MapArea {
                 let frame = layout.frame_in(block, index);
                 let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
                 let first = layout.first_slot(frame).0;
-                for at in (first..first + layout.slots_per_frame).step_by(self.shape.slots as usize).map(Ppn) {
+                for at in (first..first + layout.slots_per_frame)
+                    .step_by(self.shape.slots as usize)
+                    .map(Ppn)
+                {
                     let page = cx.flash.medium.lpn(at)?.0;
                     if self.knows(page) {
                         versions.push((page, std::cmp::Reverse(sequence), at));
@@ -307,7 +335,8 @@ impl MapArea {
             if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
                 self.collect(cx, pool, lane, victim)?;
             } else if let Some(block) = pool.lend_to_map(lane) {
-                // pages that were being superseded are valid again, and a torn one took room: the next block is lent
+                // pages that were being superseded are valid again, and a torn one took room: the
+                // next block is lent
                 let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
                 self.closed[lane as usize].extend(full);
                 self.open_block(cx, lane, block);
@@ -319,22 +348,27 @@ impl MapArea {
         Ok(())
     }
 
-    /// Map pages, as they stand on flash: the directory and the valid slots agree, and every block is in its place.
+    /// Map pages, as they stand on flash: the directory and the valid slots agree, and every block
+    /// is in its place.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;
         for page in 0..self.directory.len() as u32 {
             let Some(at) = self.place(page) else { continue };
             valid += u64::from(self.shape.slots);
-            let named = medium.lpn(at) == Ok(Lpn(page)) && self.slots_of(at).all(|s| pool.blocks.is_valid(s));
+            let named = medium.lpn(at) == Ok(Lpn(page))
+                && self.slots_of(at).all(|s| pool.blocks.is_valid(s));
             Violation::unless(named, "the directory names valid slots that hold the page", || {
                 format!("map page {page}, slot {at}: {:?}", medium.lpn(at))
             })?;
             let block = pool.layout().block_of(at);
-            Violation::unless(medium.oob_role(block) == OobRole::MAP, "map pages stand in map blocks", || {
-                format!("map page {page} in block {block}")
-            })?;
+            Violation::unless(
+                medium.oob_role(block) == OobRole::MAP,
+                "map pages stand in map blocks",
+                || format!("map page {page} in block {block}"),
+            )?;
         }
-        let listed = self.closed.iter().map(Vec::len).sum::<usize>() + self.frontiers.iter().flatten().count();
+        let listed = self.closed.iter().map(Vec::len).sum::<usize>()
+            + self.frontiers.iter().flatten().count();
         let blocks = pool.blocks.count(crate::blocks::Role::Map);
         Violation::unless(listed == blocks, "every map block is listed", || {
             format!("{blocks} blocks, {listed} listed")

@@ -1,5 +1,5 @@
-//! Which map pages have changed since they were last written to where they survive, and since when. A change costs constant
-//! time, and what asks for the changed pages pays for those alone.
+//! Which map pages have changed since they were last written to where they survive, and since when.
+//! A change costs constant time, and what asks for the changed pages pays for those alone.
 
 use crate::list::IndexList;
 use flashatlas_types::OpId;
@@ -21,7 +21,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Nothing changed in `pages` map pages of `per_page` entries; `counted`: entries are told apart.
+    /// Nothing changed in `pages` map pages of `per_page` entries; `counted`: entries are told
+    /// apart.
     pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
         let words = if counted { pages as usize * per_page.div_ceil(64) as usize } else { 0 };
         Changes {
@@ -35,8 +36,8 @@ impl Changes {
         }
     }
 
-    /// Entry `index` of a page changed; `since` is the number of the program that the change belongs to (or of the next one),
-    /// `op` that program.
+    /// Entry `index` of a page changed; `since` is the number of the program that the change
+    /// belongs to (or of the next one), `op` that program.
     #[inline]
     pub fn mark(&mut self, page: u32, index: u32, since: u64, op: OpId, trim: bool) {
         if self.since[page as usize] == 0 {
@@ -127,7 +128,8 @@ impl Changes {
         Some(self.since[page as usize]).filter(|&since| since > 0)
     }
 
-    /// The last program all of whose changes survive, where `settled` is the last one whose changes were made.
+    /// The last program all of whose changes survive, where `settled` is the last one whose changes
+    /// were made.
     pub fn replay_from(&self, settled: u64) -> u64 {
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)
     }

@@ -1,5 +1,5 @@
-//! A cached mapping table (CMT): single entries of the map in memory, in the order of a segmented LRU, with the changed ones of
-//! each map page at hand.
+//! A cached mapping table (CMT): single entries of the map in memory, in the order of a segmented
+//! LRU, with the changed ones of each map page at hand.
 
 use crate::list::IndexList;
 use rustc_hash::FxHashMap;
@@ -16,8 +16,9 @@ struct Entry {
     next: u32,
 }
 
-/// Entries of the map. New ones are on probation; one that is used again is protected until others push it out. Protected
-/// entries never leave before those on probation. Without protection it is one LRU list.
+/// Entries of the map. New ones are on probation; one that is used again is protected until others
+/// push it out. Protected entries never leave before those on probation. Without protection it is
+/// one LRU list.
 pub(crate) struct Cmt {
     entries: Vec<Entry>,
     free: Vec<u32>,

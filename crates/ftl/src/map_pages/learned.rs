@@ -1,10 +1,13 @@
-//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict where pages stand, in levels.
+//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict where pages
+//! stand, in levels.
 //!
-//! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off by at most gamma. It is kept in
-//! 8 bytes: start and length (1 each), slope (2: half precision), base (4). An approximate one (off by more than 0, or with
-//! pages that do not lie on a grid) has its pages listed in the group's conflict resolution buffer, a byte each and one between
-//! segments. New segments stand in the top level; older ones that overlap them lose the pages that are newer there, and sink
-//! one level if they still overlap. A lookup takes the first segment from the top that knows the page.
+//! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off
+//! by at most gamma. It is kept in 8 bytes: start and length (1 each), slope (2: half precision),
+//! base (4). An approximate one (off by more than 0, or with pages that do not lie on a grid) has
+//! its pages listed in the group's conflict resolution buffer, a byte each and one between
+//! segments. New segments stand in the top level; older ones that overlap them lose the pages that
+//! are newer there, and sink one level if they still overlap. A lookup takes the first segment from
+//! the top that knows the page.
 
 /// Pages of a group.
 pub(crate) const GROUP: u32 = 256;
@@ -111,7 +114,9 @@ impl Group {
             self.levels.push(Vec::new());
         }
         let (sinking, mut staying): (Vec<Segment>, Vec<Segment>) =
-            std::mem::take(&mut self.levels[level]).into_iter().partition(|old| old.overlaps(&segment));
+            std::mem::take(&mut self.levels[level])
+                .into_iter()
+                .partition(|old| old.overlaps(&segment));
         staying.push(segment);
         self.levels[level] = staying;
         for old in sinking {
@@ -133,10 +138,13 @@ impl Group {
         self.levels.retain(|level| !level.is_empty());
     }
 
-    /// Where a page is predicted to stand, and how many levels were searched; `None` when no segment knows it.
+    /// Where a page is predicted to stand, and how many levels were searched; `None` when no
+    /// segment knows it.
     pub fn predict(&self, at: u8) -> Option<(u32, u32)> {
         let knows = |s: &&Segment| s.start <= at && at <= s.last && s.members.contains(at);
-        (1..).zip(&self.levels).find_map(|(depth, level)| level.iter().find(knows).map(|s| (s.predict(at), depth)))
+        (1..)
+            .zip(&self.levels)
+            .find_map(|(depth, level)| level.iter().find(knows).map(|s| (s.predict(at), depth)))
     }
 
     /// Segments of all levels.
@@ -151,7 +159,8 @@ impl Group {
     }
 }
 
-/// A number with the 11 significant bits of a half-precision float; slopes lie between 2^-8 and 2^8.
+/// A number with the 11 significant bits of a half-precision float; slopes lie between 2^-8 and
+/// 2^8.
 fn half(x: f64) -> f64 {
     if x == 0.0 {
         return 0.0;
@@ -163,7 +172,8 @@ fn half(x: f64) -> f64 {
 /// The longest line through the first points, and how many points it takes.
 fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let (start, base) = points[0];
-    // the slopes under which every point so far is predicted well enough: ceil(slope * dx) within gamma of dy
+    // the slopes under which every point so far is predicted well enough: ceil(slope * dx) within
+    // gamma of dy
     let (mut low, mut high) = (0.0f64, 256.0f64);
     let (mut used, mut slope) = (1, 1.0);
     for &(at, place) in &points[1..] {
@@ -175,7 +185,8 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
         high = high.min((dy + f64::from(gamma)) / dx);
         // the range is open below: a slope just above `low` is rounded up to the point
         let within = |s: f64| s > low && s <= high;
-        let candidates = [half(dy / dx), half((low + high) / 2.0), half(high), half(high) - half(high) / 2048.0];
+        let candidates =
+            [half(dy / dx), half((low + high) / 2.0), half(high), half(high) - half(high) / 2048.0];
         match candidates.into_iter().find(|&s| s >= 0.0 && within(s)) {
             Some(found) => (slope, used) = (found, used + 1),
             None => break,
@@ -186,7 +197,8 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let last = points[used - 1].0;
     let mut segment = Segment { start, last, slope, base, members, approximate: false };
     let exact = points[..used].iter().all(|&(at, place)| segment.predict(at) == place);
-    // on a grid: every place between is `stride` after the one before, so that membership needs no list
+    // on a grid: every place between is `stride` after the one before, so that membership needs no
+    // list
     let stride = if used > 1 { points[1].0 - start } else { 1 };
     let grid = points[..used].windows(2).all(|pair| pair[1].0 - pair[0].0 == stride);
     segment.approximate = !(exact && grid);
@@ -206,7 +218,11 @@ mod tests {
         assert_eq!(group.predict(77), Some((1077, 1)));
         // every fourth page was written again, one after the other elsewhere
         group.learn(&(0..64).map(|i| (i * 4, 5000 + u32::from(i))).collect::<Vec<_>>(), 0);
-        assert_eq!((group.segments(), group.bytes()), (2, 16), "slope 1/4 is exact in half precision");
+        assert_eq!(
+            (group.segments(), group.bytes()),
+            (2, 16),
+            "slope 1/4 is exact in half precision"
+        );
         assert_eq!((group.predict(8), group.predict(9)), (Some((5002, 1)), Some((1009, 2))));
         group.forget(8);
         assert_eq!(group.predict(8), None);
@@ -219,7 +235,8 @@ mod tests {
             let (mut group, mut truth) = (Group::default(), [None; 256]);
             let mut next = 1u32;
             for _ in 0..if cfg!(miri) { 3 } else { 600 } {
-                let mut places: Vec<u8> = (0..1 + rng.below(40)).map(|_| rng.below(256) as u8).collect();
+                let mut places: Vec<u8> =
+                    (0..1 + rng.below(40)).map(|_| rng.below(256) as u8).collect();
                 places.sort_unstable();
                 places.dedup();
                 let points: Vec<Point> = places
@@ -240,7 +257,9 @@ mod tests {
                     let predicted = group.predict(at).map(|(place, _)| place);
                     match (predicted, truth[at as usize]) {
                         (None, None) => {}
-                        (Some(p), Some(t)) => assert!(p.abs_diff(t) <= gamma, "{at}: {p} for {t}, gamma {gamma}"),
+                        (Some(p), Some(t)) => {
+                            assert!(p.abs_diff(t) <= gamma, "{at}: {p} for {t}, gamma {gamma}")
+                        }
                         other => panic!("{at}: {other:?}"),
                     }
                 }

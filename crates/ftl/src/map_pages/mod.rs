@@ -1,12 +1,14 @@
-//! What every map store needs that keeps its map on flash: the table, the pages on flash with their directory and collection,
-//! what has changed since, and how a mount puts them together again.
+//! What every map store needs that keeps its map on flash: the table, the pages on flash with their
+//! directory and collection, what has changed since, and how a mount puts them together again.
 //!
-//! [`MapOnFlash`] is that machinery. On top of it stand two kinds of store: those whose whole map is in DRAM ([`resident`])
-//! and those that load map pages on demand ([`paged`]). A map page always goes to flash whole and up to date; its header says
-//! up to which program its entries are (`upto`), and up to which program *every* page on flash is (`replay_from`): a mount
-//! reads the spare areas of data that were programmed later, and takes an entry from there when its number is above the
-//! `upto` of its page. Trims leave no such trace: a map page with a trimmed entry is written before the FLUSH after it
-//! completes, and before a block is erased to which the entry pointed.
+//! [`MapOnFlash`] is that machinery. On top of it stand two kinds of store: those whose whole map
+//! is in DRAM ([`resident`]) and those that load map pages on demand ([`paged`]). A map page always
+//! goes to flash whole and up to date; its header says up to which program its entries are
+//! (`upto`), and up to which program *every* page on flash is (`replay_from`): a mount reads the
+//! spare areas of data that were programmed later, and takes an entry from there when its number is
+//! above the `upto` of its page. Trims leave no such trace: a map page with a trimmed entry is
+//! written before the FLUSH after it completes, and before a block is erased to which the entry
+//! pointed.
 
 mod area;
 mod changes;
@@ -39,14 +41,16 @@ pub(crate) struct MapOnFlash {
     area: MapArea,
     /// Whether a mount takes newer entries from the spare areas of data.
     roll_forward: bool,
-    /// A mount found that map pages may be missing: it reads every spare area, and writes what it finds there.
+    /// A mount found that map pages may be missing: it reads every spare area, and writes what it
+    /// finds there.
     incomplete: bool,
-    /// Counts up whenever no change is left that a mount could not find; and for each block, its value when a change was made
-    /// that a mount could find only where the block's pages still stand.
+    /// Counts up whenever no change is left that a mount could not find; and for each block, its
+    /// value when a change was made that a mount could find only where the block's pages still
+    /// stand.
     epoch: u64,
     pointed: Vec<u64>,
-    /// Copies that may not be complete, the oldest first, each with the number of the first program whose change it holds and
-    /// nothing that is complete does.
+    /// Copies that may not be complete, the oldest first, each with the number of the first program
+    /// whose change it holds and nothing that is complete does.
     in_flight: VecDeque<(OpId, u64)>,
     pub pages: PageCounters,
 }
@@ -83,28 +87,30 @@ impl MapOnFlash {
         old
     }
 
-    /// Whether the erase of a block would take away what a mount needs to find a page, or to know that it was trimmed.
+    /// Whether the erase of a block would take away what a mount needs to find a page, or to know
+    /// that it was trimmed.
     pub fn needs(&self, block: BlockId) -> bool {
         self.pointed[block.0 as usize] == self.epoch
     }
 
-    /// Changed pages were copied to where they survive: forget what blocks are needed for, if nothing is left to copy that a
-    /// mount could not find by itself.
+    /// Changed pages were copied to where they survive: forget what blocks are needed for, if
+    /// nothing is left to copy that a mount could not find by itself.
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
         }
     }
 
-    /// A copy of changed pages is complete once `op` is: until then no other copy may say that these changes survive.
+    /// A copy of changed pages is complete once `op` is: until then no other copy may say that
+    /// these changes survive.
     pub fn copied(&mut self, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
             self.in_flight.push_back((op, since));
         }
     }
 
-    /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a block that the map on flash may
-    /// still need.
+    /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
+    /// block that the map on flash may still need.
     pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
         self.in_flight.retain(|&(op, _)| op >= cx.oldest_unfinished);
         let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
@@ -139,11 +145,18 @@ impl MapOnFlash {
         self.area.place(page).is_some()
     }
 
-    /// Read a map page, if it was ever written, to look the entry of `lpn` up, which must be what it says.
+    /// Read a map page, if it was ever written, to look the entry of `lpn` up, which must be what
+    /// it says.
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn load(&mut self, cx: &mut Cx<'_>, page: u32, lpn: Lpn, after: &[OpId]) -> Result<OpId, FtlError> {
+    pub fn load(
+        &mut self,
+        cx: &mut Cx<'_>,
+        page: u32,
+        lpn: Lpn,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
         let (found, op) = match self.area.place(page) {
             None => (Ppn::NONE, self.area_wait(cx, after)),
             Some(at) => {
@@ -154,7 +167,10 @@ impl MapOnFlash {
             }
         };
         let known = self.table.get(lpn);
-        assert!(found == known, "map page {page} on flash has page {lpn} at {found}, it stands at {known}");
+        assert!(
+            found == known,
+            "map page {page} on flash has page {lpn} at {found}, it stands at {known}"
+        );
         Ok(op)
     }
 
@@ -162,7 +178,8 @@ impl MapOnFlash {
         cx.flash.plan.join(flashatlas_types::Class::Map, after)
     }
 
-    /// Read a map page, if it was ever written, so that it can be written again with what has changed.
+    /// Read a map page, if it was ever written, so that it can be written again with what has
+    /// changed.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -188,7 +205,8 @@ impl MapOnFlash {
         }
     }
 
-    /// Write map pages as they are now; each waits for the programs that it points to, and all for `after`.
+    /// Write map pages as they are now; each waits for the programs that it points to, and all for
+    /// `after`.
     ///
     /// # Errors
     /// When there is no room, or no power.
@@ -206,13 +224,15 @@ impl MapOnFlash {
         let mut written = Vec::with_capacity(pages.len());
         for of_lane in pages.chunk_by(|&a, &b| a % lanes == b % lanes) {
             for group in of_lane.chunks(together) {
-                let newest = group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
+                let newest =
+                    group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
                 let mut waits = after.to_vec();
                 waits.extend(pool.unfinished(newest));
                 let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
                 group.iter().for_each(|&page| self.changes.clear(page));
                 let header = self.header(cx, pool);
-                let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
+                let images: Vec<Image> =
+                    group.iter().map(|&page| self.image(header, page)).collect();
                 self.pages.writes[reason as usize] += images.len() as u64;
                 let op = self.area.write(cx, pool, &images, &waits)?;
                 self.copied(op, since);
@@ -227,8 +247,8 @@ impl MapOnFlash {
         Ok(written)
     }
 
-    /// After map pages were written, and the programs of these are complete: write the pages of the directory that name them,
-    /// where it has pages.
+    /// After map pages were written, and the programs of these are complete: write the pages of the
+    /// directory that name them, where it has pages.
     fn write_directory(
         &mut self,
         cx: &mut Cx<'_>,
@@ -241,7 +261,8 @@ impl MapOnFlash {
             return Ok(after);
         }
         let places = self.table.page_bytes() / 4;
-        let touched: std::collections::BTreeSet<u32> = pages.iter().map(|page| page / places).collect();
+        let touched: std::collections::BTreeSet<u32> =
+            pages.iter().map(|page| page / places).collect();
         let mut written = vec![after];
         for number in touched {
             let mut bytes = self.header(cx, pool).encode().to_vec();
@@ -283,7 +304,8 @@ impl MapOnFlash {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        let unreadable: u64 = blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum();
+        let unreadable: u64 =
+            blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum();
         mount.unreadable_frames += unreadable;
         let mut damaged = Vec::new();
         self.area.mount(cx, pool, blocks, &mut |page| damaged.push(page))?;
@@ -295,13 +317,15 @@ impl MapOnFlash {
             any = true;
             let bytes = cx.flash.medium.map_page(at)?;
             let header = Header::decode(bytes);
-            (replay.upto[page as usize], replay.version[page as usize]) = (header.upto, header.version);
+            (replay.upto[page as usize], replay.version[page as usize]) =
+                (header.upto, header.version);
             replay.from = replay.from.max(header.replay_from);
             self.table.restore(page, &bytes[HEADER_BYTES..]);
             mount.map_page_reads += 1;
         }
         mount.damaged_map_pages += damaged.len() as u64;
-        // a frame that cannot be read may have held a map page, and so may a block that was erased because of that
+        // a frame that cannot be read may have held a map page, and so may a block that was erased
+        // because of that
         self.incomplete = !damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0;
         if self.incomplete {
             replay.from = 0; // what the lost version held may have been programmed at any time
@@ -318,8 +342,9 @@ impl MapOnFlash {
         self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
     }
 
-    /// End a mount. Entries that were found in spare areas are in memory; where nobody could find them there again, or where
-    /// `all` is set because memory has no room for them, their pages are written.
+    /// End a mount. Entries that were found in spare areas are in memory; where nobody could find
+    /// them there again, or where `all` is set because memory has no room for them, their pages are
+    /// written.
     ///
     /// # Errors
     /// When there is no room, or no power.
@@ -355,15 +380,21 @@ impl MapOnFlash {
         self.area.copies = 0;
     }
 
-    /// The rules of the pages on flash: a page that has not changed holds exactly the map, unless it survives `elsewhere`.
-    /// Returns the valid slots of map pages.
+    /// The rules of the pages on flash: a page that has not changed holds exactly the map, unless
+    /// it survives `elsewhere`. Returns the valid slots of map pages.
     ///
     /// # Errors
     /// The first rule that does not hold.
-    pub fn check(&self, medium: &Medium, pool: &Pool, elsewhere: impl Fn(u32) -> bool) -> Result<u64, Violation> {
+    pub fn check(
+        &self,
+        medium: &Medium,
+        pool: &Pool,
+        elsewhere: impl Fn(u32) -> bool,
+    ) -> Result<u64, Violation> {
         let valid = self.area.check(medium, pool)?;
         let mut entries = Vec::new();
-        for page in (0..self.table.pages()).filter(|&p| !self.changes.contains(p) && !elsewhere(p)) {
+        for page in (0..self.table.pages()).filter(|&p| !self.changes.contains(p) && !elsewhere(p))
+        {
             let holds = match self.area.place(page) {
                 None => self.table.slice(page).iter().all(|&p| p == Ppn::NONE),
                 Some(at) => {
@@ -372,9 +403,11 @@ impl MapOnFlash {
                     medium.map_page(at).is_ok_and(|bytes| bytes[HEADER_BYTES..] == entries)
                 }
             };
-            Violation::unless(holds, "a map page that has not changed stands on flash as it is", || {
-                format!("map page {page}, slot {:?}", self.area.place(page))
-            })?;
+            Violation::unless(
+                holds,
+                "a map page that has not changed stands on flash as it is",
+                || format!("map page {page}, slot {:?}", self.area.place(page)),
+            )?;
         }
         Ok(valid)
     }

@@ -1,11 +1,12 @@
-//! Stores that have a part of the map in memory and load map pages on demand. What they share is here: the map on flash,
-//! pages whose moves are not written yet, trims, mounts and counts. A store is a [`Cache`]: which entries are in memory, and
-//! which leave.
+//! Stores that have a part of the map in memory and load map pages on demand. What they share is
+//! here: the map on flash, pages whose moves are not written yet, trims, mounts and counts. A store
+//! is a [`Cache`]: which entries are in memory, and which leave.
 //!
-//! A map page is written whole and up to date: every change to it that is in memory goes with it ("batch update"). A change
-//! made by collection stays in memory where the entry is there; the others are gathered by map page and written before the
-//! collected block is erased (DFTL, section 3: lazy copying and batch updates). What a FLUSH needs beside the data is the
-//! trims: a mount finds everything else in the spare areas.
+//! A map page is written whole and up to date: every change to it that is in memory goes with it
+//! ("batch update"). A change made by collection stays in memory where the entry is there; the
+//! others are gathered by map page and written before the collected block is erased (DFTL, section
+//! 3: lazy copying and batch updates). What a FLUSH needs beside the data is the trims: a mount
+//! finds everything else in the spare areas.
 
 use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
 use crate::map_store::{MapStore, Replay, Update};
@@ -14,8 +15,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Canary, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind, Params,
-    Ppn, Violation,
+    BlockId, Canary, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef,
+    ParamKind, Params, Ppn, Violation,
 };
 use std::collections::BTreeSet;
 
@@ -38,7 +39,8 @@ pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
         key: "map.cache_bytes",
         kind: ParamKind::Bytes(1, 1 << 40),
         default: Some(default),
-        doc: "SRAM for the part of the map that is in memory; the directory of map pages is not counted",
+        doc: "SRAM for the part of the map that is in memory; the directory of map pages is not \
+              counted",
     }
 }
 
@@ -52,7 +54,8 @@ pub(crate) struct Io<'a, 'c> {
 }
 
 impl Io<'_, '_> {
-    /// Write a map page to make room; `whole`: all of it is in memory, otherwise what is on flash is read first.
+    /// Write a map page to make room; `whole`: all of it is in memory, otherwise what is on flash
+    /// is read first.
     ///
     /// # Errors
     /// When there is no room, or no power.
@@ -60,7 +63,12 @@ impl Io<'_, '_> {
         self.write(&mut [page], Reason::Evict, |_| whole)
     }
 
-    fn write(&mut self, pages: &mut [u32], reason: Reason, whole: impl Fn(u32) -> bool) -> Result<OpId, FtlError> {
+    fn write(
+        &mut self,
+        pages: &mut [u32],
+        reason: Reason,
+        whole: impl Fn(u32) -> bool,
+    ) -> Result<OpId, FtlError> {
         let mut after = vec![self.cx.command];
         for &page in pages.iter() {
             if !whole(page) {
@@ -73,7 +81,8 @@ impl Io<'_, '_> {
         Ok(op)
     }
 
-    /// Load the map page that has the entry of `lpn`, after `evicted`; what it says of that entry is checked.
+    /// Load the map page that has the entry of `lpn`, after `evicted`; what it says of that entry
+    /// is checked.
     ///
     /// # Errors
     /// When it is damaged.
@@ -98,8 +107,8 @@ pub(crate) trait Cache: Send {
     /// Returns the operation after which the entry is there.
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
 
-    /// An entry that is in memory has changed from `old`. What is no longer in order, such as a size, is put right by
-    /// [`Cache::shrink`].
+    /// An entry that is in memory has changed from `old`. What is no longer in order, such as a
+    /// size, is put right by [`Cache::shrink`].
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
 
     /// After a change: keep within the limits of memory. Returns what was written for it.
@@ -120,9 +129,15 @@ pub(crate) trait Cache: Send {
         Vec::new()
     }
 
-    /// The host used an entry, which is in memory now and, for a lookup, `ready` then. Returns what the answer waits for, such
-    /// as a second read after a wrong prediction.
-    fn finish(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, lookup: bool, ready: OpId) -> Result<OpId, FtlError> {
+    /// The host used an entry, which is in memory now and, for a lookup, `ready` then. Returns what
+    /// the answer waits for, such as a second read after a wrong prediction.
+    fn finish(
+        &mut self,
+        io: &mut Io<'_, '_>,
+        lpn: Lpn,
+        lookup: bool,
+        ready: OpId,
+    ) -> Result<OpId, FtlError> {
         let _ = (io, lpn, lookup);
         Ok(ready)
     }
@@ -150,7 +165,8 @@ pub(crate) struct Paged<C> {
     cache: C,
     budget: u64,
     entry_bytes: u32,
-    /// Map pages with moves that neither memory nor flash has: they are gathered here until the block is erased.
+    /// Map pages with moves that neither memory nor flash has: they are gathered here until the
+    /// block is erased.
     moved: BTreeSet<u32>,
     counters: MapCounters,
 }
@@ -160,8 +176,8 @@ pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, Config
     MapShape::new(params, layout, PAGE_BYTES.key, params.int(PAGE_BYTES.key), false)
 }
 
-/// Whether a map can work of which at least `least` bytes must be in memory at once, and how many blocks of each lane it
-/// keeps.
+/// Whether a map can work of which at least `least` bytes must be in memory at once, and how many
+/// blocks of each lane it keeps.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -181,9 +197,15 @@ pub(crate) fn fits(
 
 impl<C: Cache> Paged<C> {
     /// An empty map. `counted`: changed entries of a map page are counted.
-    pub fn new(params: &Params, layout: &Layout, counted: bool, cache: impl FnOnce(&MapOnFlash, u64) -> C) -> Paged<C> {
+    pub fn new(
+        params: &Params,
+        layout: &Layout,
+        counted: bool,
+        cache: impl FnOnce(&MapOnFlash, u64) -> C,
+    ) -> Paged<C> {
         let shape = shape(params, layout).expect("the configuration is checked");
-        let (map, budget) = (MapOnFlash::new(layout, &shape, counted), params.int("map.cache_bytes"));
+        let (map, budget) =
+            (MapOnFlash::new(layout, &shape, counted), params.int("map.cache_bytes"));
         Paged {
             cache: cache(&map, budget),
             budget,
@@ -212,7 +234,12 @@ impl<C: Cache> Paged<C> {
 
     /// One access to a table in SRAM, after `after`.
     fn access(&self, cx: &mut Cx<'_>, after: OpId) -> OpId {
-        let kind = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes: self.entry_bytes, write: false };
+        let kind = OpKind::Memory {
+            kind: MemoryKind::Sram,
+            accesses: 1,
+            bytes: self.entry_bytes,
+            write: false,
+        };
         cx.flash.plan.push(kind, Class::Map, &[after])
     }
 
@@ -231,7 +258,12 @@ impl<C: Cache> Paged<C> {
     }
 
     /// Before a map page is loaded: its moves are written, so that flash has what memory lacks.
-    fn write_moves_of(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(), FtlError> {
+    fn write_moves_of(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(), FtlError> {
         let page = self.map.table.page_of(lpn);
         if self.moved.contains(&page) {
             self.write(cx, pool, vec![page], Reason::Moved)?;
@@ -257,11 +289,18 @@ impl<C: Cache> MapStore for Paged<C> {
         Ok((self.map.table.get(lpn), ready))
     }
 
-    fn hand_out(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
-        let (first, last) = (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
+    fn hand_out(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: std::ops::Range<u32>,
+    ) -> Result<OpId, FtlError> {
+        let (first, last) =
+            (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
         let mut read = Vec::with_capacity((last - first + 1) as usize);
         for page in first..=last {
-            // entries that changed in memory lie over what flash has; moves that neither has in place are written first
+            // entries that changed in memory lie over what flash has; moves that neither has in
+            // place are written first
             let there = if self.cache.holds_page(page) {
                 cx.command
             } else {
@@ -279,7 +318,12 @@ impl<C: Cache> MapStore for Paged<C> {
         self.map.table.get(lpn)
     }
 
-    fn set(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+    fn set(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
         let lpn = update.lpn;
         self.counters.updates += 1;
         let hit = self.cache.holds(&self.map, lpn);
@@ -300,7 +344,14 @@ impl<C: Cache> MapStore for Paged<C> {
         let shrunk = self.with(cx, pool, |cache, io| cache.shrink(io))?;
         let done = self.access(cx, there);
         let done = self.with(cx, pool, |cache, io| cache.finish(io, lpn, false, done))?;
-        Ok((old, if shrunk == OpId::NONE { done } else { cx.flash.plan.join(Class::Map, &[done, shrunk]) }))
+        Ok((
+            old,
+            if shrunk == OpId::NONE {
+                done
+            } else {
+                cx.flash.plan.join(Class::Map, &[done, shrunk])
+            },
+        ))
     }
 
     fn moved(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
@@ -316,14 +367,20 @@ impl<C: Cache> MapStore for Paged<C> {
     }
 
     fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
-        let trims: Vec<u32> = self.map.changes.trimmed().iter().filter(|_| !Canary::DropTrims.sings()).collect();
+        let trims: Vec<u32> =
+            self.map.changes.trimmed().iter().filter(|_| !Canary::DropTrims.sings()).collect();
         let trimmed = self.write(cx, pool, trims, Reason::Trim)?;
         let flushed = self.write(cx, pool, self.cache.to_flush(&self.map), Reason::Flush)?;
         let earlier = self.map.unfinished(cx);
         Ok(cx.flash.plan.join(Class::Map, &[trimmed, flushed, earlier]))
     }
 
-    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+    fn before_erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         let moves: Vec<u32> = self.moved.iter().copied().collect();
         let moved = self.write(cx, pool, moves, Reason::Moved)?;
         if self.map.needs(block) {
@@ -348,7 +405,12 @@ impl<C: Cache> MapStore for Paged<C> {
         self.map.restore(lpn, ppn, sequence);
     }
 
-    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+    fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+    ) -> Result<(), FtlError> {
         self.map.mounted(cx, pool, mount, true)
     }
 
@@ -358,12 +420,16 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn check(&self, medium: &Medium, pool: &Pool) -> Result<u64, Violation> {
         let bytes = self.cache.bytes();
-        Violation::unless(bytes <= self.budget, "the map in memory keeps within its budget", || {
-            format!("{bytes} bytes of {}", self.budget)
-        })?;
+        Violation::unless(
+            bytes <= self.budget,
+            "the map in memory keeps within its budget",
+            || format!("{bytes} bytes of {}", self.budget),
+        )?;
         for page in self.map.changes.iter() {
             let known = self.moved.contains(&page) || self.cache.has_changes_of(page);
-            Violation::unless(known, "what has changed is in memory", || format!("map page {page}"))?;
+            Violation::unless(known, "what has changed is in memory", || {
+                format!("map page {page}")
+            })?;
         }
         self.map.check(medium, pool, |_| false)
     }
@@ -388,7 +454,10 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn memory(&self) -> Vec<MemoryUse> {
         let sram = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
-        vec![sram("part of the map in memory", self.budget), sram("directory of map pages", self.map.directory_bytes())]
+        vec![
+            sram("part of the map in memory", self.budget),
+            sram("directory of map pages", self.map.directory_bytes()),
+        ]
     }
 
     fn approximations(&self) -> Vec<&'static str> {

@@ -1,4 +1,5 @@
-//! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes what has changed.
+//! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
+//! what has changed.
 
 use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
 use crate::map_store::Update;
@@ -6,7 +7,8 @@ use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
 use crate::{Cx, MapCounters, MemoryUse};
 use flashatlas_types::{
-    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind, Params, Ppn,
+    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind,
+    Params, Ppn,
 };
 
 /// `map.dram_bytes`.
@@ -22,8 +24,9 @@ pub(crate) const ROLL_FORWARD: ParamDef = ParamDef {
     key: "map.roll_forward",
     kind: ParamKind::Bool,
     default: Some("true"),
-    doc: "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of data; false: the \
-          controller cannot read them (Jasmine), what was not flushed is lost, and collection writes the map before it erases",
+    doc: "a mount takes entries that are newer than the map on flash and in NVM from the spare \
+          areas of data; false: the controller cannot read them (Jasmine), what was not flushed is \
+          lost, and collection writes the map before it erases",
 };
 
 /// `map.directory`.
@@ -31,8 +34,9 @@ pub(crate) const DIRECTORY: ParamDef = ParamDef {
     key: "map.directory",
     kind: ParamKind::Choice(&["spare", "page"]),
     default: Some("spare"),
-    doc: "how the directory of map pages survives: in the `spare` areas of the map pages, or in a `page` of its own, which a \
-          FLUSH that wrote map pages writes after them (controllers that cannot read spare areas)",
+    doc: "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
+          `page` of its own, which a FLUSH that wrote map pages writes after them (controllers \
+          that cannot read spare areas)",
 };
 
 /// `map.segment_bytes`.
@@ -57,14 +61,25 @@ pub(crate) struct Resident {
     pub counters: MapCounters,
 }
 
-/// The map's shape where segments of `bytes` (given by `key`) are written together, and the map pages of a segment.
-fn shape(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Result<(MapShape, u32), ConfigError> {
+/// The map's shape where segments of `bytes` (given by `key`) are written together, and the map
+/// pages of a segment.
+fn shape(
+    params: &Params,
+    layout: &Layout,
+    key: &str,
+    bytes: u64,
+) -> Result<(MapShape, u32), ConfigError> {
     let shape = MapShape::new(params, layout, key, bytes, true)?;
     Ok((shape, (bytes / shape.page_bytes()) as u32))
 }
 
 /// Whether a resident map in such segments can work, and how many blocks of each lane it keeps.
-pub(crate) fn fits(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Result<MapQuota, ConfigError> {
+pub(crate) fn fits(
+    params: &Params,
+    layout: &Layout,
+    key: &str,
+    bytes: u64,
+) -> Result<MapQuota, ConfigError> {
     fits_dram(params, layout)?;
     let (shape, _) = shape(params, layout, key, bytes)?;
     Ok(quota(params, layout, &shape))
@@ -77,8 +92,9 @@ pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigEr
         limit if limit > 0 && needed > limit => Err(ConfigError::new(
             "map.dram_bytes",
             format!(
-                "the map of {} pages needs {needed} bytes, there are {limit}: export less (drive.logical_pages), use a larger \
-                 map.unit, or a store that loads the map on demand",
+                "the map of {} pages needs {needed} bytes, there are {limit}: export less \
+                 (drive.logical_pages), use a larger map.unit, or a store that loads the map on \
+                 demand",
                 layout.logical_units
             ),
         )),
@@ -88,7 +104,8 @@ pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigEr
 
 impl Resident {
     pub fn new(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Resident {
-        let (shape, group) = shape(params, layout, key, bytes).expect("the configuration is checked");
+        let (shape, group) =
+            shape(params, layout, key, bytes).expect("the configuration is checked");
         Resident {
             map: MapOnFlash::new(layout, &shape, true),
             group,
@@ -124,7 +141,9 @@ impl Resident {
     pub fn changed(&self) -> Vec<u32> {
         let mut segments: Vec<u32> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
-        segments.extend(self.map.changes.iter().map(|page| page / self.group).filter(|&s| seen.insert(s)));
+        segments.extend(
+            self.map.changes.iter().map(|page| page / self.group).filter(|&s| seen.insert(s)),
+        );
         segments
     }
 
@@ -153,7 +172,10 @@ impl Resident {
         let entries = u64::from(self.map.table.len());
         vec![
             dram("L2P map", self.map.table.bytes()),
-            dram("changed entries (bitmap and counts)", entries.div_ceil(8) + u64::from(self.segments()) * 4),
+            dram(
+                "changed entries (bitmap and counts)",
+                entries.div_ceil(8) + u64::from(self.segments()) * 4,
+            ),
             dram("directory of map pages", self.map.directory_bytes()),
         ]
     }
@@ -167,6 +189,7 @@ pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::R
 /// A lookup of one entry of a map in DRAM.
 #[inline]
 pub(crate) fn dram_lookup(cx: &mut Cx<'_>, entry_bytes: u32) -> OpId {
-    let access = OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
+    let access =
+        OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
     cx.flash.plan.push(access, Class::Map, &[cx.command])
 }

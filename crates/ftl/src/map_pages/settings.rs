@@ -12,19 +12,22 @@ pub(crate) const COMMON_PARAMS: [ParamDef; 3] = [
         key: "map.pack",
         kind: ParamKind::Bool,
         default: Some("true"),
-        doc: "map pages that are written together share a program, as far as they fit its frame; false: one program each",
+        doc: "map pages that are written together share a program, as far as they fit its frame; \
+              false: one program each",
     },
     ParamDef {
         key: "map.over_provisioning",
         kind: ParamKind::Ratio(0.0, 100.0),
         default: Some("1"),
-        doc: "room for map pages on flash above what they need, as a share of that; on top of it each lane keeps two blocks",
+        doc: "room for map pages on flash above what they need, as a share of that; on top of it \
+              each lane keeps two blocks",
     },
     ParamDef {
         key: "map.lanes",
         kind: ParamKind::Int(0, 1 << 20),
         default: Some("0"),
-        doc: "lanes that have map pages, counted from the first; 0: all. With one, map pages are programmed one after the other",
+        doc: "lanes that have map pages, counted from the first; 0: all. With one, map pages are \
+              programmed one after the other",
     },
 ];
 
@@ -42,8 +45,8 @@ pub(crate) struct MapShape {
 }
 
 impl MapShape {
-    /// A map in pages of `page_bytes` (given by `key`), or of one frame where that is less. `resident`: it has the parameters
-    /// of maps that are whole in DRAM.
+    /// A map in pages of `page_bytes` (given by `key`), or of one frame where that is less.
+    /// `resident`: it has the parameters of maps that are whole in DRAM.
     ///
     /// # Errors
     /// Entries and pages of sizes that do not fit each other, or the flash.
@@ -59,10 +62,11 @@ impl MapShape {
         let unit = u64::from(layout.unit_bytes);
         let slots = (page_bytes / unit).max(1);
         let whole = page_bytes % unit == 0 || unit % page_bytes == 0;
-        if !whole || u64::from(layout.slots_per_frame) % slots != 0 || !page_bytes.is_power_of_two() {
+        if !whole || u64::from(layout.slots_per_frame) % slots != 0 || !page_bytes.is_power_of_two()
+        {
             let why = format!(
-                "map pages of {page_bytes} bytes: expected a power of two, as frames ({} bytes) and mapping units ({unit} \
-                 bytes) are cut",
+                "map pages of {page_bytes} bytes: expected a power of two, as frames ({} bytes) \
+                 and mapping units ({unit} bytes) are cut",
                 layout.frame_bytes()
             );
             return Err(ConfigError::new(key, why));
@@ -73,7 +77,8 @@ impl MapShape {
         let spare = layout.geometry.spare_bytes as usize * layout.pages_per_frame as usize;
         if record > spare {
             let why = format!(
-                "{per_frame} map pages in a frame need {record} spare bytes, it has {spare}: take larger map pages"
+                "{per_frame} map pages in a frame need {record} spare bytes, it has {spare}: take \
+                 larger map pages"
             );
             return Err(ConfigError::new(key, why));
         }

@@ -1,10 +1,11 @@
-//! Map segments in byte-addressable memory: slots of one segment each, every one with a header that says whose it is and how
-//! new, and two checksums without which it is not believed.
+//! Map segments in byte-addressable memory: slots of one segment each, every one with a header that
+//! says whose it is and how new, and two checksums without which it is not believed.
 //!
-//! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4), length of the entries in bytes
-//! (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto` (8), `replay_from` (8), zeros up to 64 bytes; then the
-//! entries. A slot that holds the newest copy of a segment is never written: the next copy goes to a free slot, and
-//! counts once a fence has made it durable.
+//! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4),
+//! length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto`
+//! (8), `replay_from` (8), zeros up to 64 bytes; then the entries. A slot that holds the newest
+//! copy of a segment is never written: the next copy goes to a free slot, and counts once a fence
+//! has made it durable.
 
 use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
 use crate::Cx;
@@ -45,7 +46,12 @@ impl Slots {
     /// As many slots for segments of `bytes` as fit `nvm_bytes`, all free.
     pub fn new(nvm_bytes: u64, bytes: u64, segments: u32) -> Slots {
         let count = (nvm_bytes / slot_bytes(bytes)) as u32;
-        Slots { bytes, count, of: vec![None; segments as usize], free: (0..count).map(|s| (s, OpId::NONE)).collect() }
+        Slots {
+            bytes,
+            count,
+            of: vec![None; segments as usize],
+            free: (0..count).map(|s| (s, OpId::NONE)).collect(),
+        }
     }
 
     /// Free slots.
@@ -72,7 +78,8 @@ impl Slots {
         u64::from(slot) * slot_bytes(self.bytes)
     }
 
-    /// Copy a segment to a free slot, make it durable, and free the slot of its older copy. Returns the fence.
+    /// Copy a segment to a free slot, make it durable, and free the slot of its older copy. Returns
+    /// the fence.
     ///
     /// # Errors
     /// When the power fails: the older copy is then still whole.
@@ -107,7 +114,8 @@ impl Slots {
         let mut waits = after.to_vec();
         waits.push(free_since);
         let stored = cx.flash.nvm_store(self.address(slot), &bytes, &waits)?;
-        let fenced = if Canary::NvmWithoutFence.sings() { stored } else { cx.flash.nvm_fence(&[stored])? };
+        let fenced =
+            if Canary::NvmWithoutFence.sings() { stored } else { cx.flash.nvm_fence(&[stored])? };
         if let Some(old) = self.of[segment as usize].replace(slot) {
             self.free.push_back((old, fenced));
         }
@@ -130,7 +138,8 @@ impl Slots {
         if header.iter().all(|&b| b == 0) {
             return Ok(None);
         }
-        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let word =
+            |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
         let (segment, length) = (word(8), u64::from(word(12)));
         let intact = header[..4] == MAGIC && word(4) == crc32c::crc32c(&header[CHECKED]);
         if !intact || length > self.bytes || segment as usize >= self.of.len() {
@@ -143,9 +152,14 @@ impl Slots {
         Ok(Some((segment, Header::decode(&header[NUMBERS_AT..]), entries)))
     }
 
-    /// Look at every slot: of several copies of a segment `take` is shown the newest, and says whether it is newer than what
-    /// there is elsewhere; then the segment keeps its slot. Returns how many slots are not intact, and the largest version of the others.
-    pub fn mount(&mut self, nvm: &Nvm, mut take: impl FnMut(u32, Header, &[u8]) -> bool) -> (u32, u64) {
+    /// Look at every slot: of several copies of a segment `take` is shown the newest, and says
+    /// whether it is newer than what there is elsewhere; then the segment keeps its slot. Returns
+    /// how many slots are not intact, and the largest version of the others.
+    pub fn mount(
+        &mut self,
+        nvm: &Nvm,
+        mut take: impl FnMut(u32, Header, &[u8]) -> bool,
+    ) -> (u32, u64) {
         let mut damaged = 0;
         let mut found: Vec<(u32, u64, u32)> = Vec::new();
         for slot in 0..self.count {
@@ -170,7 +184,10 @@ impl Slots {
     /// The entries that a segment's slot holds, if it has one.
     pub fn entries<'n>(&self, nvm: &'n Nvm, segment: u32) -> Option<Result<&'n [u8], Damaged>> {
         let slot = self.of[segment as usize]?;
-        Some(self.read(nvm, slot).and_then(|held| held.map(|(_, _, entries)| entries).ok_or(Damaged)))
+        Some(
+            self.read(nvm, slot)
+                .and_then(|held| held.map(|(_, _, entries)| entries).ok_or(Damaged)),
+        )
     }
 
     /// Bytes that a mount loads: every header, and the entries of slots in use.

@@ -1,5 +1,5 @@
-//! The map itself, whole, as the simulator knows it: where every page really stands. What a store has of it in memory, and
-//! what stands on flash, is checked against this.
+//! The map itself, whole, as the simulator knows it: where every page really stands. What a store
+//! has of it in memory, and what stands on flash, is checked against this.
 
 use flashatlas_types::{Lpn, Ppn};
 
@@ -9,7 +9,8 @@ pub(crate) const HEADER_BYTES: usize = 24;
 /// How new a copy of a part of the map is; numbers are those of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Of two copies the one with the larger number is newer; it stays as it is when the copy is moved.
+    /// Of two copies the one with the larger number is newer; it stays as it is when the copy is
+    /// moved.
     pub version: u64,
     /// The last program whose change the copy holds.
     pub upto: u64,
@@ -21,7 +22,9 @@ impl Header {
     /// The header as bytes: the three numbers, little-endian.
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        for (at, number) in bytes.chunks_exact_mut(8).zip([self.version, self.upto, self.replay_from]) {
+        for (at, number) in
+            bytes.chunks_exact_mut(8).zip([self.version, self.upto, self.replay_from])
+        {
             at.copy_from_slice(&number.to_le_bytes());
         }
         bytes
@@ -29,7 +32,8 @@ impl Header {
 
     /// The header at the beginning of `bytes`.
     pub fn decode(bytes: &[u8]) -> Header {
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let number =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         Header { version: number(0), upto: number(8), replay_from: number(16) }
     }
 }
@@ -47,7 +51,12 @@ impl Table {
     /// `pages` logical pages that stand nowhere.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
-        Table { entries: vec![Ppn::NONE; pages as usize], per_page, entry_bytes: entry_bytes as usize, shift }
+        Table {
+            entries: vec![Ppn::NONE; pages as usize],
+            per_page,
+            entry_bytes: entry_bytes as usize,
+            shift,
+        }
     }
 
     /// Logical pages.
@@ -92,8 +101,8 @@ impl Table {
         &self.entries[range.start as usize..range.end as usize]
     }
 
-    /// Append the entries of a map page as bytes, little-endian, `map.entry_bytes` each; all ones for pages that stand
-    /// nowhere and for those beyond the end of the drive.
+    /// Append the entries of a map page as bytes, little-endian, `map.entry_bytes` each; all ones
+    /// for pages that stand nowhere and for those beyond the end of the drive.
     pub fn encode(&self, page: u32, out: &mut Vec<u8>) {
         let slice = self.slice(page);
         let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - slice.len());
@@ -102,7 +111,9 @@ impl Table {
             out.extend(all.flat_map(|p| p.0.to_le_bytes()));
         } else {
             // the upper half is room for larger drives
-            out.extend(all.flat_map(|p| if p == Ppn::NONE { u64::MAX } else { u64::from(p.0) }.to_le_bytes()));
+            out.extend(all.flat_map(|p| {
+                if p == Ppn::NONE { u64::MAX } else { u64::from(p.0) }.to_le_bytes()
+            }));
         }
     }
 

@@ -1,22 +1,26 @@
-//! CDFTL: entries in memory in front of whole map pages in memory; a map page that an entry came from stays, so that the next
-//! one from there costs nothing, and changed entries leave into it (Qin et al., *A Two-Level Caching Mechanism for Demand-based
-//! Page-level Address Mapping in NAND Flash Memory Storage Systems*, RTAS 2011).
+//! CDFTL: entries in memory in front of whole map pages in memory; a map page that an entry came
+//! from stays, so that the next one from there costs nothing, and changed entries leave into it
+//! (Qin et al., *A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping in NAND
+//! Flash Memory Storage Systems*, RTAS 2011).
 //!
-//! An entry whose leaving costs nothing, because it has not changed or its map page is in memory, leaves before older ones, as
-//! far as `map.victim_search` looks.
+//! An entry whose leaving costs nothing, because it has not changed or its map page is in memory,
+//! leaves before older ones, as far as `map.victim_search` looks.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "cdftl",
     summary: "two levels in SRAM: single entries, and the map pages that they came from",
-    paper: "Qin, Wang, Liu and Guan, A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping (RTAS 2011)",
+    paper: "Qin, Wang, Liu and Guan, A Two-Level Caching Mechanism for Demand-based Page-level \
+            Address Mapping (RTAS 2011)",
     params: &[
         cache_bytes("256KiB"),
         PAGE_BYTES,
@@ -37,12 +41,19 @@ pub const DEF: MapStoreDef = MapStoreDef {
         LANES,
     ],
     fits: |params, layout| {
-        fits(params, layout, |shape| shape.page_bytes() + 2 * ENTRY_BYTES, "a map page and two entries")
+        fits(
+            params,
+            layout,
+            |shape| shape.page_bytes() + 2 * ENTRY_BYTES,
+            "a map page and two entries",
+        )
     },
     hands_out: true,
     build: |params, layout| {
         let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
-        Box::new(Paged::new(params, layout, false, |map, budget| Cdftl::new(map, budget, share, search)))
+        Box::new(Paged::new(params, layout, false, |map, budget| {
+            Cdftl::new(map, budget, share, search)
+        }))
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=80"],
@@ -66,9 +77,10 @@ impl Cdftl {
     fn new(map: &MapOnFlash, budget: u64, share: f64, search: u32) -> Cdftl {
         let page_bytes = u64::from(map.table.page_bytes());
         let most = (budget - 2 * ENTRY_BYTES) / page_bytes;
-        let pages_max =
-            (((budget as f64 * share) as u64 / page_bytes).clamp(1, most)).min(u64::from(map.table.pages()));
-        let entries = ((budget - pages_max * page_bytes) / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
+        let pages_max = (((budget as f64 * share) as u64 / page_bytes).clamp(1, most))
+            .min(u64::from(map.table.pages()));
+        let entries = ((budget - pages_max * page_bytes) / ENTRY_BYTES)
+            .min(u64::from(map.table.len())) as u32;
         Cdftl {
             cmt: Cmt::new(entries, 0, map.table.pages()),
             pages: IndexList::new(map.table.pages()),
@@ -158,7 +170,13 @@ impl Cache for Cdftl {
     }
 
     /// The entry is copied from its map page to the first level.
-    fn finish(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, _: bool, ready: OpId) -> Result<OpId, FtlError> {
+    fn finish(
+        &mut self,
+        io: &mut Io<'_, '_>,
+        lpn: Lpn,
+        _: bool,
+        ready: OpId,
+    ) -> Result<OpId, FtlError> {
         if !self.cmt.contains(lpn.0) {
             if self.cmt.is_full() {
                 self.evict_entry(io)?;

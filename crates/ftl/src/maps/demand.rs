@@ -1,17 +1,21 @@
-//! Whole map pages on demand: the map of a controller without DRAM, as the host-cached map's paper describes it (Jeong et
-//! al., *Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017: a 16 KB map
-//! page has 4,096 entries and covers 16 MB). The least recently used page leaves; a changed one is written then.
+//! Whole map pages on demand: the map of a controller without DRAM, as the host-cached map's paper
+//! describes it (Jeong et al., *Improving Flash Storage Performance by Caching Address Mapping
+//! Table in Host Memory*, HotStorage 2017: a 16 KB map page has 4,096 entries and covers 16 MB).
+//! The least recently used page leaves; a changed one is written then.
 
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "demand",
     summary: "whole map pages in SRAM, loaded on demand, the least recently used one leaves",
-    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory (HotStorage 2017)",
+    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
+            Host Memory (HotStorage 2017)",
     params: &[
         cache_bytes("1MiB"),
         PAGE_BYTES,
@@ -19,7 +23,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
             key: "map.changed_share",
             kind: ParamKind::Ratio(0.0, 1.0),
             default: Some("0.5"),
-            doc: "share of the cached map pages that may be changed after a FLUSH; it writes the longest changed ones above that",
+            doc: "share of the cached map pages that may be changed after a FLUSH; it writes the \
+                  longest changed ones above that",
         },
         PACK,
         MAP_OP,

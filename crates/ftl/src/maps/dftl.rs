@@ -1,12 +1,16 @@
-//! DFTL: single entries of the map in memory, in a segmented LRU; map pages are read to look one up, and read and written when
-//! a changed one leaves (Gupta, Kim and Urgaonkar, *DFTL: A Flash Translation Layer Employing Demand-based Selective Caching
-//! of Page-level Address Mappings*, ASPLOS 2009, section 3).
+//! DFTL: single entries of the map in memory, in a segmented LRU; map pages are read to look one
+//! up, and read and written when a changed one leaves (Gupta, Kim and Urgaonkar, *DFTL: A Flash
+//! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings*,
+//! ASPLOS 2009, section 3).
 //!
-//! Batch update: when a changed entry leaves, all changed entries of its map page in memory are written with it.
+//! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
+//! written with it.
 
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::cmt::Cmt;
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
@@ -15,9 +19,10 @@ pub(super) const ENTRY_BYTES: u64 = 8;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dftl",
-    summary: "single entries in SRAM, segmented LRU; changed entries of a map page are written together",
-    paper: "Gupta, Kim and Urgaonkar, DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level \
-            Address Mappings (ASPLOS 2009)",
+    summary: "single entries in SRAM, segmented LRU; changed entries of a map page are written \
+              together",
+    paper: "Gupta, Kim and Urgaonkar, DFTL: A Flash Translation Layer Employing Demand-based \
+            Selective Caching of Page-level Address Mappings (ASPLOS 2009)",
     params: &[
         cache_bytes("64KiB"),
         PAGE_BYTES,
@@ -25,7 +30,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
             key: "map.protected_share",
             kind: ParamKind::Ratio(0.0, 0.99),
             default: Some("0.8"),
-            doc: "share of the entries in memory that may be protected (FlashSim: 6552 of 8192); 0: one LRU list",
+            doc: "share of the entries in memory that may be protected (FlashSim: 6552 of 8192); \
+                  0: one LRU list",
         },
         PACK,
         MAP_OP,
@@ -37,7 +43,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let share = params.ratio("map.protected_share");
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
-            Dftl { cmt: Cmt::new(limit, (share * f64::from(limit)) as u32, map.table.pages()), cleaned: 0 }
+            Dftl {
+                cmt: Cmt::new(limit, (share * f64::from(limit)) as u32, map.table.pages()),
+                cleaned: 0,
+            }
         }))
     },
     small: &[

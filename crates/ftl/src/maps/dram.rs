@@ -1,10 +1,12 @@
-//! The whole map in DRAM, one entry a page. By default nothing of it is kept on flash: a mount rebuilds it from the spare
-//! areas, and a trim does not outlive one. With `map.flush` it is written at each FLUSH, as controllers do: the changed
-//! 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL
-//! of the Jasmine board).
+//! The whole map in DRAM, one entry a page. By default nothing of it is kept on flash: a mount
+//! rebuilds it from the spare areas, and a trim does not outlive one. With `map.flush` it is
+//! written at each FLUSH, as controllers do: the changed 4 KB map pages (the baseline of the
+//! DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL of the
+//! Jasmine board).
 
 use crate::map_pages::resident::{
-    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
+    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup,
+    fits, fits_dram,
 };
 use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
@@ -12,26 +14,30 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn,
+    Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
-    summary: "the whole map in DRAM; at a FLUSH nothing of it, its changed pages or segments, or all of it goes to flash",
+    summary: "the whole map in DRAM; at a FLUSH nothing of it, its changed pages or segments, or \
+              all of it goes to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
     params: &[
         ParamDef {
             key: "map.flush",
             kind: ParamKind::Choice(&["none", "pages", "segments", "whole"]),
             default: Some("none"),
-            doc: "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims come back), the changed `pages` \
-                  (map.page_bytes) or `segments` (map.segment_bytes), or, when anything has changed, the `whole` map",
+            doc: "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims \
+                  come back), the changed `pages` (map.page_bytes) or `segments` \
+                  (map.segment_bytes), or, when anything has changed, the `whole` map",
         },
         ParamDef {
             key: "map.page_bytes",
             kind: ParamKind::Bytes(64, 1 << 20),
             default: Some("4KiB"),
-            doc: "bytes of a map page with map.flush = pages; of a larger one than a frame, one frame",
+            doc: "bytes of a map page with map.flush = pages; of a larger one than a frame, one \
+                  frame",
         },
         SEGMENT_BYTES,
         DRAM_BYTES,
@@ -104,13 +110,24 @@ impl MapStore for Volatile {
     }
 
     #[inline]
-    fn set(&mut self, _: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+    fn set(
+        &mut self,
+        _: &mut Cx<'_>,
+        _: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
         self.counters.update_hits += 1;
         Ok((std::mem::replace(&mut self.entries[update.lpn.0 as usize], update.ppn), OpId::NONE))
     }
 
-    fn load(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &[BlockId], _: &mut MountReport) -> Result<Replay, FtlError> {
+    fn load(
+        &mut self,
+        _: &mut Cx<'_>,
+        _: &mut Pool,
+        _: &[BlockId],
+        _: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
         Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
     }
 
@@ -137,7 +154,8 @@ impl MapStore for Volatile {
     fn approximations(&self) -> Vec<&'static str> {
         vec![
             FREE_CHANGES,
-            "no map is written to flash (map.flush = none): a mount reads every spare area, and trims come back",
+            "no map is written to flash (map.flush = none): a mount reads every spare area, and \
+             trims come back",
         ]
     }
 
@@ -162,7 +180,12 @@ impl MapStore for Flushed {
         self.resident.map.table.get(lpn)
     }
 
-    fn set(&mut self, _: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+    fn set(
+        &mut self,
+        _: &mut Cx<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
         Ok((self.resident.set(pool, update), OpId::NONE))
     }
 
@@ -176,7 +199,12 @@ impl MapStore for Flushed {
         Ok(cx.flash.plan.join(Class::Map, &[written, earlier]))
     }
 
-    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+    fn before_erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         if self.resident.map.needs(block) {
             let segments = self.resident.changed();
             self.resident.write(cx, pool, &segments, Reason::Moved, &[])?;
@@ -198,7 +226,12 @@ impl MapStore for Flushed {
         self.resident.map.restore(lpn, ppn, sequence);
     }
 
-    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+    fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+    ) -> Result<(), FtlError> {
         self.resident.map.mounted(cx, pool, mount, false)
     }
 

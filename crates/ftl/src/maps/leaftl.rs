@@ -1,19 +1,23 @@
-//! LeaFTL: the map in memory as learned segments, which predict where pages stand; the spare area of what is read says whether
-//! the prediction was right (Sun, Li, Sun, Sun, Vucinic and Huang, *LeaFTL: A Learning-based Flash Translation Layer for
-//! Solid-State Drives*, ASPLOS 2023).
+//! LeaFTL: the map in memory as learned segments, which predict where pages stand; the spare area
+//! of what is read says whether the prediction was right (Sun, Li, Sun, Sun, Vucinic and Huang,
+//! *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*, ASPLOS 2023).
 //!
-//! Changes are gathered until there are `map.learn_batch` of them, sorted, and learned group by group. A wrong prediction is off
-//! by at most `map.gamma`, and costs one more read: the spare area of the predicted page names its neighbours. Map pages leave
-//! memory with all their segments, the least recently used first.
+//! Changes are gathered until there are `map.learn_batch` of them, sorted, and learned group by
+//! group. A wrong prediction is off by at most `map.gamma`, and costs one more read: the spare area
+//! of the predicted page names its neighbours. Map pages leave memory with all their segments, the
+//! least recently used first.
 //!
-//! Lines are drawn through places in the order in which a stream of writes takes them: frame after frame over all lanes.
-//! On flash a map page has plain entries, as under every other store; its segments are learned anew when it is loaded.
+//! Lines are drawn through places in the order in which a stream of writes takes them: frame after
+//! frame over all lanes. On flash a map page has plain entries, as under every other store; its
+//! segments are learned anew when it is loaded.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
 use crate::map_pages::learned::{GROUP, Group, Point};
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_nand::Part;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
@@ -22,7 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "leaftl",
     summary: "learned segments in SRAM that predict where pages stand, checked by the spare area",
-    paper: "Sun et al., LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives (ASPLOS 2023)",
+    paper: "Sun et al., LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives \
+            (ASPLOS 2023)",
     params: &[
         cache_bytes("128KiB"),
         PAGE_BYTES,
@@ -42,7 +47,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
             key: "map.compaction",
             kind: ParamKind::Int(1, 1 << 40),
             default: Some("1000000"),
-            doc: "changes after which all segments in memory are learned anew, so that none is left that nothing needs",
+            doc: "changes after which all segments in memory are learned anew, so that none is \
+                  left that nothing needs",
         },
         PACK,
         MAP_OP,
@@ -64,7 +70,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let (batch, compaction) = (params.int("map.learn_batch"), params.int("map.compaction"));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
             pages: IndexList::new(map.table.pages()),
-            groups: vec![Group::default(); map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize],
+            groups: vec![
+                Group::default();
+                map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize
+            ],
             group: GROUP.min(map.table.per_page),
             size: vec![0; map.table.pages() as usize],
             bytes: 0,
@@ -80,7 +89,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=160", "map.learn_batch=4"],
-        &["map.page_bytes=128", "map.cache_bytes=400", "map.learn_batch=8", "map.gamma=4", "map.compaction=50"],
+        &[
+            "map.page_bytes=128",
+            "map.cache_bytes=400",
+            "map.learn_batch=8",
+            "map.gamma=4",
+            "map.compaction=50",
+        ],
     ],
 };
 
@@ -253,12 +268,19 @@ impl Cache for Leaftl {
         self.make_room(io, None)
     }
 
-    fn finish(&mut self, io: &mut Io<'_, '_>, lpn: Lpn, lookup: bool, ready: OpId) -> Result<OpId, FtlError> {
+    fn finish(
+        &mut self,
+        io: &mut Io<'_, '_>,
+        lpn: Lpn,
+        lookup: bool,
+        ready: OpId,
+    ) -> Result<OpId, FtlError> {
         let truth = io.map.table.get(lpn);
         if !lookup || self.recent.contains(&lpn.0) {
             return Ok(ready);
         }
-        let predicted = self.groups[(lpn.0 / self.group) as usize].predict((lpn.0 % self.group) as u8);
+        let predicted =
+            self.groups[(lpn.0 / self.group) as usize].predict((lpn.0 % self.group) as u8);
         let Some((number, levels)) = predicted else {
             assert!(truth == Ppn::NONE, "page {lpn} stands at {truth}, no segment knows it");
             return Ok(ready);
@@ -266,7 +288,10 @@ impl Cache for Leaftl {
         self.counters.predictions += 1;
         self.counters.levels += u64::from(levels);
         let wanted = self.order.of(truth);
-        assert!(number.abs_diff(wanted) <= self.gamma, "page {lpn} stands at {wanted}, predicted at {number}");
+        assert!(
+            number.abs_diff(wanted) <= self.gamma,
+            "page {lpn} stands at {wanted}, predicted at {number}"
+        );
         if number == wanted {
             return Ok(ready);
         }
@@ -276,7 +301,9 @@ impl Cache for Leaftl {
         if io.cx.flash.medium.lpn(truth).is_err() {
             return Ok(ready); // it cannot be read, as the read will say
         }
-        let named = neighbours.filter_map(|n| self.order.slot(n)).any(|slot| io.cx.flash.medium.lpn(slot) == Ok(lpn));
+        let named = neighbours
+            .filter_map(|n| self.order.slot(n))
+            .any(|slot| io.cx.flash.medium.lpn(slot) == Ok(lpn));
         assert!(named, "the neighbours of {number} do not name page {lpn}");
         let readable = |slot: &Ppn| io.cx.flash.medium.lpn(*slot).is_ok();
         let Some(slot) = self.order.slot(number).filter(readable) else { return Ok(ready) };
@@ -314,6 +341,9 @@ impl Cache for Leaftl {
     }
 
     fn approximations(&self) -> Vec<&'static str> {
-        vec!["leaftl: map pages on flash hold plain entries; segments are learned when a page is loaded, in no time"]
+        vec![
+            "leaftl: map pages on flash hold plain entries; segments are learned when a page is \
+             loaded, in no time",
+        ]
     }
 }

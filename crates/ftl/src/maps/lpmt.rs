@@ -1,10 +1,10 @@
-//! Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019): a hash table in DRAM (LPMT)
-//! leads to the first page of an extent, block tables (BT) from page to page. Every lookup and every change is commands to
-//! the banks of that DRAM.
+//! Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019):
+//! a hash table in DRAM (LPMT) leads to the first page of an extent, block tables (BT) from page to
+//! page. Every lookup and every change is commands to the banks of that DRAM.
 //!
-//! Beside the paper: extents that end where a window of `lookup.extent_pages` ends, and a bit map of their beginnings, for
-//! reads that begin in the middle ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block
-//! table.
+//! Beside the paper: extents that end where a window of `lookup.extent_pages` ends, and a bit map
+//! of their beginnings, for reads that begin in the middle ([`flashatlas_lookup::extents`]). The
+//! next page of a request is one step on in its block table.
 
 use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
@@ -17,14 +17,22 @@ use flashatlas_lookup::tables::{self, Pn, Shape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind,
+    Params, Ppn, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
     summary: "a hash table of extents in multi-bank DRAM, every access timed command by command",
-    paper: "Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019)",
-    params: &concat::<45>(&[&[EXTENT_PAGES], tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]),
+    paper: "Song et al., An implementation of low latency address-mapping logic for SSD \
+            controllers (2019)",
+    params: &concat::<45>(&[
+        &[EXTENT_PAGES],
+        tables::PARAMS,
+        hashes::PARAMS,
+        probe::PARAMS,
+        dram::PARAMS,
+    ]),
     fits: |params, layout| {
         let (shape, _) = parts(params, layout)?;
         let hash = hash_by_name(params.text("lookup.hash"))?;
@@ -36,7 +44,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
         // all in one chain of sets, and pages on their own
-        &["lookup.hash=division", "lookup.divisor=1", "lookup.ways=4", "lookup.banks=2", "lookup.extent_pages=1"],
+        &[
+            "lookup.hash=division",
+            "lookup.divisor=1",
+            "lookup.ways=4",
+            "lookup.banks=2",
+            "lookup.extent_pages=1",
+        ],
     ],
 };
 
@@ -44,7 +58,8 @@ const EXTENT_PAGES: ParamDef = ParamDef {
     key: "lookup.extent_pages",
     kind: ParamKind::Int(1, 64),
     default: Some("8"),
-    doc: "pages of a window that an extent does not leave, a power of two; 1: every page has an entry of its own",
+    doc: "pages of a window that an extent does not leave, a power of two; 1: every page has an \
+          entry of its own",
 };
 
 /// The tables that `params` describe for a drive, and where they lie.
@@ -91,7 +106,8 @@ impl LpmtStore {
     fn new(params: &Params, layout: &Layout) -> LpmtStore {
         let (shape, scheduler) = parts(params, layout).expect("the configuration is checked");
         let hash = hash_by_name(params.text("lookup.hash")).expect("resolved");
-        let hash = (hash.build)(params, shape.la_bits, shape.set_bits).expect("the configuration is checked");
+        let hash = (hash.build)(params, shape.la_bits, shape.set_bits)
+            .expect("the configuration is checked");
         let tables = Tables::new(&shape, hash);
         LpmtStore {
             extents: Extents::new(tables, layout.logical_units, params.u32("lookup.extent_pages")),
@@ -149,7 +165,12 @@ impl MapStore for LpmtStore {
         }
     }
 
-    fn set(&mut self, cx: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+    fn set(
+        &mut self,
+        cx: &mut Cx<'_>,
+        _: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
         self.counters.update_hits += 1;
         self.cursor = None;
@@ -159,24 +180,38 @@ impl MapStore for LpmtStore {
         Ok((self.ppn(old), self.issue(cx, true, update.op)))
     }
 
-    /// Collection knows the page that it moves by its place: the links lead from there, without a lookup.
+    /// Collection knows the page that it moves by its place: the links lead from there, without a
+    /// lookup.
     fn moved(&mut self, cx: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
         self.cursor = None;
         self.scheduler.begin();
         let old = self.peek(update.lpn);
         let (from, to) = (self.pn(old), self.pn(update.ppn));
-        self.extents.relocate(from, to, &mut self.scheduler).expect("a valid page moves to a free one");
+        self.extents
+            .relocate(from, to, &mut self.scheduler)
+            .expect("a valid page moves to a free one");
         self.issue(cx, true, update.op);
         Ok(old)
     }
 
-    fn before_erase(&mut self, _: &mut Cx<'_>, _: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+    fn before_erase(
+        &mut self,
+        _: &mut Cx<'_>,
+        _: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         self.extents.tables.blocks.erase(block.0);
         Ok(OpId::NONE)
     }
 
-    fn load(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &[BlockId], _: &mut MountReport) -> Result<Replay, FtlError> {
+    fn load(
+        &mut self,
+        _: &mut Cx<'_>,
+        _: &mut Pool,
+        _: &[BlockId],
+        _: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
         Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
     }
 
@@ -184,13 +219,24 @@ impl MapStore for LpmtStore {
         self.found.as_mut().expect("a mount is under way")[lpn.0 as usize] = (ppn, sequence);
     }
 
-    /// Build the tables: pages that one program, or one and the next, took to flash belong to one extent.
-    fn mounted(&mut self, _: &mut Cx<'_>, _: &mut Pool, _: &mut MountReport) -> Result<(), FtlError> {
+    /// Build the tables: pages that one program, or one and the next, took to flash belong to one
+    /// extent.
+    fn mounted(
+        &mut self,
+        _: &mut Cx<'_>,
+        _: &mut Pool,
+        _: &mut MountReport,
+    ) -> Result<(), FtlError> {
         let found = self.found.take().expect("a mount is under way");
         let mut before = 0;
         for (lpn, (ppn, sequence)) in (0..).zip(found) {
             if ppn != Ppn::NONE {
-                self.extents.write(lpn, Some(self.pn(ppn)), sequence.abs_diff(before) <= 1, &mut ());
+                self.extents.write(
+                    lpn,
+                    Some(self.pn(ppn)),
+                    sequence.abs_diff(before) <= 1,
+                    &mut (),
+                );
                 before = sequence;
             }
         }
@@ -247,8 +293,10 @@ impl MapStore for LpmtStore {
 
     fn approximations(&self) -> Vec<&'static str> {
         vec![
-            "no map is written to flash (map.store = lpmt): a mount reads every spare area, and trims come back",
-            "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing entries takes no time",
+            "no map is written to flash (map.store = lpmt): a mount reads every spare area, and \
+             trims come back",
+            "the DRAM serves the map alone: data buffers do not compete for its banks, and \
+             comparing entries takes no time",
             "the order of banks follows submission; refreshes do not change it",
         ]
     }

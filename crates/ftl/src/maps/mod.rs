@@ -1,5 +1,6 @@
-//! Map stores: where the logical-to-physical map lives, what a lookup costs, and what survives a power cut. One file each; what
-//! they share is in `map_pages`, what is asked of them in [`crate::map_store`].
+//! Map stores: where the logical-to-physical map lives, what a lookup costs, and what survives a
+//! power cut. One file each; what they share is in `map_pages`, what is asked of them in
+//! [`crate::map_store`].
 
 mod cdftl;
 mod demand;
@@ -15,8 +16,17 @@ use crate::map_store::MapStoreDef;
 use flashatlas_types::{ConfigError, ParamDef, ParamKind};
 
 /// All map stores.
-pub const MAPS: &[MapStoreDef] =
-    &[dram::DEF, nvm_hybrid::DEF, demand::DEF, dftl::DEF, cdftl::DEF, sftl::DEF, tpftl::DEF, leaftl::DEF, lpmt::DEF];
+pub const MAPS: &[MapStoreDef] = &[
+    dram::DEF,
+    nvm_hybrid::DEF,
+    demand::DEF,
+    dftl::DEF,
+    cdftl::DEF,
+    sftl::DEF,
+    tpftl::DEF,
+    leaftl::DEF,
+    lpmt::DEF,
+];
 
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[ParamDef {

@@ -1,18 +1,21 @@
-//! The map in DRAM and NVM: DRAM is the place of updates, NVM keeps copies of segments that a FLUSH made, and flash those for
-//! which NVM had no room (Lee, Kang and Eom, *Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory
-//! Architecture*, section 2).
+//! The map in DRAM and NVM: DRAM is the place of updates, NVM keeps copies of segments that a FLUSH
+//! made, and flash those for which NVM had no room (Lee, Kang and Eom, *Optimizing L2P Mapping of
+//! NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
 //!
-//! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If not, segments of which few
-//! entries changed (sparse) go to NVM first, then denser ones, by their counts of changed entries, and those that changed
-//! whole (full) go to flash; so do the others that NVM has no room for, which is counted apart. In idle time segments move
-//! from NVM to flash, the longest held first.
+//! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If
+//! not, segments of which few entries changed (sparse) go to NVM first, then denser ones, by their
+//! counts of changed entries, and those that changed whole (full) go to flash; so do the others
+//! that NVM has no room for, which is counted apart. In idle time segments move from NVM to flash,
+//! the longest held first.
 //!
-//! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one slot is always free; a
-//! copy is good when its checksums match and it is newer than what flash has of the segment.
+//! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one
+//! slot is always free; a copy is good when its checksums match and it is newer than what flash has
+//! of the segment.
 
 use crate::list::IndexList;
 use crate::map_pages::resident::{
-    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits, segment_pages,
+    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
+    segment_pages,
 };
 use crate::map_pages::slots::{Slots, slot_bytes};
 use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
@@ -21,21 +24,24 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Canary, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params,
-    Ppn, Ps, Violation,
+    BlockId, Canary, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef,
+    ParamKind, Params, Ppn, Ps, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "nvm-hybrid",
-    summary: "the whole map in DRAM; at a FLUSH changed segments are copied to NVM, and to flash where that has no room",
-    paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory Architecture (2016)",
+    summary: "the whole map in DRAM; at a FLUSH changed segments are copied to NVM, and to flash \
+              where that has no room",
+    paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid \
+            Memory Architecture (2016)",
     params: &[
         SEGMENT_BYTES,
         ParamDef {
             key: "map.dense_share",
             kind: ParamKind::Ratio(0.0, 1.0),
             default: Some("0.5"),
-            doc: "share of changed entries from which a segment is dense (the paper's fixed thresholds are not given)",
+            doc: "share of changed entries from which a segment is dense (the paper's fixed \
+                  thresholds are not given)",
         },
         ParamDef {
             key: "map.full_share",
@@ -47,7 +53,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
             key: "map.nvm_idle",
             kind: ParamKind::Time,
             default: Some("200ms"),
-            doc: "idle time after which segments move from NVM to flash; never before host.idle_after; 0: they stay",
+            doc: "idle time after which segments move from NVM to flash; never before \
+                  host.idle_after; 0: they stay",
         },
         DRAM_BYTES,
         ROLL_FORWARD,
@@ -61,7 +68,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let (nvm, slot) = (params.int("nvm.bytes"), slot_bytes(params.int(SEGMENT_BYTES.key)));
         if nvm > 0 && nvm < slot {
             let why = format!(
-                "{nvm} bytes are less than one slot: a segment of {} bytes and its header take {slot} (give 0 for no NVM)",
+                "{nvm} bytes are less than one slot: a segment of {} bytes and its header take \
+                 {slot} (give 0 for no NVM)",
                 params.int(SEGMENT_BYTES.key)
             );
             return Err(ConfigError::new("nvm.bytes", why));
@@ -149,7 +157,13 @@ impl NvmHybrid {
     }
 
     /// Copy a segment to NVM, after `last` of this FLUSH. Returns the fence.
-    fn copy(&mut self, cx: &mut Cx<'_>, pool: &Pool, segment: u32, last: OpId) -> Result<OpId, FtlError> {
+    fn copy(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &Pool,
+        segment: u32,
+        last: OpId,
+    ) -> Result<OpId, FtlError> {
         match self.utilization(segment) {
             Utilization::Sparse => self.work.nvm_sparse += 1,
             Utilization::Dense => self.work.nvm_dense += 1,
@@ -174,7 +188,13 @@ impl NvmHybrid {
     }
 
     /// Write segments to flash; their slots are free then.
-    fn write(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, segments: &[u32], reason: Reason) -> Result<OpId, FtlError> {
+    fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        segments: &[u32],
+        reason: Reason,
+    ) -> Result<OpId, FtlError> {
         let written = self.resident.write(cx, pool, segments, reason, &[cx.command])?;
         for &segment in segments {
             self.slots.release(segment, written);
@@ -194,7 +214,12 @@ impl MapStore for NvmHybrid {
         self.resident.map.table.get(lpn)
     }
 
-    fn set(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<(Ppn, OpId), FtlError> {
+    fn set(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.active = cx.now;
         Ok((self.resident.set(pool, update), OpId::NONE))
     }
@@ -232,7 +257,12 @@ impl MapStore for NvmHybrid {
         Ok(cx.flash.plan.join(Class::Map, &[last, written, earlier]))
     }
 
-    fn before_erase(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, block: BlockId) -> Result<OpId, FtlError> {
+    fn before_erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         if self.resident.map.needs(block) {
             self.flush(cx, pool)?;
         }
@@ -240,13 +270,16 @@ impl MapStore for NvmHybrid {
     }
 
     fn idle(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
-        let Some(segment) = self.held.first().filter(|_| self.idle_after > Dur::ZERO) else { return Ok(Idle::Nothing) };
+        let Some(segment) = self.held.first().filter(|_| self.idle_after > Dur::ZERO) else {
+            return Ok(Idle::Nothing);
+        };
         let due = self.active.after(self.idle_after);
         if cx.now < due {
             return Ok(Idle::Wait(due));
         }
         self.work.idle += 1;
-        // DRAM holds what NVM does or something newer, whose data is on flash: the map points nowhere else
+        // DRAM holds what NVM does or something newer, whose data is on flash: the map points
+        // nowhere else
         self.write(cx, pool, &[segment], Reason::Idle)?;
         Ok(Idle::Worked)
     }
@@ -259,31 +292,34 @@ impl MapStore for NvmHybrid {
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
         let mut replay = self.resident.map.load_all(cx, pool, blocks, mount)?;
-        let (table, group, held) = (&mut self.resident.map.table, self.resident.group, &mut self.held);
+        let (table, group, held) =
+            (&mut self.resident.map.table, self.resident.group, &mut self.held);
         let halved = &mut self.halved;
         let page_bytes = table.page_bytes() as usize;
         let mut order = Vec::new();
-        let (damaged, newest) = self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
-            let pages = segment_pages(segment, group, table.pages());
-            let (mut newer, mut older) = (false, false);
-            for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
-                if header.version < replay.version[page as usize] {
-                    older = true;
-                } else {
-                    newer = true;
-                    (replay.upto[page as usize], replay.version[page as usize]) = (header.upto, header.version);
-                    table.restore(page, entries);
+        let (damaged, newest) =
+            self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
+                let pages = segment_pages(segment, group, table.pages());
+                let (mut newer, mut older) = (false, false);
+                for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
+                    if header.version < replay.version[page as usize] {
+                        older = true;
+                    } else {
+                        newer = true;
+                        (replay.upto[page as usize], replay.version[page as usize]) =
+                            (header.upto, header.version);
+                        table.restore(page, entries);
+                    }
                 }
-            }
-            if newer {
-                order.push((header.version, segment));
-            }
-            if newer && older {
-                halved.push(segment);
-            }
-            replay.from = replay.from.max(header.replay_from);
-            newer
-        });
+                if newer {
+                    order.push((header.version, segment));
+                }
+                if newer && older {
+                    halved.push(segment);
+                }
+                replay.from = replay.from.max(header.replay_from);
+                newer
+            });
         if !Canary::NumbersBeginAgain.sings() {
             cx.flash.medium.raise_number(newest);
         }
@@ -292,7 +328,8 @@ impl MapStore for NvmHybrid {
         mount.damaged_nvm_slots += u64::from(damaged);
         mount.nvm_bytes += self.slots.mount_bytes();
         if self.resident.map.is_incomplete() || damaged > 0 && self.resident.map.rolls_forward() {
-            replay.from = 0; // a copy that was being made, or one that was good: its changes may be of any age
+            // a copy that was being made, or one that was good: its changes may be of any age
+            replay.from = 0;
         } else if !held.is_empty() && !self.resident.map.rolls_forward() {
             replay.from = u64::MAX;
         }
@@ -303,10 +340,16 @@ impl MapStore for NvmHybrid {
         self.resident.map.restore(lpn, ppn, sequence);
     }
 
-    fn mounted(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, mount: &mut MountReport) -> Result<(), FtlError> {
+    fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+    ) -> Result<(), FtlError> {
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {
-            // entries that were lost: nobody would find that out again, and the copy in NVM has them still
+            // entries that were lost: nobody would find that out again, and the copy in NVM has
+            // them still
             segments.extend(self.resident.changed().into_iter().filter(|&s| self.slots.holds(s)));
             segments.sort_unstable();
             segments.dedup();
@@ -334,9 +377,11 @@ impl MapStore for NvmHybrid {
             entries.clear();
             pages.for_each(|p| self.resident.map.table.encode(p, &mut entries));
             let holds = self.slots.entries(&medium.nvm, segment) == Some(Ok(&entries[..]));
-            Violation::unless(holds, "a segment that has not changed stands in NVM as it is", || {
-                format!("segment {segment}")
-            })?;
+            Violation::unless(
+                holds,
+                "a segment that has not changed stands in NVM as it is",
+                || format!("segment {segment}"),
+            )?;
         }
         self.resident.map.check(medium, pool, |page| self.held.contains(page / self.resident.group))
     }

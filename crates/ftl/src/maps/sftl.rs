@@ -1,22 +1,28 @@
-//! S-FTL: whole map pages in memory, kept small: of a run of entries that follow one another on flash only the first is kept,
-//! with a bit for each entry that says whether a run begins there (Jiang et al., *S-FTL: An Efficient Address Translation for
-//! Flash Memory by Exploiting Spatial Locality*, MSST 2011).
+//! S-FTL: whole map pages in memory, kept small: of a run of entries that follow one another on
+//! flash only the first is kept, with a bit for each entry that says whether a run begins there
+//! (Jiang et al., *S-FTL: An Efficient Address Translation for Flash Memory by Exploiting Spatial
+//! Locality*, MSST 2011).
 //!
-//! A part of the memory is a buffer of changed entries: a page that leaves with few of them leaves these there, and is not
-//! written. When the buffer is full, the page with the most entries in it is written.
+//! A part of the memory is a buffer of changed entries: a page that leaves with few of them leaves
+//! these there, and is not written. When the buffer is full, the page with the most entries in it
+//! is written.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "sftl",
-    summary: "whole map pages in SRAM, runs of entries kept as their first; a buffer of changed entries",
-    paper: "Jiang, Zhang, Yuan, Chen and Wang, S-FTL: An Efficient Address Translation for Flash Memory (MSST 2011)",
+    summary: "whole map pages in SRAM, runs of entries kept as their first; a buffer of changed \
+              entries",
+    paper: "Jiang, Zhang, Yuan, Chen and Wang, S-FTL: An Efficient Address Translation for Flash \
+            Memory (MSST 2011)",
     params: &[
         cache_bytes("128KiB"),
         PAGE_BYTES,
@@ -83,7 +89,8 @@ struct Sftl {
     spared: u64,
 }
 
-/// Whether an entry begins a run: it is the first, or does not follow on flash what the one before leads to.
+/// Whether an entry begins a run: it is the first, or does not follow on flash what the one before
+/// leads to.
 fn begins(before: Option<Ppn>, here: Ppn) -> bool {
     match before {
         None => true,
@@ -117,7 +124,8 @@ impl Sftl {
             let page = self.pages.first().expect("one page always fits");
             let count = u64::from(io.map.changes.count(page));
             if io.map.changes.contains(page) {
-                // a page whose entries are half changed is better written: they would fill the buffer
+                // a page whose entries are half changed is better written: they would fill the
+                // buffer
                 if 2 * count <= self.buffer_max {
                     self.spare(io, page, count, &mut last)?;
                 } else {
@@ -131,9 +139,18 @@ impl Sftl {
     }
 
     /// Put the changed entries of a page into the buffer, after others were written to make room.
-    fn spare(&mut self, io: &mut Io<'_, '_>, page: u32, count: u64, last: &mut OpId) -> Result<(), FtlError> {
+    fn spare(
+        &mut self,
+        io: &mut Io<'_, '_>,
+        page: u32,
+        count: u64,
+        last: &mut OpId,
+    ) -> Result<(), FtlError> {
         while self.buffered + count > self.buffer_max {
-            let fullest = self.buffer.iter().max_by_key(|(p, entries)| (entries.len(), std::cmp::Reverse(**p)));
+            let fullest = self
+                .buffer
+                .iter()
+                .max_by_key(|(p, entries)| (entries.len(), std::cmp::Reverse(**p)));
             let fullest = *fullest.expect("the buffer is too full, so it is not empty").0;
             *last = io.evict(fullest, false)?;
             self.forget(fullest);
@@ -157,7 +174,8 @@ impl Sftl {
 impl Cache for Sftl {
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         let page = map.table.page_of(lpn);
-        self.pages.contains(page) || self.buffer.get(&page).is_some_and(|entries| entries.contains(&lpn.0))
+        self.pages.contains(page)
+            || self.buffer.get(&page).is_some_and(|entries| entries.contains(&lpn.0))
     }
 
     fn holds_page(&self, page: u32) -> bool {

@@ -1,15 +1,19 @@
-//! TPFTL: entries in memory, gathered by map page; the map page whose entries are used least, on average, gives entries up, and
-//! entries are loaded together with those that the request, or a sequential reader, will want next (Zhou, Wu, Huang, He and
-//! Zhang, *An Efficient Page-level FTL to Optimize Address Translation in Flash Memory*, EuroSys 2015).
+//! TPFTL: entries in memory, gathered by map page; the map page whose entries are used least, on
+//! average, gives entries up, and entries are loaded together with those that the request, or a
+//! sequential reader, will want next (Zhou, Wu, Huang, He and Zhang, *An Efficient Page-level FTL
+//! to Optimize Address Translation in Flash Memory*, EuroSys 2015).
 //!
-//! A node stands for a map page with entries in memory. An entry says its place in the page and where it stands: 6 bytes
-//! rather than 8. Of a node the least recently used entry leaves, unchanged ones first; with a changed one all changed
-//! entries of the node are written. Prefetching: what the current request still needs of the page; and, while nodes
-//! disappear faster than they come (a sign of sequential access), as many entries as stand in memory just before the one
-//! that was missed. It stays within the map page, and takes room from one node only.
+//! A node stands for a map page with entries in memory. An entry says its place in the page and
+//! where it stands: 6 bytes rather than 8. Of a node the least recently used entry leaves,
+//! unchanged ones first; with a changed one all changed entries of the node are written.
+//! Prefetching: what the current request still needs of the page; and, while nodes disappear faster
+//! than they come (a sign of sequential access), as many entries as stand in memory just before the
+//! one that was missed. It stays within the map page, and takes room from one node only.
 
 use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::map_pages::paged::{
+    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
+};
 use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use rustc_hash::FxHashMap;
@@ -24,7 +28,8 @@ const NODE_BYTES: u64 = 16;
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "tpftl",
     summary: "entries in SRAM gathered by map page, with prefetching by request and by sequence",
-    paper: "Zhou, Wu, Huang, He and Zhang, An Efficient Page-level FTL to Optimize Address Translation (EuroSys 2015)",
+    paper: "Zhou, Wu, Huang, He and Zhang, An Efficient Page-level FTL to Optimize Address \
+            Translation (EuroSys 2015)",
     params: &[
         cache_bytes("64KiB"),
         PAGE_BYTES,
@@ -38,17 +43,20 @@ pub const DEF: MapStoreDef = MapStoreDef {
             key: "map.prefetch_threshold",
             kind: ParamKind::Int(0, 1 << 20),
             default: Some("3"),
-            doc: "selective prefetching begins when so many more nodes left memory than entered it, and ends when it is the other \
-                  way round; 0: never",
+            doc: "selective prefetching begins when so many more nodes left memory than entered \
+                  it, and ends when it is the other way round; 0: never",
         },
         PACK,
         MAP_OP,
         LANES,
     ],
-    fits: |params, layout| fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes"),
+    fits: |params, layout| {
+        fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes")
+    },
     hands_out: true,
     build: |params, layout| {
-        let (request, threshold) = (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
+        let (request, threshold) =
+            (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {
             nodes: FxHashMap::default(),
             coldest: BTreeSet::new(),
@@ -143,7 +151,11 @@ impl Tpftl {
     }
 
     /// An entry of the coldest node (or of `only`, if given) leaves. `None`: no such node.
-    fn evict(&mut self, io: &mut Io<'_, '_>, only: Option<u32>) -> Result<Option<(u32, OpId)>, FtlError> {
+    fn evict(
+        &mut self,
+        io: &mut Io<'_, '_>,
+        only: Option<u32>,
+    ) -> Result<Option<(u32, OpId)>, FtlError> {
         let Some(&(_, page)) = self.coldest.first() else { return Ok(None) };
         if only.is_some_and(|only| only != page) {
             return Ok(None);
@@ -185,8 +197,10 @@ impl Tpftl {
         if self.sequential
             && let Some(node) = self.nodes.get(&page)
         {
-            selective =
-                (range.start..lpn.0).rev().take_while(|before| node.entries.contains_key(before)).count() as u32;
+            selective = (range.start..lpn.0)
+                .rev()
+                .take_while(|before| node.entries.contains_key(before))
+                .count() as u32;
         }
         request.max(selective).min(range.end - 1 - lpn.0)
     }
@@ -205,7 +219,9 @@ impl Tpftl {
 
 impl Cache for Tpftl {
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
-        self.nodes.get(&map.table.page_of(lpn)).is_some_and(|node| node.entries.contains_key(&lpn.0))
+        self.nodes
+            .get(&map.table.page_of(lpn))
+            .is_some_and(|node| node.entries.contains_key(&lpn.0))
     }
 
     fn holds_page(&self, _: u32) -> bool {
@@ -232,7 +248,8 @@ impl Cache for Tpftl {
             if self.nodes[&page].entries.contains_key(&next) {
                 continue;
             }
-            // room for what may not be needed is taken from one node, and not from the one that it is for
+            // room for what may not be needed is taken from one node, and not from the one that it
+            // is for
             while self.used + ENTRY_BYTES > self.budget {
                 let Some(&(_, coldest)) = self.coldest.first() else { break };
                 if coldest == page || from.is_some_and(|from| from != coldest) {

@@ -1,9 +1,11 @@
-//! BAST: block-associative sector translation. Each logical block that is updated has one log block of its own.
+//! BAST: block-associative sector translation. Each logical block that is updated has one log block
+//! of its own.
 //!
-//! Kim, Kim, Noh, Min, Cho: *A space-efficient flash translation layer for CompactFlash systems*, IEEE Transactions on
-//! Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The rules are those of [`Groups`] with one logical block and
-//! one log block in each group: a full log block is merged when the next page of its logical block comes, and when all are
-//! in use the one that was written least recently gives way.
+//! Kim, Kim, Noh, Min, Cho: *A space-efficient flash translation layer for CompactFlash systems*,
+//! IEEE Transactions on Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The rules are
+//! those of [`Groups`] with one logical block and one log block in each group: a full log block is
+//! merged when the next page of its logical block comes, and when all are in use the one that was
+//! written least recently gives way.
 
 use super::SchemeDef;
 use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups};
@@ -14,7 +16,9 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Kim et al., IEEE TCE 48:2 (2002)",
     params: |_| Ok(PARAMS.iter().chain([&IDLE]).collect()),
     fits: |params, layout| fits_groups(params, layout, 1),
-    rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?)),
+    rebuild: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?))
+    },
     on_flash: &[],
     mount_limit: crate::logblock::mount_limit,
     steady: None,

@@ -1,8 +1,9 @@
 //! The block-mapped FTL: a logical block stands in one physical block, page `i` at offset `i`.
 //!
-//! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are copied to a new
-//! block together with the new page, and the old block is erased. With spare pages (Shinohara) an update first goes to
-//! the next spare page of the same block; only when none is left the block is rewritten.
+//! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are
+//! copied to a new block together with the new page, and the old block is erased. With spare pages
+//! (Shinohara) an update first goes to the next spare page of the same block; only when none is
+//! left the block is rewritten.
 
 use super::SchemeDef;
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
@@ -10,13 +11,13 @@ use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::trims::{Trims, blocks_kept};
 use crate::{
-    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
-    Place, Programmed,
+    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
+    MountLimit, MountReport, Place, Programmed,
 };
 use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{
-    BlockId, Canary, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, OpKind, ParamDef,
-    ParamKind, Params, Ppn, Violation,
+    BlockId, Canary, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind,
+    OpId, OpKind, ParamDef, ParamKind, Params, Ppn, Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -48,8 +49,8 @@ const PARAMS: &[ParamDef] = &[
     WEAR_DYNAMIC,
 ];
 
-/// Blocks that are kept: a rewrite fills a new block before the old one is erased; one that was cut is done again into
-/// another; and there are the records of what was trimmed.
+/// Blocks that are kept: a rewrite fills a new block before the old one is erased; one that was cut
+/// is done again into another; and there are the records of what was trimmed.
 fn reserve(layout: &Layout) -> u32 {
     2 + blocks_kept(layout)
 }
@@ -74,7 +75,8 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and trims, hold {room}",
+                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and \
+                 trims, hold {room}",
                 layout.logical_units,
                 layout.blocks()
             ),
@@ -91,8 +93,8 @@ struct BlockMapped {
     any_order: bool,
     /// Physical block of each logical block.
     map: Vec<Option<BlockId>>,
-    /// Newest version of each page. A drive without spare pages needs only `map`; this is how the simulator knows
-    /// without reading spare areas, and how it knows trimmed pages.
+    /// Newest version of each page. A drive without spare pages needs only `map`; this is how the
+    /// simulator knows without reading spare areas, and how it knows trimmed pages.
     newest: Vec<Ppn>,
     blocks: Blocks,
     free: FreePool,
@@ -105,9 +107,9 @@ struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical blocks: page by page
-    /// the version programmed last is valid, and it is rewritten once more; so is one whose rewrite by a mount was cut, from
-    /// what it was made of.
+    /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical
+    /// blocks: page by page the version programmed last is valid, and it is rewritten once more; so
+    /// is one whose rewrite by a mount was cut, from what it was made of.
     fn mount(params: &Params, cx: &mut Cx<'_>) -> Result<BlockMapped, FtlError> {
         let medium = &*cx.flash.medium;
         let layout = medium.layout().clone();
@@ -133,8 +135,13 @@ impl BlockMapped {
         let medium = &*cx.flash.medium;
         for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page says what the block is, or that it is erased; the last is read twice (SchemeDef::mount)
-            ftl.mount.read_spare_areas(&ftl.layout, block, if written == 0 { 1 } else { written + 1 });
+            // the first page says what the block is, or that it is erased; the last is read twice
+            // (SchemeDef::mount)
+            ftl.mount.read_spare_areas(
+                &ftl.layout,
+                block,
+                if written == 0 { 1 } else { written + 1 },
+            );
             if ftl.trims.has_block(block) {
                 ftl.blocks.set_role(block, Role::Map);
                 continue;
@@ -182,8 +189,8 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks without any valid page
-    /// are erased.
+    /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks
+    /// without any valid page are erased.
     fn reclaim_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
@@ -192,9 +199,11 @@ impl BlockMapped {
         }
         for lbn in 0..self.map.len() as u32 {
             let home = self.map[lbn as usize];
-            let elsewhere = self
-                .pages(lbn)
-                .any(|l| self.newest[l as usize].mapped().is_some_and(|p| Some(self.layout.block_of(p)) != home));
+            let elsewhere = self.pages(lbn).any(|l| {
+                self.newest[l as usize]
+                    .mapped()
+                    .is_some_and(|p| Some(self.layout.block_of(p)) != home)
+            });
             if elsewhere || Canary::CopyTwice.sings() {
                 self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
             }
@@ -216,11 +225,18 @@ impl BlockMapped {
         })?;
         self.ready[block.0 as usize] = cx.flash.plan.join(cause.class(false), &waits);
         self.blocks.set_role(block, Role::Open);
-        cx.flash.open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
+        cx.flash
+            .open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
         Ok(block)
     }
 
-    fn retire(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
+    fn retire(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        after: &[OpId],
+        cause: Cause,
+    ) -> Result<(), FtlError> {
         let mut after = after.to_vec();
         if self.trims.needs(block) {
             self.record_trims(cx)?;
@@ -229,7 +245,8 @@ impl BlockMapped {
         self.erase(cx, block, &after, cause)
     }
 
-    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held trimmed pages, waits for.
+    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
+    /// trimmed pages, waits for.
     fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
         if !self.trims.is_pending() {
             return Ok(self.trims.unfinished(cx));
@@ -252,11 +269,22 @@ impl BlockMapped {
         Ok(self.trims.unfinished(cx))
     }
 
-    fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId, after: &[OpId], cause: Cause) -> Result<(), FtlError> {
+    fn erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        block: BlockId,
+        after: &[OpId],
+        cause: Cause,
+    ) -> Result<(), FtlError> {
         match cx.flash.erase(block, cause, after) {
             Ok(op) => {
                 self.blocks.set_role(block, Role::Free);
-                self.free.push(self.layout.lane_of(block), block, cx.flash.medium.erases(block), op);
+                self.free.push(
+                    self.layout.lane_of(block),
+                    block,
+                    cx.flash.medium.erases(block),
+                    op,
+                );
             }
             Err(MediumError::EraseFailed(_)) => {
                 self.blocks.set_role(block, Role::Bad);
@@ -271,7 +299,8 @@ impl BlockMapped {
     fn in_place(&self, medium: &Medium, block: BlockId, lpn: Lpn) -> Option<u32> {
         let erased = |index: u32| {
             let state = medium.state(self.layout.frame_in(block, index));
-            state == flashatlas_nand::FrameState::Erased && (self.any_order || index >= medium.write_pointer(block))
+            state == flashatlas_nand::FrameState::Erased
+                && (self.any_order || index >= medium.write_pointer(block))
         };
         let offset = lpn.0 % self.main;
         if erased(offset) {
@@ -290,7 +319,8 @@ impl BlockMapped {
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let ready = Some(self.ready[block.0 as usize]).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let ready = Some(self.ready[block.0 as usize])
+            .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         self.trims.written(unit.lpn, op);
@@ -303,7 +333,8 @@ impl BlockMapped {
         Ok(op)
     }
 
-    /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what it replaces.
+    /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what
+    /// it replaces.
     fn rewrite(
         &mut self,
         cx: &mut Cx<'_>,
@@ -322,7 +353,8 @@ impl BlockMapped {
                 cx.programmed.push(Programmed { op, units: 1 });
                 done.push(op);
             } else if let Some(from) = self.newest[lpn as usize].mapped() {
-                let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, Cause::Merge, &[])?;
+                let sensed =
+                    cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, Cause::Merge, &[])?;
                 let unit = unit_at(cx.flash.medium, from, Lpn(lpn))?;
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed])?);
@@ -341,14 +373,25 @@ impl BlockMapped {
         }
         for block in old {
             if self.blocks.valid(block) == 0 {
-                self.retire(cx, block, &done, if cause == Cause::Recovery { cause } else { Cause::Merge })?;
+                self.retire(
+                    cx,
+                    block,
+                    &done,
+                    if cause == Cause::Recovery { cause } else { Cause::Merge },
+                )?;
             }
         }
         Ok(())
     }
 
     /// Write pages of one logical block.
-    fn write_block(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    fn write_block(
+        &mut self,
+        cx: &mut Cx<'_>,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError> {
         let lbn = run[0].lpn.0 / self.main;
         if self.map[lbn as usize].is_none() {
             self.map[lbn as usize] = Some(self.take_free(cx, lbn, cause)?);
@@ -381,7 +424,13 @@ impl Ftl for BlockMapped {
         self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
-    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError> {
         let arrived = [cx.flash.plan.join(cause.class(false), after)];
         let main = self.main;
         let same_block = |a: &Unit, b: &Unit| a.lpn.0 / main == b.lpn.0 / main;
@@ -426,9 +475,11 @@ impl Ftl for BlockMapped {
             mapped += 1;
             let (block, offset) = (self.layout.block_of(ppn), ppn.0 % self.layout.slots_per_block);
             let home = self.map[lpn / self.main as usize];
-            Violation::unless(home == Some(block), "a page stands in its logical block's physical block", || {
-                format!("page {lpn}: {block}, map {home:?}")
-            })?;
+            Violation::unless(
+                home == Some(block),
+                "a page stands in its logical block's physical block",
+                || format!("page {lpn}: {block}, map {home:?}"),
+            )?;
             let at_home = offset == lpn as u32 % self.main || offset >= self.main;
             Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
                 format!("page {lpn} at offset {offset}")
@@ -436,7 +487,9 @@ impl Ftl for BlockMapped {
             check_names(medium, ppn, Lpn(lpn as u32))?;
         }
         let valid = self.blocks.total();
-        Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
+        Violation::unless(mapped == valid, "every valid slot is mapped", || {
+            format!("{mapped} mapped, {valid} valid")
+        })?;
         let open = self.blocks.count(Role::Open);
         let homes = self.map.iter().flatten().count();
         Violation::unless(open == homes, "every block in use is some logical block's", || {
@@ -455,17 +508,20 @@ impl Ftl for BlockMapped {
         report.mount = self.mount.clone();
         report.free_blocks = self.free.len().into();
         let entries = self.map.len() as u64;
-        report.memory = vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
+        report.memory =
+            vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
         report.memory.extend(self.trims.memory());
         report.approximations.push(FREE_CHANGES);
         report.approximations.push(
-            "block: which pages of a block are valid is known at no cost; a drive would read spare areas or keep a bitmap",
+            "block: which pages of a block are valid is known at no cost; a drive would read \
+             spare areas or keep a bitmap",
         );
         report
     }
 
     fn reset_counters(&mut self) {
-        self.report = FtlReport { retired_blocks: self.report.retired_blocks, ..FtlReport::default() };
+        self.report =
+            FtlReport { retired_blocks: self.report.retired_blocks, ..FtlReport::default() };
         self.merges = MergeCounters::default();
     }
 }

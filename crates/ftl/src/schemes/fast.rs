@@ -1,16 +1,19 @@
 //! FAST: fully-associative sector translation. Any page may stand in any log block.
 //!
-//! Lee, Park, Chung, Lee, Park, Song: *A log buffer-based flash translation layer using fully-associative sector
-//! translation*, ACM Transactions on Embedded Computing Systems 6:3, 2007 (reference 8 of papers/1).
+//! Lee, Park, Chung, Lee, Park, Song: *A log buffer-based flash translation layer using
+//! fully-associative sector translation*, ACM Transactions on Embedded Computing Systems 6:3, 2007
+//! (reference 8 of papers/1).
 //!
 //! 1. A page whose place in its data block is erased is written there.
 //! 2. One log block takes sequential writes ([`Sequential`]).
-//! 3. Every other page is appended to the random log blocks, which are used in turn. When all are full, the oldest is
-//!    reclaimed: each associated logical block is merged, through the sequential log block if that is its own.
+//! 3. Every other page is appended to the random log blocks, which are used in turn. When all are
+//!    full, the oldest is reclaimed: each associated logical block is merged, through the
+//!    sequential log block if that is its own.
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential, Settings, fits_budget,
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential,
+    Settings, fits_budget,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
@@ -23,7 +26,9 @@ pub const DEF: SchemeDef = SchemeDef {
     paper: "Lee et al., ACM TECS 6:3 (2007)",
     params: |_| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
     fits: |params, layout| fits_budget(params, layout, 2).map(drop),
-    rebuild: |params, cx, _| Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?)),
+    rebuild: |params, cx, _| {
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?))
+    },
     on_flash: &[],
     mount_limit: crate::logblock::mount_limit,
     steady: None,
@@ -34,8 +39,8 @@ const EAGER_DEAD: ParamDef = ParamDef {
     key: "ftl.eager_dead",
     kind: ParamKind::Bool,
     default: Some("false"),
-    doc: "erase random log blocks in which nothing is valid when a trim emptied one, and before another is opened; false: when \
-          their turn comes",
+    doc: "erase random log blocks in which nothing is valid when a trim emptied one, and before \
+          another is opened; false: when their turn comes",
 };
 
 struct Fast {
@@ -71,7 +76,12 @@ impl Fast {
 }
 
 impl LogScheme for Fast {
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
             return Ok(());
         }
@@ -99,7 +109,12 @@ impl LogScheme for Fast {
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, false)?;
         self.random.take_over(core, cx, &mut found)?;
         core.reclaim_all(cx, &found)

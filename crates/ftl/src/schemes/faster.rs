@@ -1,25 +1,30 @@
-//! FASTer: FAST with a second chance for pages that are still valid, and an isolation area for cold ones.
+//! FASTer: FAST with a second chance for pages that are still valid, and an isolation area for cold
+//! ones.
 //!
-//! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log blocks form a circle.
-//! When it closes, the oldest block gives way:
+//! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log
+//! blocks form a circle. When it closes, the oldest block gives way:
 //!
 //! - without a valid page it is erased (a dead merge);
-//! - with all pages valid and none on its second chance, they all get it, and the block goes to the end of the circle;
-//! - with less than half of its pages valid, these are copied to the head of the log, on their second chance;
-//! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others are copied to the head,
-//!   on their second chance.
+//! - with all pages valid and none on its second chance, they all get it, and the block goes to the
+//!   end of the circle;
+//! - with less than half of its pages valid, these are copied to the head of the log, on their
+//!   second chance;
+//! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others
+//!   are copied to the head, on their second chance.
 //!
-//! A host write ends a page's second chance. The isolation area is drained progressively: while it has fewer than two
-//! blocks left, every `ftl.isolation_interval`-th page that enters the log brings one full merge of a logical block in its
-//! oldest block; if it has none left, its oldest block is reclaimed at once.
+//! A host write ends a page's second chance. The isolation area is drained progressively: while it
+//! has fewer than two blocks left, every `ftl.isolation_interval`-th page that enters the log
+//! brings one full merge of a logical block in its oldest block; if it has none left, its oldest
+//! block is reclaimed at once.
 //!
-//! Sequential writes have one log block by FAST's rule. Beside that, a run of more than `ftl.sequential_pages` consecutive
-//! pages opens it in the middle of a logical block: the pages before are copied in first.
+//! Sequential writes have one log block by FAST's rule. Beside that, a run of more than
+//! `ftl.sequential_pages` consecutive pages opens it in the middle of a logical block: the pages
+//! before are copied in first.
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM, Sequential, Settings,
-    fits_budget, fits_parts, share,
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM,
+    Sequential, Settings, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
@@ -31,17 +36,23 @@ use flashatlas_types::{
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "faster",
-    summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold ones",
+    summary: "log blocks: FAST with a second chance for valid pages and an isolation area for \
+              cold ones",
     paper: "Lim et al., SNAPI (2010)",
     params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
     fits,
     rebuild: |params, cx, _| {
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Faster::new(params, settings, core))?))
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
+            Faster::new(params, settings, core)
+        })?))
     },
     on_flash: &[],
     mount_limit: crate::logblock::mount_limit,
     steady: None,
-    small: &[&["ftl.log_blocks=6"], &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"]],
+    small: &[
+        &["ftl.log_blocks=6"],
+        &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"],
+    ],
 };
 
 const OWN: &[ParamDef] = &[
@@ -79,12 +90,17 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let [isolation, circle] = parts(params, budget);
     let least = u64::from(KEPT) + 1;
     if isolation + 3 > budget {
-        let why =
-            format!("{isolation} log blocks, of {budget} in all: one is for sequential writes, and two for the circle");
+        let why = format!(
+            "{isolation} log blocks, of {budget} in all: one is for sequential writes, and two \
+             for the circle"
+        );
         let allowed = vec![format!("{least} to {}", budget - 3)];
         return Err(ConfigError { allowed, ..ConfigError::new("ftl.isolation_blocks", why) });
     }
-    fits_parts(budget - 1, &[("ftl.isolation_blocks", isolation, least), ("random log blocks", circle, 2)])
+    fits_parts(
+        budget - 1,
+        &[("ftl.isolation_blocks", isolation, least), ("random log blocks", circle, 2)],
+    )
 }
 
 struct Faster {
@@ -101,8 +117,8 @@ struct Faster {
     idle_free: u32,
 }
 
-/// The random log blocks, and which pages are on their second chance: one bit for each logical page here, one for each page
-/// of the log in a drive.
+/// The random log blocks, and which pages are on their second chance: one bit for each logical page
+/// here, one for each page of the log in a drive.
 struct Circle {
     area: Area,
     second: FixedBitSet,
@@ -117,7 +133,8 @@ impl Circle {
         self.second.set(lpn.0 as usize, on);
     }
 
-    /// The block that takes the next page. The last block of the budget takes what the oldest block keeps.
+    /// The block that takes the next page. The last block of the budget takes what the oldest block
+    /// keeps.
     fn room(
         &mut self,
         core: &mut Core,
@@ -145,7 +162,8 @@ impl Circle {
         isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
-        let oldest = self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
+        let oldest =
+            self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
         let valid = core.valid(oldest);
         if valid == 0 {
             core.erase_empty(cx, oldest)?;
@@ -191,8 +209,14 @@ impl Faster {
         }
     }
 
-    /// Write a page of a long run to the sequential log block, which is opened in the middle of its logical block.
-    fn open_in_the_middle(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    /// Write a page of a long run to the sequential log block, which is opened in the middle of its
+    /// logical block.
+    fn open_in_the_middle(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
         let log = self.sequential.start(core, cx, lbn)?;
         core.fill_up(cx, lbn, log, 0..offset, None)?;
@@ -201,7 +225,12 @@ impl Faster {
 }
 
 impl LogScheme for Faster {
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         let lpn = page.lpn();
         self.run = if self.last.is_some_and(|last| last.0 + 1 == lpn.0) { self.run + 1 } else { 1 };
         self.last = Some(lpn);
@@ -242,7 +271,12 @@ impl LogScheme for Faster {
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, true)?;
         self.circle.area.take_over(core, cx, &mut found)?;
         self.isolation.take_over(core, cx, &mut found)?;

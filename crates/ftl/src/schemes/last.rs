@@ -1,31 +1,34 @@
 //! LAST: locality-aware sector translation.
 //!
-//! Lee, Shin, Kim, Kim: *LAST: locality-aware sector translation for NAND flash memory-based storage systems*, ACM SIGOPS
-//! Operating Systems Review 42:6, 2008 (reference 10 of papers/1).
+//! Lee, Shin, Kim, Kim: *LAST: locality-aware sector translation for NAND flash memory-based
+//! storage systems*, ACM SIGOPS Operating Systems Review 42:6, 2008 (reference 10 of papers/1).
 //!
-//! A request is sequential if it has at least `ftl.sequential_pages` pages, or begins at the page after the last sequential
-//! request. Each page of a request goes
+//! A request is sequential if it has at least `ftl.sequential_pages` pages, or begins at the page
+//! after the last sequential request. Each page of a request goes
 //!
 //! 1. to its place in its data block, if that is erased;
-//! 2. of a sequential request, to the *sequential log*: one log block for each logical block, the page at its offset
-//!    (pages that were passed over leave gaps). If a page at or above the offset was written there already, the log block is
-//!    merged and a new one opened. If all are in use, the one written least recently is merged;
-//! 3. otherwise to the *random log*: to its *hot* partition if it is one of the last `ftl.hot_window` pages that were
-//!    written to the random log, to its *cold* partition if not.
+//! 2. of a sequential request, to the *sequential log*: one log block for each logical block, the
+//!    page at its offset (pages that were passed over leave gaps). If a page at or above the offset
+//!    was written there already, the log block is merged and a new one opened. If all are in use,
+//!    the one written least recently is merged;
+//! 3. otherwise to the *random log*: to its *hot* partition if it is one of the last
+//!    `ftl.hot_window` pages that were written to the random log, to its *cold* partition if not.
 //!
 //! A partition fills one log block after the other. When it may open no more:
 //!
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
-//! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which they stand, and erases it;
-//! - *cold* reclaims the block of least merge cost, the oldest of several: for each associated logical block its pages that
-//!   hold something, read and programmed, and an erase if it has a data block; and an erase for the log block. The logical
-//!   blocks are merged in the order of their first valid pages in the block: one that has a sequential log block with a
-//!   valid page through that, any other by a full merge.
+//! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which
+//!   they stand, and erases it;
+//! - *cold* reclaims the block of least merge cost, the oldest of several: for each associated
+//!   logical block its pages that hold something, read and programmed, and an erase if it has a
+//!   data block; and an erase for the log block. The logical blocks are merged in the order of
+//!   their first valid pages in the block: one that has a sequential log block with a valid page
+//!   through that, any other by a full merge.
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, Sequential, Settings,
-    fits_budget, fits_parts, share,
+    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, Sequential,
+    Settings, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
@@ -83,14 +86,16 @@ const OWN: &[ParamDef] = &[
         key: "ftl.hot_window",
         kind: ParamKind::Int(0, 1 << 30),
         default: Some("0"),
-        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many as the hot partition holds",
+        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many \
+              as the hot partition holds",
     },
     ParamDef {
         key: "ftl.hot_window_adaptive",
         kind: ParamKind::Bool,
         default: Some("false"),
-        doc: "when the hot partition gives up a block, k grows by a block's pages if nothing in it was valid, and shrinks by as \
-              many if more than half was (between one block's pages and twice the partition's)",
+        doc: "when the hot partition gives up a block, k grows by a block's pages if nothing in it \
+              was valid, and shrinks by as many if more than half was (between one block's pages \
+              and twice the partition's)",
     },
 ];
 
@@ -172,7 +177,11 @@ impl Last {
             random: Random {
                 hot: Area::new("hot", ROLE_HOT, hot),
                 cold: Area::new("cold", ROLE_COLD, cold),
-                recent: Recent { window: window as usize, order: VecDeque::new(), times: FxHashMap::default() },
+                recent: Recent {
+                    window: window as usize,
+                    order: VecDeque::new(),
+                    times: FxHashMap::default(),
+                },
                 adaptive: params.flag("ftl.hot_window_adaptive"),
                 copy_time: params.time("timing.t_read").0 + params.time("timing.t_program").0,
                 erase_time: params.time("timing.t_erase").0,
@@ -185,9 +194,15 @@ impl Last {
     }
 
     /// Write a page of a sequential request.
-    fn write_sequential(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write_sequential(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
-        let open = self.sequential.of(lbn).filter(|&log| offset >= cx.flash.medium.write_pointer(log));
+        let open =
+            self.sequential.of(lbn).filter(|&log| offset >= cx.flash.medium.write_pointer(log));
         let log = match open {
             Some(log) => log,
             None => {
@@ -209,16 +224,28 @@ impl Random {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        Area::room(self, |random| &mut random.hot, core, cx, |random, core, cx| random.free_hot(core, cx, sequential))
+        Area::room(
+            self,
+            |random| &mut random.hot,
+            core,
+            cx,
+            |random, core, cx| random.free_hot(core, cx, sequential),
+        )
     }
 
     /// Make a hot block free.
-    fn free_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+    fn free_hot(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
         if self.hot.erase_empty(core, cx)? {
             self.adapt(core, 0);
             return Ok(());
         }
-        let victim = self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
+        let victim =
+            self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
         self.adapt(core, core.valid(victim));
         core.move_out(cx, victim, |core, cx, _| self.room_in_cold(core, cx, sequential))?;
         self.hot.remove(victim);
@@ -232,11 +259,22 @@ impl Random {
         cx: &mut Cx<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        Area::room(self, |random| &mut random.cold, core, cx, |random, core, cx| random.free_cold(core, cx, sequential))
+        Area::room(
+            self,
+            |random| &mut random.cold,
+            core,
+            cx,
+            |random, core, cx| random.free_cold(core, cx, sequential),
+        )
     }
 
     /// Make a cold block free.
-    fn free_cold(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+    fn free_cold(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
         if self.cold.erase_empty(core, cx)? {
             return Ok(());
         }
@@ -247,9 +285,12 @@ impl Random {
     /// The cold block of least merge cost.
     fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let merge = |lbn: u32| {
-            u64::from(core.live(lbn)) * self.copy_time + u64::from(core.has_data_block(lbn)) * self.erase_time
+            u64::from(core.live(lbn)) * self.copy_time
+                + u64::from(core.has_data_block(lbn)) * self.erase_time
         };
-        let cost = |log: BlockId| core.log(log).lbns.keys().map(|&lbn| merge(lbn)).sum::<u64>() + self.erase_time;
+        let cost = |log: BlockId| {
+            core.log(log).lbns.keys().map(|&lbn| merge(lbn)).sum::<u64>() + self.erase_time
+        };
         self.cold.closed(core, medium).min_by_key(|&log| cost(log))
     }
 
@@ -260,7 +301,8 @@ impl Random {
         }
         let pages = core.pages as usize;
         if valid == 0 {
-            self.recent.window = (self.recent.window + pages).min(2 * self.hot.budget as usize * pages);
+            self.recent.window =
+                (self.recent.window + pages).min(2 * self.hot.budget as usize * pages);
         } else if 2 * valid > core.pages {
             self.recent.window = self.recent.window.saturating_sub(pages).max(pages);
         }
@@ -275,7 +317,12 @@ impl LogScheme for Last {
         }
     }
 
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? {
             return Ok(());
         }
@@ -295,9 +342,21 @@ impl LogScheme for Last {
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         let (random, sequential) = (&mut self.random, &mut self.sequential);
         if random.hot.budget >= random.cold.budget {
-            Area::shrink(random, |r| &mut r.hot, core, cx, |r, core, cx| r.free_hot(core, cx, sequential))
+            Area::shrink(
+                random,
+                |r| &mut r.hot,
+                core,
+                cx,
+                |r, core, cx| r.free_hot(core, cx, sequential),
+            )
         } else if random.cold.budget > 2 {
-            Area::shrink(random, |r| &mut r.cold, core, cx, |r, core, cx| r.free_cold(core, cx, sequential))
+            Area::shrink(
+                random,
+                |r| &mut r.cold,
+                core,
+                cx,
+                |r, core, cx| r.free_cold(core, cx, sequential),
+            )
         } else {
             Err(core.no_space())
         }
@@ -312,12 +371,19 @@ impl LogScheme for Last {
             return Ok(true);
         }
         let begun = cold.begun(core, cx.flash.medium);
-        let victim = begun.or_else(|| self.random.cheapest(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
+        let victim = begun
+            .or_else(|| self.random.cheapest(core, cx.flash.medium))
+            .ok_or_else(|| core.no_space())?;
         self.sequential.reclaim_step(core, cx, &mut self.random.cold, victim)?;
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, true)?;
         self.random.hot.take_over(core, cx, &mut found)?;
         self.random.cold.take_over(core, cx, &mut found)?;
@@ -348,7 +414,8 @@ impl LogScheme for Last {
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
-        let logs = u64::from(self.sequential.budget + self.random.hot.budget + self.random.cold.budget);
+        let logs =
+            u64::from(self.sequential.budget + self.random.hot.budget + self.random.cold.budget);
         let cold_pages = u64::from(self.random.cold.budget) * u64::from(core.pages);
         vec![
             // logical block or area, and a link

@@ -1,45 +1,52 @@
 //! MAST: multi-level associated sector translation (papers/1).
 //!
-//! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash Memory-Based Storage System*.
-//! The log has three areas. New updates enter the *locality area* (LA); a page that is updated while it is there is hot, and
-//! goes to the *hot area* (HA); what leaves either without that is cold, and goes to the *cold area* (CA), the only one whose
-//! blocks are merged. The paper leaves much open: each open point is a parameter, and its first value is the default.
+//! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash
+//! Memory-Based Storage System*. The log has three areas. New updates enter the *locality area*
+//! (LA); a page that is updated while it is there is hot, and goes to the *hot area* (HA); what
+//! leaves either without that is cold, and goes to the *cold area* (CA), the only one whose blocks
+//! are merged. The paper leaves much open: each open point is a parameter, and its first value is
+//! the default.
 //!
 //! A page goes
 //!
 //! 1. to its place in its data block, if that is erased;
 //! 2. to a sequential log block of LA, by FAST's rule ([`Sequential`]);
-//! 3. to HA, if its newest version stands in HA or in a random log block of LA (`ftl.cold_update`, `ftl.sequential_hit`:
-//!    also if it stands in CA, or in a sequential log block);
+//! 3. to HA, if its newest version stands in HA or in a random log block of LA (`ftl.cold_update`,
+//!    `ftl.sequential_hit`: also if it stands in CA, or in a sequential log block);
 //! 4. otherwise to a random log block of LA.
 //!
 //! An area fills one log block after the other. When it may open no more (section 2):
 //!
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
-//! - *LA* takes the block that the host has touched least recently (wrote to it, or updated a page of it; `ftl.recency`).
-//!   If at least `ftl.migrate_valid` of its pages are valid, it becomes a block of CA as it is (`ftl.migrate`); CA
-//!   reclaims first if it has no block to spare, and LA then chooses again. Else its valid pages are moved to CA, in the
-//!   order in which they stand, and it is erased;
+//! - *LA* takes the block that the host has touched least recently (wrote to it, or updated a page
+//!   of it; `ftl.recency`). If at least `ftl.migrate_valid` of its pages are valid, it becomes a
+//!   block of CA as it is (`ftl.migrate`); CA reclaims first if it has no block to spare, and LA
+//!   then chooses again. Else its valid pages are moved to CA, in the order in which they stand,
+//!   and it is erased;
 //! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
-//! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the most valid pages, of
-//!   several the oldest (`ftl.cold_victim`). The associated logical blocks are merged in the order of their first valid
-//!   pages: one that has a sequential log block with a valid page through that, any other by a full merge. (No block of CA
-//!   could be switched: the first page of a logical block never comes here, rule 2 takes it.)
+//! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the
+//!   most valid pages, of several the oldest (`ftl.cold_victim`). The associated logical blocks are
+//!   merged in the order of their first valid pages: one that has a sequential log block with a
+//!   valid page through that, any other by a full merge. (No block of CA could be switched: the
+//!   first page of a logical block never comes here, rule 2 takes it.)
 //!
-//! In idle time CA reclaims one logical block after the other until `ftl.idle_log_blocks` log blocks are ready for it; a
-//! request waits for at most one merge, and what was begun is finished first.
+//! In idle time CA reclaims one logical block after the other until `ftl.idle_log_blocks` log
+//! blocks are ready for it; a request waits for at most one merge, and what was begun is finished
+//! first.
 
 mod sizes;
 
 use super::SchemeDef;
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM, Sequential, Settings,
-    fits_budget, fits_parts, share,
+    Area, Core, Found, HostPage, Hybrid, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
+    Sequential, Settings, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
+};
 use sizes::{Resize, Sizes};
 use std::cmp::Reverse;
 
@@ -57,7 +64,12 @@ pub const DEF: SchemeDef = SchemeDef {
     steady: None,
     small: &[
         &["ftl.log_blocks=7"],
-        &["ftl.log_blocks=8", "ftl.migrate_valid=0.4", "ftl.resize_window=16", "nand.program_order=any"],
+        &[
+            "ftl.log_blocks=8",
+            "ftl.migrate_valid=0.4",
+            "ftl.resize_window=16",
+            "nand.program_order=any",
+        ],
     ],
 };
 
@@ -90,27 +102,29 @@ const OWN: &[ParamDef] = &[
         key: "ftl.migrate_valid",
         kind: ParamKind::Ratio(0.0, 1.0),
         default: Some("0.75"),
-        doc: "share of valid pages from which a block of the locality area goes to the cold area as it is",
+        doc: "share of valid pages from which a block of the locality area goes to the cold area \
+              as it is",
     },
     ParamDef {
         key: "ftl.migrate",
         kind: ParamKind::Choice(&["relabel", "copy"]),
         default: Some("relabel"),
-        doc: "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
+        doc: "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many \
+              they are",
     },
     ParamDef {
         key: "ftl.recency",
         kind: ParamKind::Choice(&["lru", "fifo"]),
         default: Some("lru"),
-        doc: "which block leaves the locality and the hot area: `lru`, the one that the host touched least recently; `fifo`, the \
-              oldest (costs no list)",
+        doc: "which block leaves the locality and the hot area: `lru`, the one that the host \
+              touched least recently; `fifo`, the oldest (costs no list)",
     },
     ParamDef {
         key: "ftl.cold_victim",
         kind: ParamKind::Choice(&["associated", "valid", "ratio"]),
         default: Some("associated"),
-        doc: "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid pages, then fewest \
-              associated; `ratio`: most valid pages for each associated",
+        doc: "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most \
+              valid pages, then fewest associated; `ratio`: most valid pages for each associated",
     },
     ParamDef {
         key: "ftl.cold_update",
@@ -135,7 +149,8 @@ const OWN: &[ParamDef] = &[
 /// Blocks of the sequential log, the locality area, the hot and the cold area.
 fn parts(params: &Params, budget: u64) -> [u64; 4] {
     let sequential = share(params.int("ftl.sequential_blocks"), budget, (1, 32), 1);
-    let locality = share(params.int("ftl.locality_blocks"), budget, (3, 32), sizes::LEAST_LOCALITY.into());
+    let locality =
+        share(params.int("ftl.locality_blocks"), budget, (3, 32), sizes::LEAST_LOCALITY.into());
     let hot = share(params.int("ftl.hot_blocks"), budget, (1, 4), sizes::LEAST_HOT.into());
     let cold = match params.int("ftl.cold_blocks") {
         0 => budget.saturating_sub(sequential + locality + hot),
@@ -240,9 +255,13 @@ impl Mast {
         if self.locality.erase_empty(core, cx)? {
             return Ok(());
         }
-        let victim = self.leaves_next(&self.locality, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        let victim = self
+            .leaves_next(&self.locality, core, cx.flash.medium)
+            .ok_or_else(|| core.no_space())?;
         if core.valid(victim) < self.migrate_valid {
-            core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+            core.move_out(cx, victim, |core, cx, _| {
+                self.cold.room(core, cx, &mut self.sequential)
+            })?;
             self.locality.remove(victim);
         } else if self.cold.area.len() < self.cold.area.budget {
             self.locality.remove(victim);
@@ -263,7 +282,8 @@ impl Mast {
         if self.hot.erase_empty(core, cx)? {
             return Ok(());
         }
-        let victim = self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
+        let victim =
+            self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
         core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
         self.hot.remove(victim);
         Ok(())
@@ -272,12 +292,28 @@ impl Mast {
 
 impl Cold {
     /// The cold block that takes the next page.
-    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<BlockId, FtlError> {
-        Area::room(self, |cold| &mut cold.area, core, cx, |cold, core, cx| cold.reclaim(core, cx, sequential))
+    fn room(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<BlockId, FtlError> {
+        Area::room(
+            self,
+            |cold| &mut cold.area,
+            core,
+            cx,
+            |cold, core, cx| cold.reclaim(core, cx, sequential),
+        )
     }
 
     /// Make one block free.
-    fn reclaim(&mut self, core: &mut Core, cx: &mut Cx<'_>, sequential: &mut Sequential) -> Result<(), FtlError> {
+    fn reclaim(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        sequential: &mut Sequential,
+    ) -> Result<(), FtlError> {
         while !self.reclaim_step(core, cx, sequential)? {}
         Ok(())
     }
@@ -293,7 +329,8 @@ impl Cold {
         if begun.is_none() && self.area.erase_empty(core, cx)? {
             return Ok(true);
         }
-        let victim = begun.or_else(|| self.victim(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
+        let victim =
+            begun.or_else(|| self.victim(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
         sequential.reclaim_step(core, cx, &mut self.area, victim)
     }
 
@@ -303,23 +340,36 @@ impl Cold {
         let associated = |b: BlockId| core.log(b).lbns.len() as u64;
         let valid = |b: BlockId| u64::from(core.valid(b));
         match self.victim {
-            ColdVictim::Associated => candidates().min_by_key(|&b| (associated(b), Reverse(valid(b)))),
+            ColdVictim::Associated => {
+                candidates().min_by_key(|&b| (associated(b), Reverse(valid(b))))
+            }
             ColdVictim::Valid => candidates().min_by_key(|&b| (Reverse(valid(b)), associated(b))),
-            // valid / associated, the largest first: compared as fractions of the pages of 2^20 blocks
-            ColdVictim::Ratio => candidates().min_by_key(|&b| Reverse((valid(b) << 32) / associated(b).max(1))),
+            // valid / associated, the largest first: compared as fractions of the pages of 2^20
+            // blocks
+            ColdVictim::Ratio => {
+                candidates().min_by_key(|&b| Reverse((valid(b) << 32) / associated(b).max(1)))
+            }
         }
     }
 }
 
 impl LogScheme for Mast {
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         // as the page stands before it is written: rule 2 may merge the block
         let hot = self.is_hot(core, page);
         if !core.write_in_place(cx, page)? && !self.sequential.write(core, cx, page)? {
-            let log = if hot { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
+            let log =
+                if hot { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
             core.append(cx, log, page)?;
         }
-        let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else { return Ok(()) };
+        let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else {
+            return Ok(());
+        };
         self.resize(core, cx, change)
     }
 
@@ -335,7 +385,13 @@ impl LogScheme for Mast {
         }
         if spare[2] == most {
             let (cold, sequential) = (&mut self.cold, &mut self.sequential);
-            Area::shrink(cold, |c| &mut c.area, core, cx, |c, core, cx| c.reclaim(core, cx, sequential))
+            Area::shrink(
+                cold,
+                |c| &mut c.area,
+                core,
+                cx,
+                |c, core, cx| c.reclaim(core, cx, sequential),
+            )
         } else if spare[1] == most {
             Area::shrink(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
         } else {
@@ -351,13 +407,20 @@ impl LogScheme for Mast {
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, mut found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        mut found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, false)?;
         self.hot.take_over(core, cx, &mut found)?;
         self.cold.area.take_over(core, cx, &mut found)?;
         // blocks that had migrated say that they are of the locality area
         let mut entered = Found::take(&mut found, ROLE_RANDOM);
-        while entered.len() > self.locality.budget as usize && self.cold.area.len() < self.cold.area.budget {
+        while entered.len() > self.locality.budget as usize
+            && self.cold.area.len() < self.cold.area.budget
+        {
             let oldest = entered.remove(0);
             self.cold.area.migrate(core, oldest.block);
         }
@@ -377,8 +440,11 @@ impl LogScheme for Mast {
 
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
         self.sequential.check(core, medium)?;
-        [&self.locality, &self.hot, &self.cold.area].iter().try_for_each(|area| area.check(core))?;
-        let sum = self.sequential.budget + self.locality.budget + self.hot.budget + self.cold.area.budget;
+        [&self.locality, &self.hot, &self.cold.area]
+            .iter()
+            .try_for_each(|area| area.check(core))?;
+        let sum =
+            self.sequential.budget + self.locality.budget + self.hot.budget + self.cold.area.budget;
         Violation::unless(sum == core.budget(), "the areas share the whole log", || {
             format!("{sum} of {}", core.budget())
         })
@@ -400,15 +466,19 @@ impl LogScheme for Mast {
 }
 
 impl Mast {
-    /// Move a log block of budget from one area to another. Only a block that is free or dead can move; otherwise the sizes
-    /// stay.
+    /// Move a log block of budget from one area to another. Only a block that is free or dead can
+    /// move; otherwise the sizes stay.
     fn resize(&mut self, core: &mut Core, cx: &mut Cx<'_>, change: Sizes) -> Result<(), FtlError> {
         let (from, to) = match change {
             Sizes::ColdToLocality => (&mut self.cold.area, &mut self.locality),
             Sizes::LocalityToCold => (&mut self.locality, &mut self.cold.area),
             Sizes::LocalityToHot => (&mut self.locality, &mut self.hot),
         };
-        let least = if change == Sizes::ColdToLocality { self.resize.least_cold } else { sizes::LEAST_LOCALITY };
+        let least = if change == Sizes::ColdToLocality {
+            self.resize.least_cold
+        } else {
+            sizes::LEAST_LOCALITY
+        };
         if from.budget > least && (from.len() < from.budget || from.erase_empty(core, cx)?) {
             from.budget -= 1;
             to.budget += 1;

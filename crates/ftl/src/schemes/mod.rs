@@ -11,19 +11,28 @@ mod sast;
 mod superblock;
 
 use crate::{Cx, Ftl, MountLimit};
-use flashatlas_types::{BlockId, Canary, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp};
+use flashatlas_types::{
+    BlockId, Canary, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp,
+};
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
-pub type SchemeParams = fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
+pub type SchemeParams =
+    fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
 
 /// Rebuilds a scheme's tables from the medium.
 pub type Mount = fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
 
-/// Programs a blank medium, through its operations, as uniform random writes of single units would leave it in the long
-/// run. The first function gives what each page holds; the second hears now and then how many pages were placed, and stops
-/// it by answering `false`, as it then does. The scheme is mounted afterwards.
-pub type MakeSteady =
-    fn(&Params, &mut Cx<'_>, Seed, &dyn Fn(Lpn) -> Stamp, &mut dyn FnMut(u64) -> bool) -> Result<bool, ConfigError>;
+/// Programs a blank medium, through its operations, as uniform random writes of single units would
+/// leave it in the long run. The first function gives what each page holds; the second hears now
+/// and then how many pages were placed, and stops it by answering `false`, as it then does. The
+/// scheme is mounted afterwards.
+pub type MakeSteady = fn(
+    &Params,
+    &mut Cx<'_>,
+    Seed,
+    &dyn Fn(Lpn) -> Stamp,
+    &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, ConfigError>;
 
 /// One scheme of the registry.
 pub struct SchemeDef {
@@ -35,32 +44,41 @@ pub struct SchemeDef {
     pub paper: &'static str,
     /// Its parameters under these parameter values (a scheme with parts has theirs, too).
     pub params: SchemeParams,
-    /// Whether the layout can work, before anything is built; the logical capacity is part of the layout.
+    /// Whether the layout can work, before anything is built; the logical capacity is part of the
+    /// layout.
     pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
-    /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it). Formatting is mounting a blank
-    /// medium.
+    /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it).
+    /// Formatting is mounting a blank medium.
     pub rebuild: Mount,
-    /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium is mounted only under
-    /// the values with which it was written.
+    /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium
+    /// is mounted only under the values with which it was written.
     pub on_flash: &'static [&'static str],
     /// What a mount takes at most; `docs/FORMATS.md` says why.
     pub mount_limit: fn(&Params, &Layout) -> MountLimit,
     /// Bring a blank medium into its steady state, where the scheme knows one.
     pub steady: Option<MakeSteady>,
-    /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried at every power failure.
+    /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried
+    /// at every power failure.
     pub small: &'static [&'static [&'static str]],
 }
 
 impl SchemeDef {
-    /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed last has been read twice: a
-    /// program in which the power failed may be readable once and never again. Nothing is made of such a page.
+    /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed
+    /// last has been read twice: a program in which the power failed may be readable once and never
+    /// again. Nothing is made of such a page.
     ///
     /// # Errors
     /// When the scheme cannot mount what it finds; when the power fails.
-    pub fn mount(&self, params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<Box<dyn Ftl>, FtlError> {
+    pub fn mount(
+        &self,
+        params: &Params,
+        cx: &mut Cx<'_>,
+        seed: Seed,
+    ) -> Result<Box<dyn Ftl>, FtlError> {
         let medium = &mut *cx.flash.medium;
         for block in (0..medium.layout().blocks()).map(BlockId) {
-            if let Some(frame) = medium.last_programmed(block).filter(|_| !Canary::ReadOnce.sings()) {
+            if let Some(frame) = medium.last_programmed(block).filter(|_| !Canary::ReadOnce.sings())
+            {
                 medium.reread(frame);
             }
         }
@@ -69,8 +87,17 @@ impl SchemeDef {
 }
 
 /// All schemes.
-pub const SCHEMES: &[SchemeDef] =
-    &[page::DEF, block::DEF, bast::DEF, fast::DEF, faster::DEF, sast::DEF, superblock::DEF, last::DEF, mast::DEF];
+pub const SCHEMES: &[SchemeDef] = &[
+    page::DEF,
+    block::DEF,
+    bast::DEF,
+    fast::DEF,
+    faster::DEF,
+    sast::DEF,
+    superblock::DEF,
+    last::DEF,
+    mast::DEF,
+];
 
 /// The scheme called `name`.
 ///
@@ -84,14 +111,23 @@ pub fn scheme_by_name(name: &str) -> Result<&'static SchemeDef, ConfigError> {
 mod tests {
     use std::collections::BTreeSet;
 
-    /// A registry file that nobody lists is dead code: every file of a registry's folder is one of its modules.
+    /// A registry file that nobody lists is dead code: every file of a registry's folder is one of
+    /// its modules.
     #[test]
     fn every_file_is_registered() {
         let registries: [(&str, &[&str], BTreeSet<String>); 4] = [
             ("schemes", &[], super::SCHEMES.iter().map(|s| s.name.replace('-', "_")).collect()),
-            ("victims", &["tournament"], crate::victims::VICTIMS.iter().map(|v| v.name.replace('-', "_")).collect()),
+            (
+                "victims",
+                &["tournament"],
+                crate::victims::VICTIMS.iter().map(|v| v.name.replace('-', "_")).collect(),
+            ),
             ("maps", &[], crate::maps::MAPS.iter().map(|m| m.name.replace('-', "_")).collect()),
-            ("classifiers", &[], crate::classifiers::CLASSIFIERS.iter().map(|c| c.name.replace('-', "_")).collect()),
+            (
+                "classifiers",
+                &[],
+                crate::classifiers::CLASSIFIERS.iter().map(|c| c.name.replace('-', "_")).collect(),
+            ),
         ];
         for (folder, helpers, mut names) in registries {
             if names.remove("d_choices") {

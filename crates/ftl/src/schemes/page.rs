@@ -1,9 +1,10 @@
 //! The page-mapped FTL: every logical page may stand anywhere; full blocks are collected.
 //!
-//! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so lanes collect
-//! independently. Host writes go round the lanes in allocation order. A frame is gathered in the buffer of its frontier
-//! and programmed when it is full. The map points to a unit only once it is programmed: what a buffer holds has its old
-//! version on flash until then, so a power cut finds one of the two.
+//! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so
+//! lanes collect independently. Host writes go round the lanes in allocation order. A frame is
+//! gathered in the buffer of its frontier and programmed when it is full. The map points to a unit
+//! only once it is programmed: what a buffer holds has its old version on flash until then, so a
+//! power cut finds one of the two.
 
 mod check;
 mod collect;
@@ -21,7 +22,9 @@ use crate::pool::{Pool, forget_finished};
 use crate::victims::{self, VictimPolicy, victim_by_name};
 use crate::{Cx, Ftl, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
 use flashatlas_nand::{Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation};
+use flashatlas_types::{
+    BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation,
+};
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
 use settings::{GcMode, PARAMS, Settings, fits, mount_limit};
@@ -144,19 +147,37 @@ impl PageMapped {
 
     /// Put a unit into a frontier's buffer, and program the frame when it is full.
     #[inline]
-    fn gather(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, pending: Pending) -> Result<(), FtlError> {
+    fn gather(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        f: u32,
+        pending: Pending,
+    ) -> Result<(), FtlError> {
         let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
         buffer.push(pending);
-        if buffer.len() == self.layout.slots_per_frame as usize { self.program(cx, lane, f, false) } else { Ok(()) }
+        if buffer.len() == self.layout.slots_per_frame as usize {
+            self.program(cx, lane, f, false)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Program what a buffer holds. Copies that a host write has overtaken are dropped first; if that leaves the frame
-    /// unfilled it waits for more, unless `padded`.
-    fn program(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, padded: bool) -> Result<(), FtlError> {
-        let mut buffer = std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
+    /// Program what a buffer holds. Copies that a host write has overtaken are dropped first; if
+    /// that leaves the frame unfilled it waits for more, unless `padded`.
+    fn program(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        f: u32,
+        padded: bool,
+    ) -> Result<(), FtlError> {
+        let mut buffer =
+            std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
         if buffer.iter().any(|p| !p.is_host() && !self.pool.blocks.is_valid(p.from)) {
             self.drop_overtaken(lane, &mut buffer);
-            if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded) {
+            if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded)
+            {
                 self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
                 return self.erase_left(cx, lane);
             }
@@ -180,7 +201,8 @@ impl PageMapped {
                 count += 1;
             }
         }
-        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
+        let (first, op) =
+            cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
         self.clock += u64::from(self.layout.slots_per_frame);
         if host_units > 0 {
             self.remember_in_flight(cx, op);
@@ -193,7 +215,11 @@ impl PageMapped {
             let lpn = update.lpn;
             if !p.is_host() {
                 let old = self.map.moved(cx, &mut self.pool, update)?;
-                assert!(old == p.from, "page {lpn} was copied from {}, the map has it at {old}", p.from);
+                assert!(
+                    old == p.from,
+                    "page {lpn} was copied from {}, the map has it at {old}",
+                    p.from
+                );
                 self.invalidate(p.from);
                 self.left(lane, self.layout.block_of(p.from), Some(op));
             } else {
@@ -234,7 +260,12 @@ impl PageMapped {
     fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
         let &(lane, f) = self.buffered.get(&lpn)?;
         let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
-        Some(buffer.iter().find(|p| p.is_host() && p.unit.lpn == lpn).expect("indexed pages are buffered"))
+        Some(
+            buffer
+                .iter()
+                .find(|p| p.is_host() && p.unit.lpn == lpn)
+                .expect("indexed pages are buffered"),
+        )
     }
 
     fn remember_in_flight(&mut self, cx: &Cx<'_>, op: OpId) {
@@ -244,8 +275,15 @@ impl PageMapped {
         }
     }
 
-    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before the frame goes out.
-    fn write_frame(&mut self, cx: &mut Cx<'_>, units: &[Unit], cause: Cause, ready: OpId) -> Result<(), FtlError> {
+    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before
+    /// the frame goes out.
+    fn write_frame(
+        &mut self,
+        cx: &mut Cx<'_>,
+        units: &[Unit],
+        cause: Cause,
+        ready: OpId,
+    ) -> Result<(), FtlError> {
         let lane = self.choose_lane(cx, 0)?;
         let buffer = &self.lanes[lane as usize].frontiers[0].buffer;
         if !buffer.is_empty() {
@@ -253,7 +291,11 @@ impl PageMapped {
             return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
         }
         for unit in units {
-            assert!(unit.lpn.0 < self.layout.logical_units, "page {} lies beyond the drive", unit.lpn);
+            assert!(
+                unit.lpn.0 < self.layout.logical_units,
+                "page {} lies beyond the drive",
+                unit.lpn
+            );
             self.classifier.written(unit.lpn);
             let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
             self.lanes[lane as usize].frontiers[0].buffer.push(pending);
@@ -261,7 +303,13 @@ impl PageMapped {
         self.program(cx, lane, 0, false)
     }
 
-    fn write_unit(&mut self, cx: &mut Cx<'_>, unit: &Unit, cause: Cause, ready: OpId) -> Result<(), FtlError> {
+    fn write_unit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        unit: &Unit,
+        cause: Cause,
+        ready: OpId,
+    ) -> Result<(), FtlError> {
         let lpn = unit.lpn;
         assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
         let stream = self.classifier.written(lpn).min(self.settings.streams - 1);
@@ -273,7 +321,8 @@ impl PageMapped {
         if let Some(&(lane, f)) = self.buffered.get(&lpn) {
             // the unit has not gone out yet: the new version takes its place
             let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
-            *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") = pending;
+            *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
+                pending;
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
             return Ok(());
         }
@@ -302,7 +351,8 @@ impl Ftl for PageMapped {
     #[inline]
     fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
         if let Some(pending) = self.in_buffer(lpn) {
-            let located = Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready };
+            let located =
+                Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready };
             self.report.buffer_hits += 1;
             return Ok(located);
         }
@@ -321,12 +371,22 @@ impl Ftl for PageMapped {
         }
     }
 
-    fn write(&mut self, cx: &mut Cx<'_>, run: &[Unit], cause: Cause, after: &[OpId]) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        run: &[Unit],
+        cause: Cause,
+        after: &[OpId],
+    ) -> Result<(), FtlError> {
         let ready = cx.flash.plan.join(cause.class(false), after);
         let mut rest = run;
         while let Some(unit) = rest.first() {
             let frame = self.layout.slots_per_frame as usize;
-            if frame > 1 && rest.len() >= frame && self.settings.streams == 1 && self.buffered.is_empty() {
+            if frame > 1
+                && rest.len() >= frame
+                && self.settings.streams == 1
+                && self.buffered.is_empty()
+            {
                 self.write_frame(cx, &rest[..frame], cause, ready)?;
                 rest = &rest[frame..];
             } else {
@@ -344,7 +404,8 @@ impl Ftl for PageMapped {
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
         }
         if self.map.peek(lpn) != Ppn::NONE {
-            let (old, _) = self.map.set(cx, &mut self.pool, Update { lpn, ppn: Ppn::NONE, op: OpId::NONE })?;
+            let (old, _) =
+                self.map.set(cx, &mut self.pool, Update { lpn, ppn: Ppn::NONE, op: OpId::NONE })?;
             self.invalidate(old);
         }
         Ok(())
@@ -354,7 +415,10 @@ impl Ftl for PageMapped {
         for stream in 0..self.settings.streams {
             // host units wait nowhere but in the lane in which their stream gathers
             if let Some(lane) = self.gathering[stream as usize]
-                && self.lanes[lane as usize].frontiers[stream as usize].buffer.iter().any(Pending::is_host)
+                && self.lanes[lane as usize].frontiers[stream as usize]
+                    .buffer
+                    .iter()
+                    .any(Pending::is_host)
             {
                 self.program(cx, lane, stream, true)?;
             }
@@ -392,7 +456,8 @@ impl Ftl for PageMapped {
         report.map_details = self.map.details();
         report.mount = self.mount.clone();
         report.retired_blocks = self.pool.retired;
-        report.free_blocks = (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
+        report.free_blocks =
+            (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());

@@ -1,8 +1,10 @@
-//! SAST: set-associative sector translation. N neighbouring logical blocks share up to K log blocks.
+//! SAST: set-associative sector translation. N neighbouring logical blocks share up to K log
+//! blocks.
 //!
-//! Park, Cheon, Kang, Roh, Cho, Kim: *A reconfigurable FTL (flash translation layer) architecture for NAND flash-based
-//! applications*, ACM Transactions on Embedded Computing Systems 38, 2008 (reference 9 of papers/1). The rules are those
-//! of [`Groups`]. N = K = 1 is BAST; one group over the whole drive with K = L is FAST without its sequential log block.
+//! Park, Cheon, Kang, Roh, Cho, Kim: *A reconfigurable FTL (flash translation layer) architecture
+//! for NAND flash-based applications*, ACM Transactions on Embedded Computing Systems 38, 2008
+//! (reference 9 of papers/1). The rules are those of [`Groups`]. N = K = 1 is BAST; one group over
+//! the whole drive with K = L is FAST without its sequential log block.
 
 use super::SchemeDef;
 use crate::logblock::{GROUP_PARAMS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
@@ -20,5 +22,8 @@ pub const DEF: SchemeDef = SchemeDef {
     on_flash: &[],
     mount_limit: crate::logblock::mount_limit,
     steady: None,
-    small: &[&["ftl.log_blocks=4"], &["ftl.log_blocks=5", "ftl.group_blocks=3", "nand.program_order=any"]],
+    small: &[
+        &["ftl.log_blocks=4"],
+        &["ftl.log_blocks=5", "ftl.group_blocks=3", "nand.program_order=any"],
+    ],
 };

@@ -1,37 +1,48 @@
-//! Superblock FTL: neighbouring logical blocks share their physical blocks, and any page of theirs may stand in any of them.
+//! Superblock FTL: neighbouring logical blocks share their physical blocks, and any page of theirs
+//! may stand in any of them.
 //!
-//! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT 2006. A superblock of D
-//! logical blocks has up to D physical blocks for its data, and more for updates out of a pool that all superblocks share.
-//! Its page map stands in the spare areas of its pages; the drive's memory knows the blocks of each superblock.
+//! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT
+//! 2006. A superblock of D logical blocks has up to D physical blocks for its data, and more for
+//! updates out of a pool that all superblocks share. Its page map stands in the spare areas of its
+//! pages; the drive's memory knows the blocks of each superblock.
 //!
-//! - A page is hot if its newest version stands in a block that was opened for updates; hot and other pages are written to
-//!   different blocks. When the pool is used up, they go where their superblock has room.
-//! - A superblock that needs a block and gets none is collected itself: the block with the fewest valid pages, the oldest of
-//!   several, gives them up to the superblock's block for pages that are not hot, and is erased. If that one is full, a block
-//!   of the reserve takes its place until the erase has freed another.
-//! - If it has no block with an invalid page, the superblock with the most blocks of the pool is collected instead, of several
-//!   the one that was written least recently, until it has one fewer.
+//! - A page is hot if its newest version stands in a block that was opened for updates; hot and
+//!   other pages are written to different blocks. When the pool is used up, they go where their
+//!   superblock has room.
+//! - A superblock that needs a block and gets none is collected itself: the block with the fewest
+//!   valid pages, the oldest of several, gives them up to the superblock's block for pages that are
+//!   not hot, and is erased. If that one is full, a block of the reserve takes its place until the
+//!   erase has freed another.
+//! - If it has no block with an invalid page, the superblock with the most blocks of the pool is
+//!   collected instead, of several the one that was written least recently, until it has one fewer.
 //!
-//! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or moved.
+//! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or
+//! moved.
 
 use super::SchemeDef;
 use crate::logblock::{
-    Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM, Settings, fits_budget,
+    Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
+    Settings, fits_budget,
 };
 use crate::report::AreaUse;
 use crate::{Cx, MemoryUse};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use flashatlas_types::{
+    BlockId, FtlError, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
+};
 use std::cmp::Reverse;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "superblock",
-    summary: "page mapping inside groups of logical blocks, which share a pool of blocks for updates",
+    summary: "page mapping inside groups of logical blocks, which share a pool of blocks for \
+              updates",
     paper: "Kang et al., EMSOFT (2006)",
     params: |_| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
     fits: |params, layout| fits_budget(params, layout, 1).map(drop),
     rebuild: |params, cx, _| {
-        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Superblocks::new(params, settings, core))?))
+        Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
+            Superblocks::new(params, settings, core)
+        })?))
     },
     on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
     mount_limit: crate::logblock::mount_limit,
@@ -135,7 +146,8 @@ impl Superblocks {
             Pages::Collected => core.take_spare_block(cx, ROLE_COLD)?,
         };
         superblock.blocks.push(block);
-        *(if pages == Pages::Hot { &mut superblock.hot } else { &mut superblock.other }) = Some(block);
+        *(if pages == Pages::Hot { &mut superblock.hot } else { &mut superblock.other }) =
+            Some(block);
         self.used += u32::from(update);
         Ok(block)
     }
@@ -150,7 +162,13 @@ impl Superblocks {
     }
 
     /// The block that takes the next page of a superblock.
-    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize, hot: bool) -> Result<BlockId, FtlError> {
+    fn room(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        group: usize,
+        hot: bool,
+    ) -> Result<BlockId, FtlError> {
         loop {
             let own = &self.all[group];
             if let Some(block) = own.frontier(core, cx.flash.medium, hot) {
@@ -158,7 +176,12 @@ impl Superblocks {
             }
             let free = (own.blocks.len() as u32) < own.size || self.used < self.pool;
             if free && core.has_slot() {
-                return self.take_block(core, cx, group, if hot { Pages::Hot } else { Pages::Other });
+                return self.take_block(
+                    core,
+                    cx,
+                    group,
+                    if hot { Pages::Hot } else { Pages::Other },
+                );
             }
             if let Some(block) = own.frontier(core, cx.flash.medium, !hot) {
                 return Ok(block);
@@ -177,18 +200,28 @@ impl Superblocks {
         rich.min_by_key(|&g| (Reverse(self.all[g].extra()), self.all[g].written))
     }
 
-    /// Whether the block to collect of a superblock that uses the pool gives up no more pages than its open block takes.
+    /// Whether the block to collect of a superblock that uses the pool gives up no more pages than
+    /// its open block takes.
     fn fits_into_frontier(&self, core: &Core, medium: &Medium, group: usize) -> bool {
         let superblock = &self.all[group];
-        let room = superblock.frontier(core, medium, false).map_or(0, |b| core.pages - medium.write_pointer(b));
-        superblock.extra() > 0 && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
+        let room = superblock
+            .frontier(core, medium, false)
+            .map_or(0, |b| core.pages - medium.write_pointer(b));
+        superblock.extra() > 0
+            && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
     }
 
-    /// Collect until so many blocks of the pool are in use: after a cut, what was being collected, which fits into its open
-    /// block; otherwise the superblock with the most of the pool.
-    fn collect_down_to(&mut self, core: &mut Core, cx: &mut Cx<'_>, most: u32) -> Result<(), FtlError> {
+    /// Collect until so many blocks of the pool are in use: after a cut, what was being collected,
+    /// which fits into its open block; otherwise the superblock with the most of the pool.
+    fn collect_down_to(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        most: u32,
+    ) -> Result<(), FtlError> {
         while self.used > most {
-            let cut = (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g));
+            let cut =
+                (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g));
             let from = cut.or_else(|| self.richest()).ok_or_else(|| core.no_space())?;
             self.collect(core, cx, from)?;
         }
@@ -204,9 +237,11 @@ impl Superblocks {
             if wasted.is_some() { superblock.other.take() } else { superblock.hot.take() }
         });
         let victim = victim.ok_or_else(|| core.no_space())?;
-        core.move_out(cx, victim, |core, cx, _| match self.all[group].frontier(core, cx.flash.medium, false) {
-            Some(block) => Ok(block),
-            None => self.take_block(core, cx, group, Pages::Collected),
+        core.move_out(cx, victim, |core, cx, _| {
+            match self.all[group].frontier(core, cx.flash.medium, false) {
+                Some(block) => Ok(block),
+                None => self.take_block(core, cx, group, Pages::Collected),
+            }
         })?;
         self.give_back(group, victim);
         Ok(())
@@ -216,7 +251,12 @@ impl Superblocks {
 impl LogScheme for Superblocks {
     const HAS_DATA_BLOCKS: bool = false;
 
-    fn write(&mut self, core: &mut Core, cx: &mut Cx<'_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+    fn write(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        page: &HostPage<'_>,
+    ) -> Result<(), FtlError> {
         let group = self.of(core, page.lpn());
         let hot = core.log_of(page.lpn()).is_some_and(|log| core.log(log).role != ROLE_COLD);
         let block = self.room(core, cx, group, hot)?;
@@ -244,7 +284,12 @@ impl LogScheme for Superblocks {
         Ok(true)
     }
 
-    fn adopt(&mut self, core: &mut Core, cx: &mut Cx<'_>, found: Vec<Found>) -> Result<(), FtlError> {
+    fn adopt(
+        &mut self,
+        core: &mut Core,
+        cx: &mut Cx<'_>,
+        found: Vec<Found>,
+    ) -> Result<(), FtlError> {
         let mut strays = Vec::new();
         for log in found {
             let group = core.log(log.block).group(self.size);
@@ -257,16 +302,20 @@ impl LogScheme for Superblocks {
             superblock.blocks.push(log.block);
             self.used += superblock.extra();
             superblock.written = core.log(log.block).touched;
-            *(if log.role == ROLE_HOT { &mut superblock.hot } else { &mut superblock.other }) = Some(log.block);
+            *(if log.role == ROLE_HOT { &mut superblock.hot } else { &mut superblock.other }) =
+                Some(log.block);
         }
         for stray in strays {
-            core.move_out(cx, stray, |core, cx, lpn| self.room(core, cx, self.of(core, lpn), false))?;
+            core.move_out(cx, stray, |core, cx, lpn| {
+                self.room(core, cx, self.of(core, lpn), false)
+            })?;
         }
         self.collect_down_to(core, cx, self.pool)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
-        let mut data = AreaUse { name: "data", budget: core.lbns() as u32, blocks: 0, pages: 0, valid: 0 };
+        let mut data =
+            AreaUse { name: "data", budget: core.lbns() as u32, blocks: 0, pages: 0, valid: 0 };
         let mut update = AreaUse { name: "update", budget: self.pool, ..data };
         for superblock in &self.all {
             for (i, &block) in superblock.blocks.iter().enumerate() {
@@ -281,20 +330,26 @@ impl LogScheme for Superblocks {
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
-        self.all.get(core.log(log).group(self.size) as usize).is_some_and(|s| s.blocks.contains(&log))
+        self.all
+            .get(core.log(log).group(self.size) as usize)
+            .is_some_and(|s| s.blocks.contains(&log))
     }
 
     fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
         for (group, superblock) in self.all.iter().enumerate() {
             let own = |&b: &BlockId| core.log(b).holds_only(group as u32, self.size);
-            Violation::unless(superblock.blocks.iter().all(own), "a superblock's blocks hold its pages only", || {
-                format!("superblock {group}: {:?}", superblock.blocks)
-            })?;
+            Violation::unless(
+                superblock.blocks.iter().all(own),
+                "a superblock's blocks hold its pages only",
+                || format!("superblock {group}: {:?}", superblock.blocks),
+            )?;
         }
         let used: u32 = self.all.iter().map(Superblock::extra).sum();
-        Violation::unless(used == self.used && used <= self.pool, "blocks of the pool are counted", || {
-            format!("{} counted, {used} in use, {} in the pool", self.used, self.pool)
-        })
+        Violation::unless(
+            used == self.used && used <= self.pool,
+            "blocks of the pool are counted",
+            || format!("{} counted, {used} in use, {} in the pool", self.used, self.pool),
+        )
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {

@@ -1,4 +1,5 @@
-//! Cost-benefit: old blocks are worth collecting even with more valid pages, because the rest of them stays.
+//! Cost-benefit: old blocks are worth collecting even with more valid pages, because the rest of
+//! them stays.
 
 use super::{Candidates, ClosedList, VictimDef, VictimPolicy};
 use flashatlas_types::{ParamDef, ParamKind};
@@ -6,7 +7,8 @@ use flashatlas_types::{ParamDef, ParamKind};
 pub const DEF: VictimDef = VictimDef {
     name: "cost-benefit",
     summary: "the largest (1 - u) * age / 2u, u the share of valid pages",
-    paper: "Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File System (SOSP 1991)",
+    paper: "Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File \
+            System (SOSP 1991)",
     params: &[ParamDef {
         key: "ftl.age",
         kind: ParamKind::Choice(&["invalidation", "program"]),
@@ -45,7 +47,8 @@ impl VictimPolicy for CostBenefit {
         self.list.remove(block);
     }
 
-    /// Compares benefits as fractions, without rounding; of equals, the smaller number. O(closed blocks of the lane).
+    /// Compares benefits as fractions, without rounding; of equals, the smaller number. O(closed
+    /// blocks of the lane).
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
         let mut best: Option<(u128, u128, u32)> = None;
         for &block in &self.list.blocks {
@@ -54,7 +57,8 @@ impl VictimPolicy for CostBenefit {
                 continue;
             }
             let age = lane.clock.saturating_sub(self.touched[block as usize]) + 1;
-            let (benefit, cost) = (u128::from(lane.slots - valid) * u128::from(age), u128::from(valid) * 2);
+            let (benefit, cost) =
+                (u128::from(lane.slots - valid) * u128::from(age), u128::from(valid) * 2);
             let better = match best {
                 None => true,
                 Some((b, c, other)) => {

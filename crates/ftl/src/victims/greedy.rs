@@ -48,6 +48,9 @@ impl VictimPolicy for Greedy {
     }
 
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        self.tree.first().filter(|&(_, key)| key >> 40 < u64::from(lane.slots)).map(|(block, _)| block)
+        self.tree
+            .first()
+            .filter(|&(_, key)| key >> 40 < u64::from(lane.slots))
+            .map(|(block, _)| block)
     }
 }

@@ -1,9 +1,10 @@
 //! Victim policies: which closed block of a lane is collected next.
 //!
-//! A policy hears of every block that closes, loses a valid page or leaves, and keeps what it needs to answer
-//! [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A policy picks nothing when no closed block has an
-//! invalid slot. Those that draw at random may draw a block that frees nothing, as their models do, but never more than
-//! [`FRUITLESS_MAX`] times in a row: collection always ends.
+//! A policy hears of every block that closes, loses a valid page or leaves, and keeps what it needs
+//! to answer [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A policy picks
+//! nothing when no closed block has an invalid slot. Those that draw at random may draw a block
+//! that frees nothing, as their models do, but never more than [`FRUITLESS_MAX`] times in a row:
+//! collection always ends.
 
 mod cost_benefit;
 mod dchoices;
@@ -130,8 +131,8 @@ impl ClosedList {
         }
     }
 
-    /// The best of `d` uniform draws with replacement (the first of equals). After [`FRUITLESS_MAX`] draws in a row that
-    /// free nothing, the emptiest block of all.
+    /// The best of `d` uniform draws with replacement (the first of equals). After
+    /// [`FRUITLESS_MAX`] draws in a row that free nothing, the emptiest block of all.
     fn draw(&mut self, d: u32, rng: &mut Rng, valid: &[u32]) -> Option<u32> {
         if self.freeing == 0 {
             return None;
@@ -158,7 +159,8 @@ mod tests {
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         let params = raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap();
-        let mut policy = (def.build)(&params, LaneShape { blocks: 5, slots: 8 }, Rng::stream(Seed(1), "test"));
+        let mut policy =
+            (def.build)(&params, LaneShape { blocks: 5, slots: 8 }, Rng::stream(Seed(1), "test"));
         for (clock, block) in [3, 1, 0, 2, 4].into_iter().enumerate() {
             policy.closed(block, 8, clock as u64 * 8);
         }
@@ -224,8 +226,12 @@ mod tests {
         assert_eq!(list.draw(1, &mut rng, &valid), None);
         valid[700] = 7;
         list.mark(700);
-        let draws: Vec<u32> = (0..=FRUITLESS_MAX).map(|_| list.draw(1, &mut rng, &valid).unwrap()).collect();
-        assert!(draws.contains(&700), "the emptiest is found after {FRUITLESS_MAX} draws at the latest");
+        let draws: Vec<u32> =
+            (0..=FRUITLESS_MAX).map(|_| list.draw(1, &mut rng, &valid).unwrap()).collect();
+        assert!(
+            draws.contains(&700),
+            "the emptiest is found after {FRUITLESS_MAX} draws at the latest"
+        );
         assert!(draws[0] != 700, "and the first draw is a draw");
         list.remove(700);
         assert_eq!(list.draw(1, &mut rng, &valid), None);
@@ -238,10 +244,16 @@ mod tests {
             let mut list = ClosedList::new(8);
             (0..8).for_each(|b| (list.add(b), list.mark(b)).0);
             let mut rng = Rng::stream(Seed(5), "test");
-            let sum: f64 = (0..4000).map(|_| f64::from(list.draw(d, &mut rng, &valid).unwrap())).sum();
-            // the mean of the least of d uniform draws from 0..8 is the sum over k = 1..8 of P(all draws are at least k)
+            let sum: f64 =
+                (0..4000).map(|_| f64::from(list.draw(d, &mut rng, &valid).unwrap())).sum();
+            // the mean of the least of d uniform draws from 0..8 is the sum over k = 1..8 of P(all
+            // draws are at least k)
             let expected: f64 = (1..8).map(|k| (1.0 - f64::from(k) / 8.0).powi(d as i32)).sum();
-            assert!((sum / 4000.0 - expected).abs() < 0.15, "d={d}: {}, expected {expected}", sum / 4000.0);
+            assert!(
+                (sum / 4000.0 - expected).abs() < 0.15,
+                "d={d}: {}, expected {expected}",
+                sum / 4000.0
+            );
         }
     }
 

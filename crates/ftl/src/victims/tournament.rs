@@ -14,12 +14,14 @@ impl Tournament {
         let leaves = (blocks.max(2) as usize).next_power_of_two();
         let mut winners = vec![0; leaves];
         for node in (1..leaves).rev() {
-            winners[node] = if 2 * node >= leaves { (2 * node - leaves) as u32 } else { winners[2 * node] };
+            winners[node] =
+                if 2 * node >= leaves { (2 * node - leaves) as u32 } else { winners[2 * node] };
         }
         Tournament { keys: vec![u64::MAX; leaves], winners }
     }
 
-    /// Change the key of a block. Stops at the first match whose winner neither was nor is this block.
+    /// Change the key of a block. Stops at the first match whose winner neither was nor is this
+    /// block.
     #[inline]
     pub fn set(&mut self, block: u32, key: u64) {
         let leaves = self.keys.len();
@@ -28,7 +30,8 @@ impl Tournament {
         while node > 0 {
             let child = |c: usize| if c >= leaves { (c - leaves) as u32 } else { self.winners[c] };
             let (left, right) = (child(2 * node), child(2 * node + 1));
-            let winner = if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
+            let winner =
+                if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
             let before = std::mem::replace(&mut self.winners[node], winner);
             if before != block && winner != block {
                 return;

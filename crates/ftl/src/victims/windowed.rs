@@ -15,7 +15,10 @@ pub const DEF: VictimDef = VictimDef {
         doc: "blocks in the window, for each lane",
     }],
     build: |params, lane, _| {
-        Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.u32("ftl.window") as usize })
+        Box::new(Windowed {
+            by_age: ByAge::new(lane.blocks),
+            window: params.u32("ftl.window") as usize,
+        })
     },
     steady: None,
 };
@@ -38,7 +41,12 @@ impl VictimPolicy for Windowed {
 
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
         let frees = |&b: &u32| lane.valid[b as usize] < lane.slots;
-        let in_window = self.by_age.iter().take(self.window).filter(frees).min_by_key(|&b| lane.valid[b as usize]);
+        let in_window = self
+            .by_age
+            .iter()
+            .take(self.window)
+            .filter(frees)
+            .min_by_key(|&b| lane.valid[b as usize]);
         // a window of blocks that are all valid frees nothing: look behind it
         in_window.or_else(|| self.by_age.iter().find(frees))
     }

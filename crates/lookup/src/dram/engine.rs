@@ -1,20 +1,25 @@
 //! The engine: every command as early as the device and the order of accesses allow.
 //!
-//! Accesses are served in order. Of each, the precharge (where another row is open), the activation (where its row is not)
-//! and the reads or writes are put, one after the other, into the earliest clock that
+//! Accesses are served in order. Of each, the precharge (where another row is open), the activation
+//! (where its row is not) and the reads or writes are put, one after the other, into the earliest
+//! clock that
 //! - the timings allow after everything that was issued for earlier accesses,
 //! - is free on the command bus,
-//! - and comes neither before the access was known, nor more than [`WINDOW`] clocks before the newest read or write.
+//! - and comes neither before the access was known, nor more than [`WINDOW`] clocks before the
+//!   newest read or write.
 //!
-//! So commands for one access overlap with the data of earlier ones: without constraints beside Table I this is the
-//! recurrence behind the paper's Fig. 6, `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
-//! Reads, writes and activations keep the order of accesses. An activation that waits holds back no data of the next one thereby
-//! as long as tRRD is not above tCCD; where it is (lpddr4-3200), a controller that let activations overtake each other could be some
-//! clocks faster. Rows stay open until another row of their bank is needed.
+//! So commands for one access overlap with the data of earlier ones: without constraints beside
+//! Table I this is the recurrence behind the paper's Fig. 6,
+//! `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`. Reads, writes
+//! and activations keep the order of accesses. An activation that waits holds back no data of the
+//! next one thereby as long as tRRD is not above tCCD; where it is (lpddr4-3200), a controller that
+//! let activations overtake each other could be some clocks faster. Rows stay open until another
+//! row of their bank is needed.
 //!
-//! A refresh that is due goes before an access whose data bus slot would come at its time or later: all banks are precharged,
-//! and rest for tRFC. Of the refreshes in a long rest only the first and the last are shown, all are counted. After an access that
-//! is longer than tREFI, those that it held up follow one before each of the next accesses.
+//! A refresh that is due goes before an access whose data bus slot would come at its time or later:
+//! all banks are precharged, and rest for tRFC. Of the refreshes in a long rest only the first and
+//! the last are shown, all are counted. After an access that is longer than tREFI, those that it
+//! held up follow one before each of the next accesses.
 
 use super::{Device, Rules, Timings};
 use flashatlas_types::DramAccess;
@@ -119,20 +124,31 @@ impl Dram {
     /// A device at clock 0, with all rows closed.
     pub fn new(device: &Device, timings: &Timings, rules: Rules) -> Dram {
         let mut t = *timings;
-        for (on, clocks) in [(rules.ras, &mut t.ras), (rules.rrd, &mut t.rrd_s), (rules.faw, &mut t.faw)] {
+        for (on, clocks) in
+            [(rules.ras, &mut t.ras), (rules.rrd, &mut t.rrd_s), (rules.faw, &mut t.faw)]
+        {
             *clocks = if on { *clocks } else { 0 };
         }
         t.rrd_l = if rules.rrd { t.rrd_l } else { 0 };
         t.ccd_l = if rules.ccd_l { t.ccd_l } else { t.ccd_s };
         Dram {
             timings: t,
-            banks: vec![Bank { row: CLOSED, precharge: NEVER, activate: NEVER }; device.banks as usize],
-            groups: vec![Group { activated: NEVER, column: NEVER, written: NEVER }; device.groups as usize],
+            banks: vec![
+                Bank { row: CLOSED, precharge: NEVER, activate: NEVER };
+                device.banks as usize
+            ],
+            groups: vec![
+                Group { activated: NEVER, column: NEVER, written: NEVER };
+                device.groups as usize
+            ],
             group_of: (0..device.banks).map(|b| (b % device.groups) as u8).collect(),
             bus: rules.command_bus.then(CommandBus::new),
             paces: std::array::from_fn(|bursts| {
                 let clocks = (0..bursts as u32).map(|n| n * t.ccd_l);
-                clocks.map(|at| 1u64.checked_shl(at)).try_fold(0, |all, bit| Some(all | bit?)).unwrap_or(0)
+                clocks
+                    .map(|at| 1u64.checked_shl(at))
+                    .try_fold(0, |all, bit| Some(all | bit?))
+                    .unwrap_or(0)
             }),
             column: NEVER,
             column_writes: false,
@@ -152,9 +168,15 @@ impl Dram {
         self.column
     }
 
-    /// Serve an access that is known from clock `from` on (0 or later). Each command is shown to `see` as it is issued.
+    /// Serve an access that is known from clock `from` on (0 or later). Each command is shown to
+    /// `see` as it is issued.
     #[inline]
-    pub fn serve(&mut self, access: DramAccess, from: i64, see: &mut impl FnMut(Command)) -> Served {
+    pub fn serve(
+        &mut self,
+        access: DramAccess,
+        from: i64,
+        see: &mut impl FnMut(Command),
+    ) -> Served {
         if from.max(self.column + i64::from(self.timings.ccd_s)) >= self.refresh {
             self.refresh_all(from, see);
         }
@@ -163,10 +185,12 @@ impl Dram {
         let (bank, group) = (access.bank as usize, self.group_of[access.bank as usize] as usize);
         let mut column = from.max(self.column_allowed(group, access.write));
         if self.banks[bank].row != access.row {
-            column = column.max(self.open(bank, group, access.row, earliest, see) + i64::from(t.rcd));
+            column =
+                column.max(self.open(bank, group, access.row, earliest, see) + i64::from(t.rcd));
         }
         let what = if access.write { What::Write } else { What::Read };
-        // later bursts follow at the pace of one bank: nothing was issued yet that could be in their way
+        // later bursts follow at the pace of one bank: nothing was issued yet that could be in
+        // their way
         let pace = i64::from(t.ccd_l);
         let last = column + pace * i64::from(access.bursts - 1);
         if let Some(bus) = &mut self.bus {
@@ -196,10 +220,16 @@ impl Dram {
         Served { last, data }
     }
 
-    /// Serve the accesses of one operation that is known from clock `from` on; dependent ones start when all that was loaded
-    /// before them is there. Returns the last read or write, and the end of all data.
+    /// Serve the accesses of one operation that is known from clock `from` on; dependent ones start
+    /// when all that was loaded before them is there. Returns the last read or write, and the end
+    /// of all data.
     #[inline]
-    pub fn serve_all(&mut self, accesses: &[DramAccess], from: i64, see: &mut impl FnMut(Command)) -> Served {
+    pub fn serve_all(
+        &mut self,
+        accesses: &[DramAccess],
+        from: i64,
+        see: &mut impl FnMut(Command),
+    ) -> Served {
         let mut loaded = from;
         let mut all = Served { last: from, data: from };
         for &access in accesses {
@@ -234,7 +264,14 @@ impl Dram {
     }
 
     /// Open a row, closing another where need be; returns when it was activated.
-    fn open(&mut self, bank: usize, group: usize, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
+    fn open(
+        &mut self,
+        bank: usize,
+        group: usize,
+        row: u32,
+        earliest: i64,
+        see: &mut impl FnMut(Command),
+    ) -> i64 {
         let t = self.timings;
         let Bank { row: open, precharge, activate } = self.banks[bank];
         let mut from = activate;
@@ -272,10 +309,19 @@ impl Dram {
                 see(Command { at: closed, what: What::PrechargeAll, bank: 0, row: 0 });
                 at = closed + i64::from(t.rp);
             }
-            at = self.banks.iter().filter(|b| b.row == CLOSED).map(|b| b.activate).fold(at, i64::max);
+            at = self
+                .banks
+                .iter()
+                .filter(|b| b.row == CLOSED)
+                .map(|b| b.activate)
+                .fold(at, i64::max);
             let at = slot(&mut self.bus, at);
             see(Command { at, what: What::Refresh, bank: 0, row: 0 });
-            self.banks.fill(Bank { row: CLOSED, precharge: NEVER, activate: at + i64::from(t.rfc) });
+            self.banks.fill(Bank {
+                row: CLOSED,
+                precharge: NEVER,
+                activate: at + i64::from(t.rfc),
+            });
             self.refreshes += 1;
             self.refresh += refi;
             if from < self.refresh {
@@ -289,7 +335,8 @@ impl Dram {
     }
 }
 
-/// The first free clock of the command bus from `from` on, taken; `from` itself where the bus is not modelled.
+/// The first free clock of the command bus from `from` on, taken; `from` itself where the bus is
+/// not modelled.
 #[inline]
 fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     match bus {
@@ -306,7 +353,8 @@ struct CommandBus {
     newest: i64,
 }
 
-/// Clocks that the command bus remembers: the window, and as much again for activations that come after the newest read.
+/// Clocks that the command bus remembers: the window, and as much again for activations that come
+/// after the newest read.
 const SLOTS: i64 = 2 * WINDOW;
 
 impl CommandBus {
@@ -329,7 +377,8 @@ impl CommandBus {
         at
     }
 
-    /// Take `slots` from clock `at` on, the last of which is `last`, later than every clock that was taken.
+    /// Take `slots` from clock `at` on, the last of which is `last`, later than every clock that
+    /// was taken.
     #[inline]
     fn take_all(&mut self, at: i64, slots: u64, last: i64) {
         self.take(last);

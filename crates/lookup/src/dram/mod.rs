@@ -1,6 +1,6 @@
-//! DRAM, command by command: what the banks and the buses of a device allow ([`timings`]), and an engine that issues
-//! activations, precharges, reads and writes as early as that allows ([`engine`]). The paper's own table of latencies is a
-//! reference beside it ([`paper_table`]).
+//! DRAM, command by command: what the banks and the buses of a device allow ([`timings`]), and an
+//! engine that issues activations, precharges, reads and writes as early as that allows
+//! ([`engine`]). The paper's own table of latencies is a reference beside it ([`paper_table`]).
 
 pub mod engine;
 pub mod paper_table;

@@ -1,13 +1,16 @@
-//! Song et al. (2019), Fig. 6, taken literally: the latency of one read by how many reads ago its bank was last used. It is
-//! kept beside the engine as a reference. It assumes that every read in between took exactly DL, so that it charges
-//! overlapping row misses twice: a set spread over four banks and read in rotation comes out slower than one in a single bank.
+//! Song et al. (2019), Fig. 6, taken literally: the latency of one read by how many reads ago its
+//! bank was last used. It is kept beside the engine as a reference. It assumes that every read in
+//! between took exactly DL, so that it charges overlapping row misses twice: a set spread over four
+//! banks and read in rotation comes out slower than one in a single bank.
 
 use super::Timings;
 
-/// Classes of Table V, in its order: row changes with the bank last used 1, 2, 3, 4 reads ago or earlier, and row hits.
+/// Classes of Table V, in its order: row changes with the bank last used 1, 2, 3, 4 reads ago or
+/// earlier, and row hits.
 pub const CLASSES: [&str; 6] = ["b[t-1]", "b[t-2]", "b[t-3]", "b[t-4]", "earlier", "same row"];
 
-/// Clocks of a read whose row differs from that of the last read of its bank, `distance` (at least 1) reads ago.
+/// Clocks of a read whose row differs from that of the last read of its bank, `distance` (at least
+/// 1) reads ago.
 pub const fn row_change(t: &Timings, distance: u32) -> u32 {
     if distance > 4 {
         return t.dl;
@@ -35,8 +38,8 @@ impl Classifier {
         Classifier { last: vec![(0, 0); banks as usize], reads: 0 }
     }
 
-    /// The class of the first of the next `count` reads, all of one row: the others hit it. The first read of a bank is a row
-    /// change, and its bank was used earlier than all.
+    /// The class of the first of the next `count` reads, all of one row: the others hit it. The
+    /// first read of a bank is a row change, and its bank was used earlier than all.
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
         let number = self.reads + 1;
         self.reads += count;
@@ -64,8 +67,21 @@ mod tests {
     #[test]
     fn reads_are_classed_by_distance_and_row() {
         let mut classes = Classifier::new(4);
-        let reads = [(0, 1), (0, 1), (0, 2), (1, 1), (0, 3), (2, 1), (3, 1), (1, 2), (2, 1), (0, 4), (1, 2)];
-        // first reads are "earlier"; the read of bank 1 at the end hits its row, so does that of bank 2
+        let reads = [
+            (0, 1),
+            (0, 1),
+            (0, 2),
+            (1, 1),
+            (0, 3),
+            (2, 1),
+            (3, 1),
+            (1, 2),
+            (2, 1),
+            (0, 4),
+            (1, 2),
+        ];
+        // first reads are "earlier"; the read of bank 1 at the end hits its row, so does that of
+        // bank 2
         let expected = [4, 5, 0, 4, 1, 4, 4, 3, 5, 4, 5];
         assert_eq!(reads.map(|(bank, row)| classes.read(bank, row, 1)), expected);
     }

@@ -18,10 +18,18 @@ pub struct Preset {
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "table-1",
-        summary: "the paper's device: RCD, CL, RTP, CCD, RP and DL of Song et al. (2019), Table I, at 1.5 ns, the only clock \
-                  that fits CL 9 and RTP 5 of DDR4; what the paper leaves out is DDR4-1333's of the 4 Gb x8 part that it cites \
-                  (MT40A512M8), as JESD79-4 has it",
-        device: Device { groups: 4, banks: 16, rows: 1 << 15, columns: 1024, bus_bits: 8, burst_length: 8 },
+        summary: "the paper's device: RCD, CL, RTP, CCD, RP and DL of Song et al. (2019), Table I, \
+                  at 1.5 ns, the only clock that fits CL 9 and RTP 5 of DDR4; what the paper \
+                  leaves out is DDR4-1333's of the 4 Gb x8 part that it cites (MT40A512M8), as \
+                  JESD79-4 has it",
+        device: Device {
+            groups: 4,
+            banks: 16,
+            rows: 1 << 15,
+            columns: 1024,
+            bus_bits: 8,
+            burst_length: 8,
+        },
         timings: Timings {
             tck_ps: 1500,
             rcd: 9,
@@ -45,8 +53,16 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "ddr4-2400",
-        summary: "one 8 Gb x8 DDR4-2400 device (16-16-16), as DRAMsim3's DDR4_8Gb_x8_2400.ini has Micron's MT40A1G8; RTP 7.5 ns",
-        device: Device { groups: 4, banks: 16, rows: 1 << 16, columns: 1024, bus_bits: 8, burst_length: 8 },
+        summary: "one 8 Gb x8 DDR4-2400 device (16-16-16), as DRAMsim3's DDR4_8Gb_x8_2400.ini has \
+                  Micron's MT40A1G8; RTP 7.5 ns",
+        device: Device {
+            groups: 4,
+            banks: 16,
+            rows: 1 << 16,
+            columns: 1024,
+            bus_bits: 8,
+            burst_length: 8,
+        },
         timings: Timings {
             tck_ps: 833,
             rcd: 16,
@@ -71,7 +87,14 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "ddr4-3200",
         summary: "one 8 Gb x8 DDR4-3200 device (22-22-22), as in DRAMsim3's DDR4_8Gb_x8_3200.ini",
-        device: Device { groups: 4, banks: 16, rows: 1 << 16, columns: 1024, bus_bits: 8, burst_length: 8 },
+        device: Device {
+            groups: 4,
+            banks: 16,
+            rows: 1 << 16,
+            columns: 1024,
+            bus_bits: 8,
+            burst_length: 8,
+        },
         timings: Timings {
             tck_ps: 625,
             rcd: 22,
@@ -95,9 +118,16 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lpddr4-3200",
-        summary: "one x16 channel of an 8 Gb LPDDR4-3200 die, as in Ramulator's LPDDR4.h, where commands of several clocks count \
-                  as one; refresh of JESD209-4 (3.904 us, 180 ns)",
-        device: Device { groups: 1, banks: 8, rows: 1 << 15, columns: 1024, bus_bits: 16, burst_length: 16 },
+        summary: "one x16 channel of an 8 Gb LPDDR4-3200 die, as in Ramulator's LPDDR4.h, where \
+                  commands of several clocks count as one; refresh of JESD209-4 (3.904 us, 180 ns)",
+        device: Device {
+            groups: 1,
+            banks: 8,
+            rows: 1 << 15,
+            columns: 1024,
+            bus_bits: 16,
+            burst_length: 16,
+        },
         timings: Timings {
             tck_ps: 625,
             rcd: 29,
@@ -121,9 +151,17 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lpddr5-6400",
-        summary: "one x16 channel of an 8 Gb LPDDR5-6400 die, as in Ramulator 2's LPDDR5.cpp (clock CK of 800 MHz, 4 clocks a \
-                  burst, activations counted as one command); refresh 3.906 us, 210 ns",
-        device: Device { groups: 4, banks: 16, rows: 1 << 15, columns: 1024, bus_bits: 16, burst_length: 16 },
+        summary: "one x16 channel of an 8 Gb LPDDR5-6400 die, as in Ramulator 2's LPDDR5.cpp \
+                  (clock CK of 800 MHz, 4 clocks a burst, activations counted as one command); \
+                  refresh 3.906 us, 210 ns",
+        device: Device {
+            groups: 4,
+            banks: 16,
+            rows: 1 << 15,
+            columns: 1024,
+            bus_bits: 16,
+            burst_length: 16,
+        },
         timings: Timings {
             tck_ps: 1250,
             rcd: 15,

@@ -33,10 +33,17 @@ const SWITCHES: [Switch; 6] = [
 
 impl Rules {
     /// Every constraint: a real device.
-    pub const ALL: Rules = Rules { ras: true, rrd: true, faw: true, ccd_l: true, refresh: true, command_bus: true };
+    pub const ALL: Rules =
+        Rules { ras: true, rrd: true, faw: true, ccd_l: true, refresh: true, command_bus: true };
     /// None of them: the paper's recurrence alone.
-    pub const NONE: Rules =
-        Rules { ras: false, rrd: false, faw: false, ccd_l: false, refresh: false, command_bus: false };
+    pub const NONE: Rules = Rules {
+        ras: false,
+        rrd: false,
+        faw: false,
+        ccd_l: false,
+        refresh: false,
+        command_bus: false,
+    };
 
     /// Read `all`, `none`, or names with commas between them; under the key `dram.constraints`.
     ///
@@ -51,7 +58,12 @@ impl Rules {
         let mut rules = Rules::NONE;
         for name in text.split(',').map(str::trim) {
             let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) else {
-                let mut error = ConfigError::unknown("dram.constraints", "constraint", name, &SWITCHES.map(|s| s.0));
+                let mut error = ConfigError::unknown(
+                    "dram.constraints",
+                    "constraint",
+                    name,
+                    &SWITCHES.map(|s| s.0),
+                );
                 error.allowed.extend(["all alone".to_owned(), "none alone".to_owned()]);
                 return Err(error);
             };

@@ -89,8 +89,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "dram.constraints",
         kind: ParamKind::Text,
         default: Some("all"),
-        doc: "which constraints hold beside those of the paper's Table I: `all`, `none`, or some of ras, rrd, faw, ccd_l, \
-              refresh, command_bus (one command a clock), with commas",
+        doc: "which constraints hold beside those of the paper's Table I: `all`, `none`, or some \
+              of ras, rrd, faw, ccd_l, refresh, command_bus (one command a clock), with commas",
     },
     clocks("dram.tck_ps", "picoseconds of a clock; 0: as the preset"),
     clocks("dram.rcd", "tRCD: clocks from an activation to a read; 0: as the preset"),
@@ -98,17 +98,27 @@ pub const PARAMS: &[ParamDef] = &[
     clocks("dram.rp", "tRP: clocks from a precharge to an activation; 0: as the preset"),
     clocks("dram.rtp", "tRTP: clocks from a read to a precharge; 0: as the preset"),
     clocks("dram.dl", "clocks of a burst's data; 0: as the preset"),
-    clocks("dram.ccd_s", "tCCD_S: clocks from burst to burst of different bank groups; 0: as the preset"),
+    clocks(
+        "dram.ccd_s",
+        "tCCD_S: clocks from burst to burst of different bank groups; 0: as the preset",
+    ),
     clocks("dram.ccd_l", "tCCD_L: the same of one bank group; 0: as the preset"),
     clocks("dram.ras", "tRAS: clocks from an activation to a precharge; 0: as the preset"),
-    clocks("dram.rrd_s", "tRRD_S: clocks between activations of different bank groups; 0: as the preset"),
+    clocks(
+        "dram.rrd_s",
+        "tRRD_S: clocks between activations of different bank groups; 0: as the preset",
+    ),
     clocks("dram.rrd_l", "tRRD_L: the same of one bank group; 0: as the preset"),
-    clocks("dram.faw", "tFAW: clocks in which there are four activations at most; 0: as the preset"),
+    clocks(
+        "dram.faw",
+        "tFAW: clocks in which there are four activations at most; 0: as the preset",
+    ),
     clocks("dram.cwl", "CWL: clocks from a write to its data; 0: as the preset"),
     clocks("dram.wr", "tWR: clocks from the end of written data to a precharge; 0: as the preset"),
     clocks(
         "dram.wtr_s",
-        "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as the preset",
+        "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as the \
+         preset",
     ),
     clocks("dram.wtr_l", "tWTR_L: the same of one bank group; 0: as the preset"),
     clocks("dram.refi", "tREFI: clocks from refresh to refresh; 0: as the preset"),
@@ -155,7 +165,13 @@ const DEVICE_FIELDS: [Field<Device>; 4] = [
 /// # Errors
 /// Timings that contradict each other, banks that do not make groups.
 pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigError> {
-    let preset = flashatlas_types::by_name(PRESETS, |p| p.name, "dram.preset", "device", params.text("dram.preset"))?;
+    let preset = flashatlas_types::by_name(
+        PRESETS,
+        |p| p.name,
+        "dram.preset",
+        "device",
+        params.text("dram.preset"),
+    )?;
     let (mut device, mut timings) = (preset.device, preset.timings);
     for (key, field) in TIMING_FIELDS.iter().filter(|f| params.int(f.0) > 0) {
         *field(&mut timings) = params.u32(key);
@@ -173,7 +189,11 @@ fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigEr
     if value >= least {
         return Ok(());
     }
-    Err(ConfigError::allowing(key, format!("{value} contradicts {why}"), format!("{least} or more")))
+    Err(ConfigError::allowing(
+        key,
+        format!("{value} contradicts {why}"),
+        format!("{least} or more"),
+    ))
 }
 
 impl Timings {
@@ -183,12 +203,23 @@ impl Timings {
     /// The key that contradicts another, with its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let t = self;
-        let nothing: Option<&Field<Timings>> = TIMING_FIELDS.iter().find(|(_, field)| *field(&mut t.clone()) == 0);
+        let nothing: Option<&Field<Timings>> =
+            TIMING_FIELDS.iter().find(|(_, field)| *field(&mut t.clone()) == 0);
         if let Some((key, _)) = nothing {
             at_least(key, 0, 1, "a device that has a clock")?;
         }
-        at_least("dram.ras", t.ras, t.rcd, &format!("dram.rcd = {}: a row closes after its first read", t.rcd))?;
-        at_least("dram.ccd_s", t.ccd_s, t.dl, &format!("dram.dl = {}: bursts would overlap on the data bus", t.dl))?;
+        at_least(
+            "dram.ras",
+            t.ras,
+            t.rcd,
+            &format!("dram.rcd = {}: a row closes after its first read", t.rcd),
+        )?;
+        at_least(
+            "dram.ccd_s",
+            t.ccd_s,
+            t.dl,
+            &format!("dram.dl = {}: bursts would overlap on the data bus", t.dl),
+        )?;
         at_least(
             "dram.ccd_l",
             t.ccd_l,
@@ -214,7 +245,12 @@ impl Timings {
             &format!("dram.rrd_s = {}: four activations take longer than one", t.rrd_s),
         )?;
         let refresh = t.rfc.saturating_add(t.ras).saturating_add(t.rp).saturating_add(t.rcd);
-        at_least("dram.refi", t.refi, 2 * refresh, "dram.rfc: nothing but refreshes would have room")
+        at_least(
+            "dram.refi",
+            t.refi,
+            2 * refresh,
+            "dram.rfc: nothing but refreshes would have room",
+        )
     }
 }
 
@@ -224,12 +260,18 @@ impl Device {
     /// # Errors
     /// The key that is wrong, with what is allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
+        let bad =
+            |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         if self.banks == 0 || self.banks > 64 {
-            return bad("dram.device_banks", format!("{} banks cannot be simulated", self.banks), "1 to 64".into());
+            return bad(
+                "dram.device_banks",
+                format!("{} banks cannot be simulated", self.banks),
+                "1 to 64".into(),
+            );
         }
         if self.groups == 0 || self.banks % self.groups != 0 {
-            let why = format!("{} banks do not make {} groups of one size", self.banks, self.groups);
+            let why =
+                format!("{} banks do not make {} groups of one size", self.banks, self.groups);
             return bad("dram.groups", why, format!("a divisor of {}", self.banks));
         }
         if !(8..=128).contains(&self.bus_bits) || !self.bus_bits.is_power_of_two() {

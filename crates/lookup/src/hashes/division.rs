@@ -11,7 +11,8 @@ pub const DEF: HashDef = HashDef {
         key: "lookup.divisor",
         kind: ParamKind::Text,
         default: Some("prime"),
-        doc: "divisor of `division`: a number from 1 to the number of sets, or `prime`, the largest prime number of these",
+        doc: "divisor of `division`: a number from 1 to the number of sets, or `prime`, the \
+              largest prime number of these",
     }],
     build: |params, _, set_bits| {
         let sets = 1u32 << set_bits;
@@ -21,10 +22,15 @@ pub const DEF: HashDef = HashDef {
         };
         let divisor = match params.text("lookup.divisor") {
             "prime" => largest_prime(sets),
-            text => text.replace('_', "").parse().map_err(|_| bad(format!("`{text}` is not a number")))?,
+            text => text
+                .replace('_', "")
+                .parse()
+                .map_err(|_| bad(format!("`{text}` is not a number")))?,
         };
         if divisor == 0 || divisor > sets {
-            return Err(bad(format!("a divisor of {divisor} does not give the keys of {sets} sets")));
+            return Err(bad(format!(
+                "a divisor of {divisor} does not give the keys of {sets} sets"
+            )));
         }
         Ok(Box::new(Division { divisor }))
     },

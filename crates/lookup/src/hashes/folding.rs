@@ -12,8 +12,9 @@ pub const DEF: HashDef = HashDef {
             key: "lookup.fold",
             kind: ParamKind::Choice(&["sum", "xor", "boundary"]),
             default: Some("sum"),
-            doc: "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the sum with each second part \
-                  turned round, bit by bit, as if folded over its edge (`boundary`)",
+            doc: "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the \
+                  sum with each second part turned round, bit by bit, as if folded over its edge \
+                  (`boundary`)",
         },
         ParamDef {
             key: "lookup.fold_bits",

@@ -1,5 +1,6 @@
-//! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019) names four and
-//! defines none: each file says which textbook definition it takes. One file each, and one line here.
+//! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019)
+//! names four and defines none: each file says which textbook definition it takes. One file each,
+//! and one line here.
 
 mod division;
 mod folding;
@@ -17,7 +18,8 @@ pub trait Hash: Send {
 }
 
 /// Builds a hash function for addresses of so many bits, and so many bits of a set's number.
-pub type Build = fn(params: &Params, la_bits: u32, set_bits: u32) -> Result<Box<dyn Hash>, ConfigError>;
+pub type Build =
+    fn(params: &Params, la_bits: u32, set_bits: u32) -> Result<Box<dyn Hash>, ConfigError>;
 
 /// One hash function of the registry.
 pub struct HashDef {
@@ -34,11 +36,17 @@ pub struct HashDef {
 }
 
 /// All hash functions.
-pub const HASHES: &[HashDef] = &[shifting::DEF, division::DEF, folding::DEF, radix::DEF, mixer::DEF];
+pub const HASHES: &[HashDef] =
+    &[shifting::DEF, division::DEF, folding::DEF, radix::DEF, mixer::DEF];
 
 /// The parameter that selects one, and those of all of them.
-pub const PARAMS: &[ParamDef] =
-    &concat::<7>(&[&[NAME], shifting::DEF.params, division::DEF.params, folding::DEF.params, radix::DEF.params]);
+pub const PARAMS: &[ParamDef] = &concat::<7>(&[
+    &[NAME],
+    shifting::DEF.params,
+    division::DEF.params,
+    folding::DEF.params,
+    radix::DEF.params,
+]);
 
 const NAME: ParamDef = ParamDef {
     key: "lookup.hash",

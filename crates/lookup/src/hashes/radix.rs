@@ -6,7 +6,8 @@ use flashatlas_types::{ConfigError, ParamDef, ParamKind};
 pub const DEF: HashDef = HashDef {
     name: "radix",
     summary: "the digits of the address in base lookup.radix_from, read in base lookup.radix_to",
-    paper: "Lin, Key addressing of random access memories by radix transformation (1963), as Song et al. (2019) cite it",
+    paper: "Lin, Key addressing of random access memories by radix transformation (1963), as Song \
+            et al. (2019) cite it",
     params: &[
         ParamDef {
             key: "lookup.radix_from",
@@ -18,7 +19,8 @@ pub const DEF: HashDef = HashDef {
             key: "lookup.radix_to",
             kind: ParamKind::Int(3, 1 << 16),
             default: Some("11"),
-            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor in common",
+            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor \
+                  in common",
         },
     ],
     build: |params, _, set_bits| {

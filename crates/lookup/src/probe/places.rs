@@ -23,11 +23,18 @@ fn packing(device: &Device, bits: u32) -> (u32, u32) {
 }
 
 impl Linear {
-    /// Items of `bits` in the banks from `first_bank` on. Several fit a burst, or one takes several.
+    /// Items of `bits` in the banks from `first_bank` on. Several fit a burst, or one takes
+    /// several.
     pub fn new(device: &Device, first_bank: u32, banks: u32, first_row: u32, bits: u32) -> Linear {
         let (per_burst, bursts) = packing(device, bits);
         let items_per_row = device.row_bytes() / (device.burst_bytes() * bursts) * per_burst;
-        Linear { first_bank, banks, first_row, items_per_row: items_per_row.max(1), bursts: bursts as u16 }
+        Linear {
+            first_bank,
+            banks,
+            first_row,
+            items_per_row: items_per_row.max(1),
+            bursts: bursts as u16,
+        }
     }
 
     /// Rows of each bank that so many items take.
@@ -87,11 +94,18 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places that `params` describe for tables of `shape`. With `starts`, room for that bit map.
+    /// The places that `params` describe for tables of `shape`. With `starts`, room for that bit
+    /// map.
     ///
     /// # Errors
-    /// Banks that the device does not have or that do not divide up, sets larger than a row, tables larger than the banks.
-    pub fn from_params(params: &Params, shape: &Shape, device: &Device, starts: bool) -> Result<Places, ConfigError> {
+    /// Banks that the device does not have or that do not divide up, sets larger than a row, tables
+    /// larger than the banks.
+    pub fn from_params(
+        params: &Params,
+        shape: &Shape,
+        device: &Device,
+        starts: bool,
+    ) -> Result<Places, ConfigError> {
         let policy = policy(params)?;
         let banks = banks(params)?;
         let spread = match params.u32("lookup.spread") {
@@ -99,14 +113,18 @@ impl Places {
             0 => banks,
             spread => spread,
         };
-        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
+        let bad =
+            |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         // each bank of a set holds some of its ways
         let full = |spread: u32| shape.ways.div_ceil(shape.ways.div_ceil(spread)) == spread;
         if banks % spread != 0 || !full(spread) {
             let fits = (1..=banks).filter(|&spread| banks % spread == 0 && full(spread));
             let fits: Vec<String> = fits.map(|spread| spread.to_string()).collect();
             let why = match banks % spread {
-                0 => format!("{} ways (lookup.ways) leave some of {spread} banks without any", shape.ways),
+                0 => format!(
+                    "{} ways (lookup.ways) leave some of {spread} banks without any",
+                    shape.ways
+                ),
                 _ => format!("{banks} banks (lookup.banks) do not make groups of {spread}"),
             };
             return bad("lookup.spread", why, fits.join(", "));
@@ -115,8 +133,15 @@ impl Places {
         let set_to_bank = match params.text("lookup.set_to_bank") {
             "high" => SetToBank::High,
             "xor" if !groups.is_power_of_two() => {
-                let why = format!("the exclusive or of a set's bits does not choose one of {groups} groups of banks");
-                return bad("lookup.set_to_bank", why, "low, high; or a power of two of groups".into());
+                let why = format!(
+                    "the exclusive or of a set's bits does not choose one of {groups} groups of \
+                     banks"
+                );
+                return bad(
+                    "lookup.set_to_bank",
+                    why,
+                    "low, high; or a power of two of groups".into(),
+                );
             }
             "xor" => SetToBank::Xor,
             _ => SetToBank::Low,
@@ -129,11 +154,16 @@ impl Places {
             );
         }
         let ways_per_bank = shape.ways.div_ceil(spread);
-        let (apart, own) = (params.text("lookup.secondary") == "apart", params.text("lookup.block_tables") == "apart");
+        let (apart, own) = (
+            params.text("lookup.secondary") == "apart",
+            params.text("lookup.block_tables") == "apart",
+        );
         let used = banks * if apart { 2 } else { 1 } + u32::from(own);
         if used > device.banks {
-            let why =
-                format!("the tables are to lie in {used} banks, the device has {} (dram.device_banks)", device.banks);
+            let why = format!(
+                "the tables are to lie in {used} banks, the device has {} (dram.device_banks)",
+                device.banks
+            );
             return match (device.banks - u32::from(own)) / if apart { 2 } else { 1 } {
                 0 => bad("dram.device_banks", why, format!("{used} or more")),
                 most => bad("lookup.banks", why, format!("1 to {most}")),
@@ -145,16 +175,23 @@ impl Places {
         let entry = shape.entry_bits();
         let (per_burst, entry_bursts) = packing(device, entry);
         let ways_of = |bank: u32| ways_per_bank.min(shape.ways - bank * ways_per_bank);
-        let mut bursts: Vec<u16> =
-            (0..spread).map(|bank| (ways_of(bank).div_ceil(per_burst) * entry_bursts) as u16).collect();
-        let spare: u32 = (0..spread).map(|b| u32::from(bursts[b as usize]) * burst - ways_of(b) * entry).sum();
+        let mut bursts: Vec<u16> = (0..spread)
+            .map(|bank| (ways_of(bank).div_ceil(per_burst) * entry_bursts) as u16)
+            .collect();
+        let spare: u32 =
+            (0..spread).map(|b| u32::from(bursts[b as usize]) * burst - ways_of(b) * entry).sum();
         if spare < shape.header_bits(true) {
-            bursts[0] += shape.header_bits(true).div_ceil(burst) as u16; // NSid and PSid in bursts of their own
+            // NSid and PSid in bursts of their own
+            bursts[0] += shape.header_bits(true).div_ceil(burst) as u16;
         }
         let stripe = u32::from(bursts[0]) * device.burst_bytes();
         let sets_per_row = device.row_bytes() / stripe;
         if sets_per_row == 0 {
-            let why = format!("{} ways take {stripe} bytes of a bank, a row has {}", shape.ways, device.row_bytes());
+            let why = format!(
+                "{} ways take {stripe} bytes of a bank, a row has {}",
+                shape.ways,
+                device.row_bytes()
+            );
             return bad("lookup.ways", why, "fewer ways, or a larger lookup.spread".into());
         }
         let rows = |sets: u32| sets.div_ceil(groups).div_ceil(sets_per_row);
@@ -171,9 +208,11 @@ impl Places {
         let pages = u64::from(shape.block_tables) * u64::from(shape.rows);
         let after = u64::from(table_rows) + block_tables.rows(pages);
         let Linear { first_bank, banks: beside, .. } = block_tables;
-        let starts_at = Linear::new(device, first_bank, beside, after.min(u64::from(u32::MAX / 2)) as u32, 1);
+        let starts_at =
+            Linear::new(device, first_bank, beside, after.min(u64::from(u32::MAX / 2)) as u32, 1);
         let after = after + if starts { starts_at.rows(1 << shape.la_bits) } else { 0 };
-        let most = after.max(u64::from(lpmt_rows)).max(u64::from(if apart { secondary } else { 0 }));
+        let most =
+            after.max(u64::from(lpmt_rows)).max(u64::from(if apart { secondary } else { 0 }));
         if most > u64::from(device.rows) {
             let why = format!("the tables take {most} rows of a bank, there are {}", device.rows);
             return bad("dram.rows", why, format!("{most} or more; or use more lookup.banks"));
@@ -203,8 +242,11 @@ impl Places {
     #[inline]
     pub fn set(&self, set: u32) -> (u32, u32) {
         let [primary, secondary] = self.sets;
-        let (index, sets, (bank, row)) =
-            if set < primary { (set, primary, (0, 0)) } else { (set - primary, secondary, self.secondary) };
+        let (index, sets, (bank, row)) = if set < primary {
+            (set, primary, (0, 0))
+        } else {
+            (set - primary, secondary, self.secondary)
+        };
         let (group, local) = match self.set_to_bank {
             _ if self.groups == 1 => (0, index),
             SetToBank::Low => (index % self.groups, index / self.groups),
@@ -214,7 +256,8 @@ impl Places {
             }
             SetToBank::Xor => {
                 let bits = self.groups.trailing_zeros();
-                let folded = (0..32u32.div_ceil(bits)).fold(0, |sum, i| sum ^ (index >> (i * bits)));
+                let folded =
+                    (0..32u32.div_ceil(bits)).fold(0, |sum, i| sum ^ (index >> (i * bits)));
                 (folded % self.groups, index / self.groups)
             }
         };
@@ -249,5 +292,11 @@ pub(crate) fn banks(params: &Params) -> Result<u32, ConfigError> {
 }
 
 pub(super) fn policy(params: &Params) -> Result<&'static PolicyDef, ConfigError> {
-    flashatlas_types::by_name(POLICIES, |p| p.name, "lookup.policy", "policy", params.text("lookup.policy"))
+    flashatlas_types::by_name(
+        POLICIES,
+        |p| p.name,
+        "lookup.policy",
+        "policy",
+        params.text("lookup.policy"),
+    )
 }

@@ -38,7 +38,8 @@ pub const POLICIES: &[PolicyDef] = &[
     PolicyDef {
         name: "set-mod",
         summary: "each set whole in one bank, the next set in the next bank",
-        paper: "Song et al. (2019), Table VI: 4 Banks Fixed Order, first reading (\"each set is mapped to one of the four banks\")",
+        paper: "Song et al. (2019), Table VI: 4 Banks Fixed Order, first reading (\"each set is \
+                mapped to one of the four banks\")",
         one_bank: false,
         spread: false,
         order: Order::Fixed,
@@ -53,7 +54,8 @@ pub const POLICIES: &[PolicyDef] = &[
     },
     PolicyDef {
         name: "dynamic",
-        summary: "each set spread over lookup.spread banks; the bank that was activated longest ago is visited first",
+        summary: "each set spread over lookup.spread banks; the bank that was activated longest \
+                  ago is visited first",
         paper: "Song et al. (2019), Fig. 7 and Table VI: 4 Banks Dynamic Order",
         one_bank: false,
         spread: true,

@@ -1,7 +1,8 @@
 //! Which banks were activated lately: Song et al. (2019), Fig. 7, for any number of banks.
 //!
-//! The figure's registers `access_t … access_{t-3}` are a list, most recent first, and its four branches all do the same: the
-//! activated bank moves to the front, those before it move back by one.
+//! The figure's registers `access_t … access_{t-3}` are a list, most recent first, and its four
+//! branches all do the same: the activated bank moves to the front, those before it move back by
+//! one.
 
 /// Banks by the time of their last activation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,8 +13,8 @@ enum Scan {
     Pipelined,
 }
 
-/// Turns lookups and changes into accesses. It decides on the order of banks when an operation begins, from the activations
-/// that its own accesses need: those of refreshes are not among them.
+/// Turns lookups and changes into accesses. It decides on the order of banks when an operation
+/// begins, from the activations that its own accesses need: those of refreshes are not among them.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     places: Places,
@@ -62,7 +62,8 @@ impl Scheduler {
                 "pipelined" => Scan::Pipelined,
                 _ => Scan::Full,
             },
-            // while data is under way (CL and DL), reads go on at the pace of one bank, or of different ones
+            // while data is under way (CL and DL), reads go on at the pace of one bank, or of
+            // different ones
             late: (timings.cl + timings.dl - 1)
                 / if one_by_one || !rules.ccd_l { timings.ccd_s } else { timings.ccd_l },
             recency: Recency::new(places.banks),
@@ -160,7 +161,8 @@ impl Memory for Scheduler {
         for round in 0..rounds {
             for &stripe in stripes {
                 let all = self.places.bursts(stripe.into());
-                let (begin, end) = if self.one_by_one { (round, (round + 1).min(all)) } else { (0, all) };
+                let (begin, end) =
+                    if self.one_by_one { (round, (round + 1).min(all)) } else { (0, all) };
                 let mut bursts = u32::from(end.saturating_sub(begin)).min(left);
                 if let Some((there, at)) = wanted
                     && there == u32::from(stripe)
@@ -176,7 +178,13 @@ impl Memory for Scheduler {
                 }
                 if bursts > 0 {
                     let bank = (first_bank + u32::from(stripe)) as u8;
-                    self.push(DramAccess { row, bank, bursts: bursts as u16, write: false, dependent });
+                    self.push(DramAccess {
+                        row,
+                        bank,
+                        bursts: bursts as u16,
+                        write: false,
+                        dependent,
+                    });
                 }
             }
         }
@@ -186,7 +194,13 @@ impl Memory for Scheduler {
         let (first_bank, row) = self.places.set(at.set);
         let (stripe, _) = self.places.way(at.way);
         let bank = (first_bank + stripe) as u8;
-        self.push(DramAccess { row, bank, bursts: self.places.entry_bursts(), write: true, dependent: self.loaded });
+        self.push(DramAccess {
+            row,
+            bank,
+            bursts: self.places.entry_bursts(),
+            write: true,
+            dependent: self.loaded,
+        });
     }
 
     fn load_row(&mut self, pn: Pn) {

@@ -37,7 +37,8 @@ pub struct Summary {
     pub classes: [u64; CLASSES.len()],
     /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
     pub service: [u64; 5],
-    /// The same of the latency: from when a lookup is known until its data is there. Zero where all are known at once.
+    /// The same of the latency: from when a lookup is known until its data is there. Zero where all
+    /// are known at once.
     pub latency: [u64; 5],
     /// Mean latency in clocks.
     pub latency_mean: f64,
@@ -75,7 +76,8 @@ impl Summary {
         self.clocks as f64 / self.lookups.max(1) as f64
     }
 
-    /// Sum of the squares of the banks' shares: 1 over the number of banks that are used alike, 1 for a single one.
+    /// Sum of the squares of the banks' shares: 1 over the number of banks that are used alike, 1
+    /// for a single one.
     pub fn bank_skew(&self) -> f64 {
         self.banks.iter().map(|share| share * share).sum()
     }
@@ -84,7 +86,8 @@ impl Summary {
 /// Percentiles of [`Summary::service`] and [`Summary::latency`].
 pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// Times in clocks: every one below [`Times::EXACT`] is counted by itself, longer ones in a histogram.
+/// Times in clocks: every one below [`Times::EXACT`] is counted by itself, longer ones in a
+/// histogram.
 struct Times {
     exact: Vec<u64>,
     longer: Histogram<u64>,
@@ -128,7 +131,10 @@ impl Times {
         }
         match self.longer.len() {
             0 => 0,
-            longer => self.longer.value_at_quantile((wanted - seen) as f64 / longer as f64).min(self.longest),
+            longer => self
+                .longer
+                .value_at_quantile((wanted - seen) as f64 / longer as f64)
+                .min(self.longest),
         }
     }
 }
@@ -189,7 +195,13 @@ impl Measure {
 
     /// A lookup was served.
     #[inline]
-    pub fn lookup(&mut self, accesses: &[DramAccess], service: u64, latency_clocks: Option<u64>, hit: bool) {
+    pub fn lookup(
+        &mut self,
+        accesses: &[DramAccess],
+        service: u64,
+        latency_clocks: Option<u64>,
+        hit: bool,
+    ) {
         let (mut reads, mut paper) = (0, 0);
         for access in accesses {
             let bursts = u64::from(access.bursts);

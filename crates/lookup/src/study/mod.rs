@@ -1,8 +1,9 @@
 //! The engine alone, without a drive: a stream of lookups through tables, placement and DRAM.
 //!
-//! Lookups come back to back: a lookup's *service* is the time from the last read of the one before to its own, so that the mean
-//! of the services is the throughput's inverse; timed changes count to the lookup that follows. With `lookup.look_ahead = n` a lookup is known only once the one `n` before it
-//! has issued its last read.
+//! Lookups come back to back: a lookup's *service* is the time from the last read of the one before
+//! to its own, so that the mean of the services is the throughput's inverse; timed changes count to
+//! the lookup that follows. With `lookup.look_ahead = n` a lookup is known only once the one `n`
+//! before it has issued its last read.
 
 mod measure;
 
@@ -23,7 +24,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.table",
         kind: ParamKind::Choice(&["lpmt", "flat"]),
         default: Some("lpmt"),
-        doc: "what is looked up: the `lpmt` with its block tables, or a `flat` array of lookup.flat_bytes an address",
+        doc: "what is looked up: the `lpmt` with its block tables, or a `flat` array of \
+              lookup.flat_bytes an address",
     },
     ParamDef {
         key: "lookup.flat_bytes",
@@ -53,14 +55,15 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.look_ahead",
         kind: ParamKind::Int(0, 1 << 16),
         default: Some("0"),
-        doc: "lookups that are known before the last read of the first of them; 1: each waits for the one before; 0: all",
+        doc: "lookups that are known before the last read of the first of them; 1: each waits for \
+              the one before; 0: all",
     },
     ParamDef {
         key: "lookup.pages",
         kind: ParamKind::Choice(&["first", "all"]),
         default: Some("first"),
-        doc: "what a lookup looks for: the `first` page of a file, as the paper measures it, or `all` pages that the request \
-              asks for, along the block tables",
+        doc: "what a lookup looks for: the `first` page of a file, as the paper measures it, or \
+              `all` pages that the request asks for, along the block tables",
     },
     ParamDef {
         key: "lookup.changes",
@@ -72,7 +75,10 @@ pub const PARAMS: &[ParamDef] = &[
 
 /// Every parameter of a study.
 pub fn params() -> Vec<&'static ParamDef> {
-    [PARAMS, tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS].into_iter().flatten().collect()
+    [PARAMS, tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What a study is run with: settings over the paper's device and sizes.
@@ -85,7 +91,10 @@ pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
     raw.set("lookup.on_delete", "leave", "default");
     for setting in given {
         let (key, text) = setting.split_once('=').ok_or_else(|| {
-            ConfigError::new(setting.as_str(), "a setting is written key=value, for example lookup.banks=8")
+            ConfigError::new(
+                setting.as_str(),
+                "a setting is written key=value, for example lookup.banks=8",
+            )
         })?;
         raw.set(key.trim(), text.trim(), "--set");
     }
@@ -132,19 +141,25 @@ struct Flat {
 
 impl Flat {
     fn from_params(params: &Params, la_bits: u32, device: &Device) -> Result<Flat, ConfigError> {
-        let bad = |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
+        let bad =
+            |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         let banks = probe::banks(params)?;
         if banks > device.banks {
             let why = format!("{banks} banks, the device has {} (dram.device_banks)", device.banks);
             return bad("lookup.banks", why, format!("1 to {}", device.banks));
         }
         if params.text("lookup.pages") == "all" {
-            return bad("lookup.pages", "a flat array is not asked for all pages of a file".into(), "first".into());
+            return bad(
+                "lookup.pages",
+                "a flat array is not asked for all pages of a file".into(),
+                "first".into(),
+            );
         }
         let places = Linear::new(device, 0, banks, 0, params.u32("lookup.flat_bytes") * 8);
         let rows = places.rows(1 << la_bits);
         if rows > u64::from(device.rows) {
-            let why = format!("the flat array takes {rows} rows of a bank, there are {}", device.rows);
+            let why =
+                format!("the flat array takes {rows} rows of a bank, there are {}", device.rows);
             return bad("dram.rows", why, format!("{rows} or more; or use more lookup.banks"));
         }
         Ok(Flat { places, bytes: rows * u64::from(banks) * u64::from(device.row_bytes()) })
@@ -182,9 +197,17 @@ impl Study {
         };
         let shape = match &flat {
             // the tables are there, and as small as can be
-            Some(_) => Shape { set_bits: 0, ways: 1, secondary_sets: 1, block_tables: 1, rows: 1, ..Shape::PAPER },
+            Some(_) => Shape {
+                set_bits: 0,
+                ways: 1,
+                secondary_sets: 1,
+                block_tables: 1,
+                rows: 1,
+                ..Shape::PAPER
+            },
             None => {
-                let (tables, rows) = (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
+                let (tables, rows) =
+                    (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
                 let shape = Shape::from_params(params, 1 << la_bits, tables, rows)?;
                 shape.check("lookup.la_bits", "lookup.block_tables_count")?;
                 shape
@@ -226,8 +249,9 @@ impl Study {
         &self.tables
     }
 
-    /// Serve requests, in order. Of many at once those that find their entry in a primary set are searched for together, and then
-    /// timed one by one: so the processor waits for one set while it searches others.
+    /// Serve requests, in order. Of many at once those that find their entry in a primary set are
+    /// searched for together, and then timed one by one: so the processor waits for one set while
+    /// it searches others.
     ///
     /// # Errors
     /// When the tables have no room for one of them.
@@ -278,7 +302,9 @@ impl Study {
                 Ok(())
             }
             (Ask::Pages(la, pages), None) => self.pages(la, pages),
-            (Ask::Delete(la), None) if self.tables.lookup(la, &mut ()).is_some() => self.change(Change::Delete(la)),
+            (Ask::Delete(la), None) if self.tables.lookup(la, &mut ()).is_some() => {
+                self.change(Change::Delete(la))
+            }
             (Ask::Delete(_), _) => Ok(()),
             (Ask::Set(set), _) => {
                 self.scheduler.scan(set, None);

@@ -1,5 +1,5 @@
-//! The block tables: one for each flash block, one row for each of its pages. Rows link the pages of a file both ways, and the
-//! first leads back to its LPMT entry.
+//! The block tables: one for each flash block, one row for each of its pages. Rows link the pages
+//! of a file both ways, and the first leads back to its LPMT entry.
 
 use super::pack::Writer;
 use super::{Location, Pn, Shape};
@@ -127,7 +127,8 @@ impl BlockTables {
     pub fn location(&self, pn: Pn) -> Option<Location> {
         let row = self.row(pn);
         let way_mask = (1 << self.way_bits) - 1;
-        (row.flags & FIRST != 0).then(|| Location { set: row.ppid >> self.way_bits, way: row.ppid & way_mask })
+        (row.flags & FIRST != 0)
+            .then(|| Location { set: row.ppid >> self.way_bits, way: row.ppid & way_mask })
     }
 
     fn ppid(&self, at: Location) -> u32 {
@@ -213,16 +214,22 @@ impl BlockTables {
     /// # Panics
     /// When a row is still valid.
     pub fn erase(&mut self, table: u32) {
-        assert!(self.valid[table as usize] == 0, "block {table} is erased while its table links pages");
+        assert!(
+            self.valid[table as usize] == 0,
+            "block {table} is erased while its table links pages"
+        );
         self.write_pointer[table as usize] = 0;
     }
 
-    /// The next page to write: the row at WP of the current table; when that is full, a table without valid rows is erased and
-    /// becomes the current one. (The paper leaves the choice open.) `None` when there is none.
+    /// The next page to write: the row at WP of the current table; when that is full, a table
+    /// without valid rows is erased and becomes the current one. (The paper leaves the choice
+    /// open.) `None` when there is none.
     pub fn allocate(&mut self) -> Option<Pn> {
         if self.write_pointer[self.current as usize] == self.shape.rows {
             let tables = self.shape.block_tables;
-            let empty = (1..=tables).map(|i| (self.current + i) % tables).find(|&t| self.valid[t as usize] == 0)?;
+            let empty = (1..=tables)
+                .map(|i| (self.current + i) % tables)
+                .find(|&t| self.valid[t as usize] == 0)?;
             self.erase(empty);
             self.current = empty;
         }

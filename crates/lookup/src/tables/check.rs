@@ -10,25 +10,34 @@ impl Tables {
     /// The first rule that does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         let shape = *self.lpmt.shape();
-        let broken = |detail: String| Err(Violation { rule: "the links of the LPMT lead there and back", detail });
+        let broken = |detail: String| {
+            Err(Violation { rule: "the links of the LPMT lead there and back", detail })
+        };
         let mut in_chains = 0;
         let mut entries = [0, 0];
         let mut pages = 0;
         for key in 0..shape.sets() {
             let mut set = key;
             loop {
-                let valid = (0..shape.ways).map(|way| Location { set, way }).filter(|&at| self.lpmt.is_valid(at));
+                let valid = (0..shape.ways)
+                    .map(|way| Location { set, way })
+                    .filter(|&at| self.lpmt.is_valid(at));
                 let valid: Vec<Location> = valid.collect();
                 entries[usize::from(set != key)] += valid.len() as u64;
                 for &at in &valid {
                     let la = self.lpmt.address(at);
                     if self.key(la) != key {
-                        return broken(format!("address {la} with key {} is in the chain of {key}", self.key(la)));
+                        return broken(format!(
+                            "address {la} with key {} is in the chain of {key}",
+                            self.key(la)
+                        ));
                     }
                     pages += self.check_file(at)?;
                 }
                 if set != key && valid.is_empty() {
-                    return broken(format!("secondary set {set} is empty, and in the chain of {key}"));
+                    return broken(format!(
+                        "secondary set {set} is empty, and in the chain of {key}"
+                    ));
                 }
                 let Some(next) = self.lpmt.next(set) else { break };
                 if shape.dense && valid.len() < shape.ways as usize {
@@ -55,9 +64,13 @@ impl Tables {
             ));
         }
         if entries != self.lpmt.used {
-            return broken(format!("{entries:?} entries were counted, {:?} are noted", self.lpmt.used));
+            return broken(format!(
+                "{entries:?} entries were counted, {:?} are noted",
+                self.lpmt.used
+            ));
         }
-        let valid: u64 = (0..shape.block_tables).map(|table| u64::from(self.blocks.valid_rows(table))).sum();
+        let valid: u64 =
+            (0..shape.block_tables).map(|table| u64::from(self.blocks.valid_rows(table))).sum();
         if valid != pages {
             return broken(format!("{valid} rows are valid, {pages} are reached from the LPMT"));
         }
@@ -69,7 +82,10 @@ impl Tables {
         let la = self.lpmt.address(at);
         let (first, single) = self.lpmt.get(at);
         let broken = |why: String| {
-            Err(Violation { rule: "the pages of a file are linked both ways", detail: format!("file {la}: {why}") })
+            Err(Violation {
+                rule: "the pages of a file are linked both ways",
+                detail: format!("file {la}: {why}"),
+            })
         };
         if self.lpmt.shape().fits_address(la).is_err() || !self.blocks.is_valid(first) {
             return broken(format!("its first page {first} is not valid"));
@@ -84,13 +100,20 @@ impl Tables {
         let mut pn = first;
         while let Some(next) = self.blocks.next(pn) {
             if self.blocks.flags(next) != [true, false, self.blocks.next(next).is_none()] {
-                return broken(format!("page {next} after {pn} has V, F, L {:?}", self.blocks.flags(next)));
+                return broken(format!(
+                    "page {next} after {pn} has V, F, L {:?}",
+                    self.blocks.flags(next)
+                ));
             }
             if self.blocks.previous(next) != Some(pn) {
-                return broken(format!("PPid of page {next} is {:?}, not {pn}", self.blocks.previous(next)));
+                return broken(format!(
+                    "PPid of page {next} is {:?}, not {pn}",
+                    self.blocks.previous(next)
+                ));
             }
             count += 1;
-            if count > u64::from(self.lpmt.shape().block_tables) * u64::from(self.lpmt.shape().rows) {
+            if count > u64::from(self.lpmt.shape().block_tables) * u64::from(self.lpmt.shape().rows)
+            {
                 return broken("it has no end".into());
             }
             pn = next;

@@ -57,7 +57,8 @@ impl Lpmt {
         let (sets, secondary) = (shape.sets(), shape.secondary_sets);
         let all = sets + secondary;
         // secondary sets are free in the order of their numbers
-        let next = (0..all).map(|set| if set < sets || set + 1 == all { NONE } else { set + 1 }).collect();
+        let next =
+            (0..all).map(|set| if set < sets || set + 1 == all { NONE } else { set + 1 }).collect();
         Lpmt {
             shape: *shape,
             entries: vec![0; all as usize * shape.ways as usize],
@@ -99,7 +100,10 @@ impl Lpmt {
         loop {
             let ways = self.ways(set);
             // all ways are compared, as in hardware: where the entry is, no branch can guess
-            let hits = ways.iter().rev().fold(0u64, |hits, entry| hits << 1 | u64::from(entry & compared == wanted));
+            let hits = ways
+                .iter()
+                .rev()
+                .fold(0u64, |hits, entry| hits << 1 | u64::from(entry & compared == wanted));
             if hits != 0 {
                 let way = hits.trailing_zeros();
                 memory.scan(set, Some(way));
@@ -157,7 +161,12 @@ impl Lpmt {
         Ok(at)
     }
 
-    fn lengthen(&mut self, tail: u32, la: u32, memory: &mut impl Memory) -> Result<Location, LookupError> {
+    fn lengthen(
+        &mut self,
+        tail: u32,
+        la: u32,
+        memory: &mut impl Memory,
+    ) -> Result<Location, LookupError> {
         let set = self.free;
         if set >= self.shape.sets() + self.shape.secondary_sets {
             return Err(LookupError::Overflow { la, sets: self.shape.secondary_sets });
@@ -176,9 +185,14 @@ impl Lpmt {
         usize::from(set >= self.shape.sets())
     }
 
-    /// Clear an entry; a secondary set that is empty then is freed. In dense chains the last entry takes the place, and the
-    /// first page of its file is told.
-    pub(super) fn remove(&mut self, at: Location, blocks: &mut BlockTables, memory: &mut impl Memory) {
+    /// Clear an entry; a secondary set that is empty then is freed. In dense chains the last entry
+    /// takes the place, and the first page of its file is told.
+    pub(super) fn remove(
+        &mut self,
+        at: Location,
+        blocks: &mut BlockTables,
+        memory: &mut impl Memory,
+    ) {
         let mut last = at;
         if self.shape.dense && self.next[at.set as usize] != NONE {
             while let Some(next) = self.next(last.set) {
@@ -196,7 +210,9 @@ impl Lpmt {
         *self.entry(last) = 0;
         self.used[self.table(last.set)] -= 1;
         memory.store_entry(last);
-        if self.table(last.set) == 1 && self.ways(last.set).iter().all(|entry| entry & self.valid == 0) {
+        if self.table(last.set) == 1
+            && self.ways(last.set).iter().all(|entry| entry & self.valid == 0)
+        {
             self.unlink(last.set, memory);
         }
     }
@@ -225,7 +241,8 @@ impl Lpmt {
 
     /// The first page.
     pub(super) fn set_pn(&mut self, at: Location, pn: Pn) {
-        let (shift, fields) = (self.pn_shift, !(((self.valid - 1) >> self.pn_shift) << self.pn_shift));
+        let (shift, fields) =
+            (self.pn_shift, !(((self.valid - 1) >> self.pn_shift) << self.pn_shift));
         let entry = self.entry(at);
         *entry = *entry & fields | u64::from(pn) << shift;
     }
@@ -263,20 +280,24 @@ impl Lpmt {
         let secondary = set >= shape.sets();
         let next = self.next(set);
         out.put(u64::from(next.is_some()), 1);
-        out.put(next.map_or(0, |next| u64::from(next - shape.sets())), shape.header_bits(false) - 1);
+        out.put(
+            next.map_or(0, |next| u64::from(next - shape.sets())),
+            shape.header_bits(false) - 1,
+        );
         if secondary {
             out.put(self.previous(set).map_or(0, u64::from), 1 + shape.set_bits);
         }
         out.finish()
     }
 
-    /// The entries of a packed set (address, page number, S, for each valid way), its NSid and PSid; `None` when it is too
-    /// short.
+    /// The entries of a packed set (address, page number, S, for each valid way), its NSid and
+    /// PSid; `None` when it is too short.
     pub fn unpack(shape: &Shape, secondary: bool, bytes: &[u8]) -> Option<Unpacked> {
         let mut fields = Reader::new(bytes);
         let mut ways = Vec::new();
         for _ in 0..shape.ways {
-            let (la, pn) = (fields.take(shape.la_bits)? as u32, fields.take(shape.pn_bits())? as Pn);
+            let (la, pn) =
+                (fields.take(shape.la_bits)? as u32, fields.take(shape.pn_bits())? as Pn);
             let (valid, single) = (fields.take(1)? == 1, fields.take(1)? == 1);
             ways.push(valid.then_some((la, pn, single)));
         }

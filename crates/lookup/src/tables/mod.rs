@@ -1,8 +1,8 @@
-//! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to the first page of a file,
-//! and the block tables, which link the pages of a file.
+//! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to
+//! the first page of a file, and the block tables, which link the pages of a file.
 //!
-//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes of them, so that the same code
-//! answers, is timed, and is checked.
+//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes of them,
+//! so that the same code answers, is timed, and is checked.
 
 mod block_tables;
 mod check;
@@ -20,10 +20,11 @@ use crate::hashes::Hash;
 /// Page number: a block table and a row in it, as `table << row_bits | row`.
 pub type Pn = u32;
 
-/// What an operation touches, in order: each load but the first needs to know what those before it have found, and so does
-/// each store.
+/// What an operation touches, in order: each load but the first needs to know what those before it
+/// have found, and so does each store.
 pub trait Memory {
-    /// The ways of a set are compared, and one of them may `hit`; `set` counts secondary sets after the primary ones.
+    /// The ways of a set are compared, and one of them may `hit`; `set` counts secondary sets after
+    /// the primary ones.
     fn scan(&mut self, set: u32, hit: Option<u32>) {
         let _ = (set, hit);
     }
@@ -111,9 +112,14 @@ impl Tables {
     /// A new file of one page, `pn`: its row must be free.
     ///
     /// # Errors
-    /// When the address is wider than its field or is there already, the row is taken or out of range, or the LPMT has no
-    /// set left for the key. Nothing is changed then.
-    pub fn insert(&mut self, la: u32, pn: Pn, memory: &mut impl Memory) -> Result<Location, LookupError> {
+    /// When the address is wider than its field or is there already, the row is taken or out of
+    /// range, or the LPMT has no set left for the key. Nothing is changed then.
+    pub fn insert(
+        &mut self,
+        la: u32,
+        pn: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<Location, LookupError> {
         self.lpmt.shape().fits_address(la)?;
         let found = self.search(la, memory);
         self.insert_where(found, la, pn, memory)
@@ -142,7 +148,12 @@ impl Tables {
     ///
     /// # Errors
     /// When `last` is not the last page of a file, or the row of `pn` is taken or out of range.
-    pub fn extend(&mut self, last: Pn, pn: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+    pub fn extend(
+        &mut self,
+        last: Pn,
+        pn: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<(), LookupError> {
         self.blocks.is_last(last)?;
         self.blocks.is_free(pn)?;
         memory.load_row(last);
@@ -153,7 +164,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Take the last page off the file that begins at `la`; its only page takes the file along. Returns the page.
+    /// Take the last page off the file that begins at `la`; its only page takes the file along.
+    /// Returns the page.
     ///
     /// # Errors
     /// When there is no such file.
@@ -180,7 +192,12 @@ impl Tables {
     ///
     /// # Errors
     /// When there is no such file.
-    pub fn delete(&mut self, la: u32, memory: &mut impl Memory, mut pages: impl FnMut(Pn)) -> Result<(), LookupError> {
+    pub fn delete(
+        &mut self,
+        la: u32,
+        memory: &mut impl Memory,
+        mut pages: impl FnMut(Pn),
+    ) -> Result<(), LookupError> {
         let hit = self.lookup(la, memory).ok_or(LookupError::Missing { la })?;
         let mut next = Some(hit.pn);
         while let Some(pn) = next {
@@ -193,13 +210,22 @@ impl Tables {
         Ok(())
     }
 
-    /// Split a file before its page `pn`, which is not its first: the rest of it becomes the file that begins at `la`.
+    /// Split a file before its page `pn`, which is not its first: the rest of it becomes the file
+    /// that begins at `la`.
     ///
     /// # Errors
     /// As [`Tables::insert`]; nothing is changed then.
-    pub fn split(&mut self, pn: Pn, la: u32, memory: &mut impl Memory) -> Result<Location, LookupError> {
+    pub fn split(
+        &mut self,
+        pn: Pn,
+        la: u32,
+        memory: &mut impl Memory,
+    ) -> Result<Location, LookupError> {
         self.lpmt.shape().fits_address(la)?;
-        let before = self.blocks.previous(pn).ok_or(LookupError::Row { pn, why: "is the first page of its file" })?;
+        let before = self
+            .blocks
+            .previous(pn)
+            .ok_or(LookupError::Row { pn, why: "is the first page of its file" })?;
         let found = self.search(la, memory);
         let at = self.lpmt.insert(found, la, pn, memory)?;
         self.lpmt.set_single(at, self.blocks.next(pn).is_none());
@@ -224,11 +250,17 @@ impl Tables {
         }
     }
 
-    /// The page `pn` leaves its file, and its row becomes free. What follows it in the file becomes one that begins at `rest`.
+    /// The page `pn` leaves its file, and its row becomes free. What follows it in the file becomes
+    /// one that begins at `rest`.
     ///
     /// # Errors
     /// As [`Tables::insert`] for `rest`, where pages follow; nothing is changed then.
-    pub fn drop_page(&mut self, pn: Pn, rest: u32, memory: &mut impl Memory) -> Result<(), LookupError> {
+    pub fn drop_page(
+        &mut self,
+        pn: Pn,
+        rest: u32,
+        memory: &mut impl Memory,
+    ) -> Result<(), LookupError> {
         self.blocks.is_used(pn)?;
         memory.load_row(pn);
         if let Some(next) = self.blocks.next(pn) {
@@ -243,15 +275,23 @@ impl Tables {
         Ok(())
     }
 
-    /// The file whose first page is `first` becomes the rest of the one whose last page is `last`; its entry is gone.
+    /// The file whose first page is `first` becomes the rest of the one whose last page is `last`;
+    /// its entry is gone.
     ///
     /// # Errors
     /// When they are not that, or are the same file.
-    pub fn join(&mut self, last: Pn, first: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+    pub fn join(
+        &mut self,
+        last: Pn,
+        first: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<(), LookupError> {
         self.blocks.is_last(last)?;
         self.blocks.is_used(first)?;
-        let at =
-            self.blocks.location(first).ok_or(LookupError::Row { pn: first, why: "is not the first of its file" })?;
+        let at = self
+            .blocks
+            .location(first)
+            .ok_or(LookupError::Row { pn: first, why: "is not the first of its file" })?;
         if self.first_page(last) == first {
             return Err(LookupError::Row { pn: first, why: "cannot follow its own file" });
         }
@@ -265,15 +305,22 @@ impl Tables {
 
     /// The first page of a page's file.
     pub fn first_page(&self, pn: Pn) -> Pn {
-        std::iter::successors(Some(pn), |&pn| self.blocks.previous(pn)).last().expect("it begins with itself")
+        std::iter::successors(Some(pn), |&pn| self.blocks.previous(pn))
+            .last()
+            .expect("it begins with itself")
     }
 
-    /// A page moves from `old` to `new`, whose row must be free. Its neighbours, or its LPMT entry, are told: the links lead
-    /// there without a lookup, which is what PPid is for.
+    /// A page moves from `old` to `new`, whose row must be free. Its neighbours, or its LPMT entry,
+    /// are told: the links lead there without a lookup, which is what PPid is for.
     ///
     /// # Errors
     /// When `old` holds no page, or the row of `new` is taken or out of range.
-    pub fn relocate(&mut self, old: Pn, new: Pn, memory: &mut impl Memory) -> Result<(), LookupError> {
+    pub fn relocate(
+        &mut self,
+        old: Pn,
+        new: Pn,
+        memory: &mut impl Memory,
+    ) -> Result<(), LookupError> {
         self.blocks.is_used(old)?;
         self.blocks.is_free(new)?;
         memory.load_row(old);

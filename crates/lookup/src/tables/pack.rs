@@ -1,4 +1,5 @@
-//! Fields side by side, from the lowest bit of the first byte on, nothing in between: the tables as the hardware holds them.
+//! Fields side by side, from the lowest bit of the first byte on, nothing in between: the tables as
+//! the hardware holds them.
 
 /// Bits that a number up to `largest` needs; at least one.
 pub const fn bits_for(largest: u64) -> u32 {

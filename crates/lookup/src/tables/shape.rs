@@ -10,9 +10,15 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.sets",
         kind: ParamKind::Int(0, 1 << 28),
         default: Some("0"),
-        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the paper: 131072)",
+        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once \
+              (the paper: 131072)",
     },
-    ParamDef { key: "lookup.ways", kind: ParamKind::Int(1, 64), default: Some("8"), doc: "entries of a set" },
+    ParamDef {
+        key: "lookup.ways",
+        kind: ParamKind::Int(1, 64),
+        default: Some("8"),
+        doc: "entries of a set",
+    },
     ParamDef {
         key: "lookup.secondary_sets",
         kind: ParamKind::Int(0, 1 << 28),
@@ -23,9 +29,10 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.on_delete",
         kind: ParamKind::Choice(&["leave", "fill"]),
         default: Some("fill"),
-        doc: "what becomes of the place of a deleted entry in a chain of sets: it is left (`leave`), so that chains of nearly \
-              empty sets may use up the secondary table; or the last entry of the chain takes it (`fill`), and as many \
-              secondary sets as primary ones are always enough",
+        doc: "what becomes of the place of a deleted entry in a chain of sets: it is left \
+              (`leave`), so that chains of nearly empty sets may use up the secondary table; or \
+              the last entry of the chain takes it (`fill`), and as many secondary sets as primary \
+              ones are always enough",
     },
 ];
 
@@ -49,8 +56,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The paper's (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of 20 bits, 4096 block tables of 256
-    /// rows.
+    /// The paper's (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of 20
+    /// bits, 4096 block tables of 256 rows.
     pub const PAPER: Shape = Shape {
         set_bits: 17,
         ways: 8,
@@ -61,17 +68,25 @@ impl Shape {
         dense: false,
     };
 
-    /// The shape that `params` describe for addresses below `addresses` and flash blocks of `rows` pages.
+    /// The shape that `params` describe for addresses below `addresses` and flash blocks of `rows`
+    /// pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, more secondary sets than primary ones. [`Shape::check`] says whether the rest can be held.
-    pub fn from_params(params: &Params, addresses: u64, block_tables: u32, rows: u32) -> Result<Shape, ConfigError> {
+    /// Sets that are no power of two, more secondary sets than primary ones. [`Shape::check`] says
+    /// whether the rest can be held.
+    pub fn from_params(
+        params: &Params,
+        addresses: u64,
+        block_tables: u32,
+        rows: u32,
+    ) -> Result<Shape, ConfigError> {
         let ways = params.u32("lookup.ways");
         let least = addresses.div_ceil(u64::from(ways)).max(1).next_power_of_two();
         let sets = match params.int("lookup.sets") {
             0 => least,
             sets if !sets.is_power_of_two() => {
-                let near = format!("{} or {}", sets.next_power_of_two() / 2, sets.next_power_of_two());
+                let near =
+                    format!("{} or {}", sets.next_power_of_two() / 2, sets.next_power_of_two());
                 return Err(ConfigError::allowing(
                     "lookup.sets",
                     format!("{sets} is no power of two, as the bits of a key need it"),
@@ -83,9 +98,15 @@ impl Shape {
         let secondary = match params.int("lookup.secondary_sets") {
             0 => sets,
             secondary if secondary > sets => {
-                let why =
-                    format!("{secondary} secondary sets do not fit the number of a set, of which there are {sets}");
-                return Err(ConfigError::allowing("lookup.secondary_sets", why, format!("0 to {sets}")));
+                let why = format!(
+                    "{secondary} secondary sets do not fit the number of a set, of which there \
+                     are {sets}"
+                );
+                return Err(ConfigError::allowing(
+                    "lookup.secondary_sets",
+                    why,
+                    format!("0 to {sets}"),
+                ));
             }
             secondary => secondary,
         };
@@ -106,7 +127,8 @@ impl Shape {
     /// The size that is too small, with the smallest that is not.
     pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
         let ways = u64::from(self.ways);
-        let (primary, secondary) = (u64::from(self.sets()) * ways, u64::from(self.secondary_sets) * ways);
+        let (primary, secondary) =
+            (u64::from(self.sets()) * ways, u64::from(self.secondary_sets) * ways);
         let short = |key: &str, sets: u64| {
             ConfigError::allowing(
                 key,
@@ -130,24 +152,34 @@ impl Shape {
         }
     }
 
-    /// Sizes that the simulator can hold; `addresses` and `pages` are the keys that say how many of them there are.
+    /// Sizes that the simulator can hold; `addresses` and `pages` are the keys that say how many of
+    /// them there are.
     ///
     /// # Errors
     /// The size that is too large.
     pub fn check(&self, addresses: &str, pages: &str) -> Result<(), ConfigError> {
-        let too_large = |key: &str, what: String, allowed: String| Err(ConfigError::allowing(key, what, allowed));
+        let too_large = |key: &str, what: String, allowed: String| {
+            Err(ConfigError::allowing(key, what, allowed))
+        };
         for (key, what, bits) in [
             (addresses, "a logical address", self.la_bits),
             (pages, "a page number", self.pn_bits()),
             ("lookup.sets", "the place of an entry", self.location_bits()),
         ] {
             if bits > 31 {
-                return too_large(key, format!("{what} of {bits} bits is too wide"), "at most 31 bits".into());
+                return too_large(
+                    key,
+                    format!("{what} of {bits} bits is too wide"),
+                    "at most 31 bits".into(),
+                );
             }
         }
-        let entries = (u64::from(self.sets()) + u64::from(self.secondary_sets)) * u64::from(self.ways);
+        let entries =
+            (u64::from(self.sets()) + u64::from(self.secondary_sets)) * u64::from(self.ways);
         let rows = u64::from(self.block_tables) * u64::from(self.rows);
-        for (key, what, count) in [("lookup.sets", "entries", entries), (pages, "rows of block tables", rows)] {
+        for (key, what, count) in
+            [("lookup.sets", "entries", entries), (pages, "rows of block tables", rows)]
+        {
             if count > Self::LARGEST {
                 let why = format!("{count} {what} do not fit the simulator's memory");
                 return too_large(key, why, format!("at most {} {what}", Self::LARGEST));
@@ -189,7 +221,8 @@ impl Shape {
         self.la_bits + self.pn_bits() + 2
     }
 
-    /// Bits of the header of a set: NSid with its V, and of a secondary set PSid, a set of either table.
+    /// Bits of the header of a set: NSid with its V, and of a secondary set PSid, a set of either
+    /// table.
     pub fn header_bits(&self, secondary: bool) -> u32 {
         let next = bits_for(u64::from(self.secondary_sets - 1)) + 1;
         next + if secondary { 1 + self.set_bits } else { 0 }
@@ -205,16 +238,23 @@ impl Shape {
         3 + self.ppid_bits() + self.pn_bits()
     }
 
-    /// Bytes of the LPMT and of the block tables (with their WP), every field as wide as it must be, nothing in between.
+    /// Bytes of the LPMT and of the block tables (with their WP), every field as wide as it must
+    /// be, nothing in between.
     pub fn packed_bytes(&self) -> (u64, u64) {
-        let set = |secondary| u64::from(self.ways * self.entry_bits() + self.header_bits(secondary));
+        let set =
+            |secondary| u64::from(self.ways * self.entry_bits() + self.header_bits(secondary));
         let lpmt = u64::from(self.sets()) * set(false) + u64::from(self.secondary_sets) * set(true);
-        let table = u64::from(self.rows) * u64::from(self.block_row_bits()) + u64::from(bits_for(u64::from(self.rows)));
+        let table = u64::from(self.rows) * u64::from(self.block_row_bits())
+            + u64::from(bits_for(u64::from(self.rows)));
         (lpmt.div_ceil(8), (u64::from(self.block_tables) * table).div_ceil(8))
     }
 
     /// The address fits its field.
     pub(crate) fn fits_address(&self, la: u32) -> Result<(), LookupError> {
-        if u64::from(la) >> self.la_bits == 0 { Ok(()) } else { Err(LookupError::Wide { la, bits: self.la_bits }) }
+        if u64::from(la) >> self.la_bits == 0 {
+            Ok(())
+        } else {
+            Err(LookupError::Wide { la, bits: self.la_bits })
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! A file system between jobs and drive: which calls of fsync and fdatasync must commit a transaction, and which calls share
-//! one. What a transaction sends is [`Ext4`]'s business.
+//! A file system between jobs and drive: which calls of fsync and fdatasync must commit a
+//! transaction, and which calls share one. What a transaction sends is [`Ext4`]'s business.
 //!
-//! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a file allocates it (or
-//! converts a preallocated one), so the next sync must commit; later ones overwrite. While a transaction is being committed,
-//! calls wait, and those that wait share the next one.
+//! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a
+//! file allocates it (or converts a preallocated one), so the next sync must commit; later ones
+//! overwrite. While a transaction is being committed, calls wait, and those that wait share the
+//! next one.
 
 use super::request::Kind;
 use crate::RunError;
@@ -24,7 +25,8 @@ const PARAMS: [ParamDef; 6] = [
         key: "files",
         kind: ParamKind::Choice(&["new", "written"]),
         default: Some("new"),
-        doc: "`new`: the first write to a block allocates it; `written`: the files are there, every write overwrites",
+        doc: "`new`: the first write to a block allocates it; `written`: the files are there, \
+              every write overwrites",
     },
 ];
 
@@ -61,7 +63,8 @@ pub(super) struct FileSystem {
 }
 
 impl FileSystem {
-    /// The file system that `text` describes for jobs laid out as `layout` on a drive of `capacity` sectors.
+    /// The file system that `text` describes for jobs laid out as `layout` on a drive of `capacity`
+    /// sectors.
     ///
     /// # Errors
     /// Another file system than ext4, unknown parameters, and a drive without room for it.
@@ -78,7 +81,8 @@ impl FileSystem {
         let blocks = (capacity * u64::from(SECTOR_BYTES)).div_ceil(block_bytes);
         Ok(FileSystem {
             files: vec![File::default(); numbers.len()],
-            allocated: (params.text("files") == "new").then(|| FixedBitSet::with_capacity(blocks as usize)),
+            allocated: (params.text("files") == "new")
+                .then(|| FixedBitSet::with_capacity(blocks as usize)),
             ext4,
             numbers,
             block_bytes,
@@ -110,11 +114,14 @@ impl FileSystem {
 
     /// Whether a call must commit a transaction.
     pub fn must_commit(&self, member: &Member) -> bool {
-        let needs = |file: &File| file.allocated || (member.kind != Kind::Fdatasync && file.written != file.committed);
+        let needs = |file: &File| {
+            file.allocated || (member.kind != Kind::Fdatasync && file.written != file.committed)
+        };
         member.files.iter().any(|&f| needs(&self.files[f as usize]))
     }
 
-    /// A call must commit: returns the first request of its transaction, unless it waits for another one.
+    /// A call must commit: returns the first request of its transaction, unless it waits for
+    /// another one.
     pub fn commit(&mut self, member: Member) -> Option<Request> {
         self.waiting.push(member);
         if self.committing.is_some() { None } else { self.begin() }
@@ -139,8 +146,8 @@ impl FileSystem {
         first
     }
 
-    /// A request of the transaction is complete: the next one, of this transaction or of the one after it, and the calls whose
-    /// transaction is.
+    /// A request of the transaction is complete: the next one, of this transaction or of the one
+    /// after it, and the calls whose transaction is.
     pub fn proceed(&mut self) -> (Option<Request>, Vec<Member>) {
         let (_, rest) = self.committing.as_mut().expect("a transaction is being committed");
         if let Some(next) = rest.pop_front() {
@@ -154,8 +161,8 @@ impl FileSystem {
     pub fn summary(&self) -> String {
         let (commits, checkpoints) = self.ext4.counts();
         format!(
-            "ext4 (data=ordered): data goes to the drive when it is written, no other file changes; {commits} transactions, \
-             {checkpoints} checkpoints of the journal"
+            "ext4 (data=ordered): data goes to the drive when it is written, no other file \
+             changes; {commits} transactions, {checkpoints} checkpoints of the journal"
         )
     }
 }

@@ -1,7 +1,9 @@
-//! Job files of fio as the workload of a run: jobs in a closed loop, each with its depth, rates and pauses.
+//! Job files of fio as the workload of a run: jobs in a closed loop, each with its depth, rates and
+//! pauses.
 //!
-//! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive; [`stats`] collects what
-//! fio would report of each. Requests come from [`flashatlas_workload::fio::JobStream`].
+//! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive;
+//! [`stats`] collects what fio would report of each. Requests come from
+//! [`flashatlas_workload::fio::JobStream`].
 
 mod filesystem;
 mod pacer;
@@ -42,25 +44,43 @@ impl Jobs {
     ///
     /// # Errors
     /// What is wrong with the file, or with options that a job file has no use for.
-    pub fn read(path: &str, spec: &RunSpec, opener: &dyn Opener, capacity: u64) -> Result<Jobs, RunError> {
+    pub fn read(
+        path: &str,
+        spec: &RunSpec,
+        opener: &dyn Opener,
+        capacity: u64,
+    ) -> Result<Jobs, RunError> {
         check(spec)?;
-        let text = read_text(opener, path).map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        let file = fio::parse(&text, path, &|name| opener.variable(name), &|path| read_text(opener, path))?;
+        let text = read_text(opener, path)
+            .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let file = fio::parse(&text, path, &|name| opener.variable(name), &|path| {
+            read_text(opener, path)
+        })?;
         let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
         if let Some(text) = &spec.filesystem {
-            // the journal takes its part of the drive; how many files there are does not depend on that
+            // the journal takes its part of the drive; how many files there are does not depend on
+            // that
             let data_bytes = FileSystem::new(text, &layout, capacity)?.data_bytes();
             layout = file.layout(data_bytes)?;
         }
-        let depth: u64 = layout.jobs.iter().map(|job| u64::from(job.options.effective_depth())).sum();
+        let depth: u64 =
+            layout.jobs.iter().map(|job| u64::from(job.options.effective_depth())).sum();
         if depth > scheduler::MAX_IN_FLIGHT {
             let at = Position { file: Arc::from(path), line: 1, column: 1 };
-            let why =
-                format!("iodepth: {depth} requests of all jobs at once; expected at most {}", scheduler::MAX_IN_FLIGHT);
+            let why = format!(
+                "iodepth: {depth} requests of all jobs at once; expected at most {}",
+                scheduler::MAX_IN_FLIGHT
+            );
             return Err(RunError::Job(Box::new(JobError { at, why, nearest: None })));
         }
         layout.warnings.splice(0..0, file.warnings);
-        Ok(Jobs { path: path.to_owned(), text, layout, filesystem: spec.filesystem.clone(), capacity })
+        Ok(Jobs {
+            path: path.to_owned(),
+            text,
+            layout,
+            filesystem: spec.filesystem.clone(),
+            capacity,
+        })
     }
 
     /// What is not simulated as the file asks, in words.
@@ -103,7 +123,8 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
     match given.or(spec.reading.given()) {
         Some(name) => Err(RunError::Fit(format!(
-            "--{name} was given, but a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+            "--{name} was given, but a job file decides about that itself (iodepth, ramp_time, \
+             number_ios, offset …)"
         ))),
         None => Ok(()),
     }
@@ -114,7 +135,9 @@ fn read_text(opener: &dyn Opener, path: &str) -> std::io::Result<String> {
     let mut text = String::new();
     reader.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text)?;
     match text.len() as u64 > MAX_TEXT_BYTES {
-        true => Err(std::io::Error::other(format!("larger than {MAX_TEXT_BYTES} bytes: no job file"))),
+        true => {
+            Err(std::io::Error::other(format!("larger than {MAX_TEXT_BYTES} bytes: no job file")))
+        }
         false => Ok(text),
     }
 }

@@ -3,8 +3,8 @@
 use flashatlas_types::{Dur, Ps};
 use flashatlas_workload::fio::{Direction, Job, Options};
 
-/// Rates and pauses of one job, in fio's way: a rate is kept from its beginning, so that a job that fell behind catches up;
-/// a pause begins when nothing is in flight.
+/// Rates and pauses of one job, in fio's way: a rate is kept from its beginning, so that a job that
+/// fell behind catches up; a pause begins when nothing is in flight.
 pub(super) struct Pacer {
     /// Bytes per second by direction; 0 is no limit.
     rates: [u64; 3],
@@ -46,7 +46,8 @@ impl Pacer {
         }
     }
 
-    /// A request in direction `wish` comes next; a mixed job may be told to take the other direction.
+    /// A request in direction `wish` comes next; a mixed job may be told to take the other
+    /// direction.
     pub fn pace(&self, o: &Options, wish: Direction, now: Ps) -> Pace {
         let ready = self.next[wish as usize];
         if ready <= now {
@@ -123,7 +124,8 @@ fn other(o: &Options, wish: Direction) -> Option<Direction> {
 
 /// When `bytes` are due at `rate`, at the latest what simulated time can hold.
 fn later(epoch: Ps, bytes: u64, rate: u64) -> Ps {
-    let ps = (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(rate)) + u128::from(epoch.0);
+    let ps =
+        (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(rate)) + u128::from(epoch.0);
     Ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
@@ -134,7 +136,8 @@ mod tests {
 
     fn job(options: &str) -> Job {
         let text = format!("[job]\nsize=64k\n{}\n", options.replace(' ', "\n"));
-        let file = parse(&text, "job.fio", &|_| None, &|_| Err(std::io::Error::other("none"))).unwrap();
+        let file =
+            parse(&text, "job.fio", &|_| None, &|_| Err(std::io::Error::other("none"))).unwrap();
         file.layout(1 << 20).unwrap().jobs.remove(0)
     }
 
@@ -162,7 +165,10 @@ mod tests {
         let job = job("rw=randrw rwmixread=100 rate_iops=20,10");
         let mut pacer = Pacer::new(&job, Ps::ZERO);
         pacer.issue(Direction::Read, 4096);
-        assert_eq!(pacer.pace(&job.options, Direction::Read, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
+        assert_eq!(
+            pacer.pace(&job.options, Direction::Read, Ps::ZERO),
+            Pace::Wait(Direction::Read, ms(50))
+        );
     }
 
     #[test]
@@ -172,7 +178,11 @@ mod tests {
         pacer.issue(Direction::Write, 4096);
         pacer.complete();
         assert!(pacer.pause_due(&job.options, Direction::Write, ms(1)));
-        // 10 ms would have moved 40960 bytes: all but one block of 4096 counts, so 1 + 9 blocks are due after 10 ms
-        assert_eq!(pacer.pace(&job.options, Direction::Write, ms(1)), Pace::Wait(Direction::Write, ms(10)));
+        // 10 ms would have moved 40960 bytes: all but one block of 4096 counts, so 1 + 9 blocks are
+        // due after 10 ms
+        assert_eq!(
+            pacer.pace(&job.options, Direction::Write, ms(1)),
+            Pace::Wait(Direction::Write, ms(10))
+        );
     }
 }

@@ -13,7 +13,9 @@ pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats]) -> Value {
     let mut rows: Vec<(&Job, Stats, u32)> = Vec::new();
     for (job, stats) in jobs.layout.jobs.iter().zip(stats) {
         match rows.last_mut() {
-            Some((first, sum, count)) if first.group == job.group && first.options.group_reporting => {
+            Some((first, sum, count))
+                if first.group == job.group && first.options.group_reporting =>
+            {
                 sum.merge(stats);
                 *count += 1;
             }
@@ -52,7 +54,11 @@ fn row(job: &Job, stats: &Stats, count: u32) -> Value {
 
 /// Options as they were written.
 fn given(options: &[(String, String)]) -> Value {
-    options.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect::<Map<_, _>>().into()
+    options
+        .iter()
+        .map(|(name, value)| (name.clone(), value.as_str().into()))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn direction_json(d: &DirectionStats) -> Value {
@@ -67,12 +73,17 @@ fn direction_json(d: &DirectionStats) -> Value {
 }
 
 fn times(t: &Times) -> Value {
-    let bins: Vec<[u64; 2]> =
-        t.histogram.iter_recorded().map(|v| [v.value_iterated_to().min(t.max), v.count_at_value()]).collect();
+    let bins: Vec<[u64; 2]> = t
+        .histogram
+        .iter_recorded()
+        .map(|v| [v.value_iterated_to().min(t.max), v.count_at_value()])
+        .collect();
     let min = if t.count == 0 { 0 } else { t.min };
-    json!({ "count": t.count, "min": min, "max": t.max, "mean": t.mean(), "stddev": t.deviation(), "bins": bins })
+    json!({ "count": t.count, "min": min, "max": t.max, "mean": t.mean(), "stddev": t.deviation(),
+        "bins": bins })
 }
 
 fn rates(r: &Rates) -> Value {
-    json!({ "samples": r.samples, "min": r.min, "max": r.max, "mean": r.mean, "stddev": r.deviation })
+    json!({ "samples": r.samples, "min": r.min, "max": r.max, "mean": r.mean,
+        "stddev": r.deviation })
 }

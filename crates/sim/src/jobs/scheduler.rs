@@ -1,7 +1,7 @@
 //! All jobs of a file on one drive: who starts, who acts, who waits for what.
 //!
-//! At each instant, jobs that can act do so in turns of one step each, in order of their numbers. A request that the
-//! drive's queue has no room for waits at the host, first come first served.
+//! At each instant, jobs that can act do so in turns of one step each, in order of their numbers. A
+//! request that the drive's queue has no room for waits at the host, first come first served.
 
 use super::Jobs;
 use super::filesystem::{FileSystem, Member};
@@ -18,7 +18,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
 pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
-/// Requests at one instant, without which time would never pass: a drive that answers at once never ends a job by time.
+/// Requests at one instant, without which time would never pass: a drive that answers at once never
+/// ends a job by time.
 const MAX_AT_ONCE: u64 = 1 << 21;
 /// The latest event: 200 of the 213 days that fit simulated time.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
@@ -92,8 +93,8 @@ impl Scheduler<'_> {
                 instant = (self.player.now, self.player.submitted);
             } else if self.player.submitted - instant.1 > MAX_AT_ONCE {
                 return Err(RunError::Fit(format!(
-                    "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never written, or is trimmed, is \
-                     read at once; precondition the drive"
+                    "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never \
+                     written, or is trimmed, is read at once; precondition the drive"
                 )));
             }
             self.pass_time()?;
@@ -105,7 +106,8 @@ impl Scheduler<'_> {
         Some(self.over as f64 / self.threads.len() as f64)
     }
 
-    /// Start the jobs whose time has come: in order, but none behind one that waits for all others to end.
+    /// Start the jobs whose time has come: in order, but none behind one that waits for all others
+    /// to end.
     fn start(&mut self) {
         let now = self.player.now;
         let mut walled = false;
@@ -154,7 +156,11 @@ impl Scheduler<'_> {
         if thread.state == State::Ready && !thread.expired && now >= thread.deadline() {
             thread.expired = true;
             let o = &thread.stream.job().options;
-            thread.state = if o.end_fsync && thread.last_written { State::DrainThenSync } else { State::Ending };
+            thread.state = if o.end_fsync && thread.last_written {
+                State::DrainThenSync
+            } else {
+                State::Ending
+            };
         }
         match thread.state {
             State::Ready => self.ready_step(number),
@@ -219,14 +225,16 @@ impl Scheduler<'_> {
             Some(direction) => Some(direction),
             None => match thread.stream.wish() {
                 Wish::Other => None,
-                Wish::Direction(wish) => match thread.pacer.pace(&thread.stream.job().options, wish, now) {
-                    Pace::Go(direction) => Some(direction),
-                    Pace::Wait(direction, at) => {
-                        thread.towards = Some(direction);
-                        thread.state = State::DrainThenUntil(at);
-                        return Ok(true);
+                Wish::Direction(wish) => {
+                    match thread.pacer.pace(&thread.stream.job().options, wish, now) {
+                        Pace::Go(direction) => Some(direction),
+                        Pace::Wait(direction, at) => {
+                            thread.towards = Some(direction);
+                            thread.state = State::DrainThenUntil(at);
+                            return Ok(true);
+                        }
                     }
-                },
+                }
             },
         };
         let step = match wish {
@@ -241,8 +249,8 @@ impl Scheduler<'_> {
             Some(Step::Request(request)) => self.data(number, request),
             Some(Step::Sync { data_only }) => {
                 // a call into a file system returns when it is done, whatever the engine
-                let waits =
-                    self.filesystem.is_some() || self.threads[number].stream.job().options.engine.waits_for_sync();
+                let waits = self.filesystem.is_some()
+                    || self.threads[number].stream.job().options.engine.waits_for_sync();
                 self.threads[number].last_written = false;
                 self.sync(number, if data_only { Kind::Fdatasync } else { Kind::Fsync }, waits)?;
                 Ok(!waits)
@@ -278,7 +286,12 @@ impl Scheduler<'_> {
         };
         if let (Some(filesystem), true) = (&mut self.filesystem, write) {
             let start = job.files[r.file as usize].start;
-            thread.dirty.insert(filesystem.wrote(start, request.lba, request.sectors, self.player.now));
+            thread.dirty.insert(filesystem.wrote(
+                start,
+                request.lba,
+                request.sectors,
+                self.player.now,
+            ));
         }
         let job = thread.stream.job();
         let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
@@ -315,7 +328,8 @@ impl Scheduler<'_> {
                 return self.journal(first);
             }
         }
-        let request = Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
+        let request =
+            Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
         self.host.push_back(Waiting { job: number, kind, request, bytes: 0, call: waits });
         self.submit_waiting()
     }
@@ -370,9 +384,13 @@ impl Scheduler<'_> {
         let wake = self.sleeping.first().map(|s| s.0);
         let start = self.next_start();
         let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
-        let Some(next) = [wake, start, event].into_iter().flatten().min() else { return Err(self.player.stalled()) };
+        let Some(next) = [wake, start, event].into_iter().flatten().min() else {
+            return Err(self.player.stalled());
+        };
         if next > LATEST {
-            return Err(RunError::Fit("the jobs run for more than 200 days: simulated time ends there".into()));
+            return Err(RunError::Fit(
+                "the jobs run for more than 200 days: simulated time ends there".into(),
+            ));
         }
         if self.player.in_flight == 0 && next > self.player.now {
             self.player.idle(next)?;
@@ -395,11 +413,16 @@ impl Scheduler<'_> {
 
     /// When a job that waits for nothing but its time starts.
     fn next_start(&self) -> Option<Ps> {
-        self.unstarted.iter().map(|&number| self.threads[number].starts).filter(|&at| at > self.player.now).min()
+        self.unstarted
+            .iter()
+            .map(|&number| self.threads[number].starts)
+            .filter(|&at| at > self.player.now)
+            .min()
     }
 
     fn complete(&mut self, tag: u32, at: Ps) -> Result<(), RunError> {
-        let waiting = self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
+        let waiting =
+            self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
         if waiting.kind == Kind::Journal {
             return self.journal_done(at);
         }

@@ -4,7 +4,8 @@ use flashatlas_types::{Dur, Ps};
 use flashatlas_workload::fio::Direction;
 use hdrhistogram::Histogram;
 
-/// Two significant digits: a percentile is off by at most 1 %, about as much as fio's own. Means and extremes are exact.
+/// Two significant digits: a percentile is off by at most 1 %, about as much as fio's own. Means
+/// and extremes are exact.
 const DIGITS: u8 = 2;
 /// Length of a window of rates, as fio's `bwavgtime` and `iopsavgtime`.
 const WINDOW: Dur = Dur::from_us(500_000);
@@ -113,7 +114,8 @@ pub(super) struct DirectionStats {
 #[derive(Clone)]
 pub(super) struct Stats {
     pub directions: [DirectionStats; 3],
-    /// Latencies of fsyncs and fdatasyncs, and how many of them are fsyncs: fio counts those alone as requests.
+    /// Latencies of fsyncs and fdatasyncs, and how many of them are fsyncs: fio counts those alone
+    /// as requests.
     pub sync: Times,
     pub fsyncs: u64,
     /// Requests issued at each class of depth.
@@ -223,7 +225,9 @@ impl Stats {
         }
         self.sync.merge(&other.sync);
         self.fsyncs += other.fsyncs;
-        let add = |mine: &mut [u64], theirs: &[u64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        let add = |mine: &mut [u64], theirs: &[u64]| {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
+        };
         add(&mut self.depths, &other.depths);
         add(&mut self.latency_ns, &other.latency_ns);
         add(&mut self.latency_us, &other.latency_us);

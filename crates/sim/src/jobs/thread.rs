@@ -95,7 +95,11 @@ impl Thread {
     /// When its time is up.
     pub fn deadline(&self) -> Ps {
         let runtime = self.stream.job().options.runtime;
-        if runtime == Dur::ZERO || self.in_ramp { Ps::MAX } else { Ps(self.epoch.0.saturating_add(runtime.0)) }
+        if runtime == Dur::ZERO || self.in_ramp {
+            Ps::MAX
+        } else {
+            Ps(self.epoch.0.saturating_add(runtime.0))
+        }
     }
 
     /// A call is complete.

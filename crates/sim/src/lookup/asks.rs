@@ -71,7 +71,9 @@ impl Asks<'_> {
     /// So many requests are not too many, under the limit.
     fn room_for(&self, requests: u64) -> Result<(), RunError> {
         match requests.min(self.spec.limit.unwrap_or(u64::MAX)) > LARGEST {
-            true => refuse(format!("a study holds {LARGEST} requests at most: end it before that with a limit")),
+            true => refuse(format!(
+                "a study holds {LARGEST} requests at most: end it before that with a limit"
+            )),
             false => Ok(()),
         }
     }
@@ -80,7 +82,8 @@ impl Asks<'_> {
         self.asks.push(ask);
         let requests = self.asks.len() as u64;
         self.room_for(requests)?;
-        if self.asks.len() % PROGRESS_EVERY == 0 && !(self.progress)(Progress { phase: "read", requests, share: done })
+        if self.asks.len() % PROGRESS_EVERY == 0
+            && !(self.progress)(Progress { phase: "read", requests, share: done })
         {
             return Err(RunError::Interrupted);
         }
@@ -114,9 +117,16 @@ impl Asks<'_> {
         Ok(())
     }
 
-    fn files(&mut self, files: u64, stride: u32, shares: [f64; 2], lookups: u64) -> Result<(), RunError> {
+    fn files(
+        &mut self,
+        files: u64,
+        stride: u32,
+        shares: [f64; 2],
+        lookups: u64,
+    ) -> Result<(), RunError> {
         self.room_for(files.saturating_add(lookups))?;
-        // most of the requests may be for files that are there, but not all: the next one would never come
+        // most of the requests may be for files that are there, but not all: the next one would
+        // never come
         let [again, known] = [share("again", shares[0], 0.999)?, share("known", shares[1], 0.999)?];
         if stride == 0 {
             return refuse("stride = 0: 1 or more was expected".into());
@@ -125,7 +135,8 @@ impl Asks<'_> {
         let room = (1u64 << self.la_bits).div_ceil(stride);
         if files == 0 || files > room {
             return refuse(format!(
-                "{files} files: there are {room} multiples of {stride} among addresses of {} bits (lookup.la_bits)",
+                "{files} files: there are {room} multiples of {stride} among addresses of {} bits \
+                 (lookup.la_bits)",
                 self.la_bits
             ));
         }
@@ -162,7 +173,11 @@ impl Asks<'_> {
             Source::Trace(path) => inputs.trace(path, spec.reading.format.as_deref(), false)?,
             Source::Workload(text) => match (unit * SECTOR_BYTES).checked_mul(1 << bits) {
                 Some(capacity) => inputs.generated(text, capacity, Seed(spec.seed))?,
-                None => return refuse(format!("2^{bits} units of {unit} sectors are more than 2^64 bytes")),
+                None => {
+                    return refuse(format!(
+                        "2^{bits} units of {unit} sectors are more than 2^64 bytes"
+                    ));
+                }
             },
             _ => unreachable!("only these are read"),
         };
@@ -179,8 +194,9 @@ impl Asks<'_> {
             let la = match spec.address {
                 Address::Exact if address >> bits != 0 => {
                     return refuse(format!(
-                        "{}, request {number}: address {address} (in units of {unit} sectors) is wider than lookup.la_bits = \
-                         {bits}; use a larger unit, more bits, or addresses low-bits or dense",
+                        "{}, request {number}: address {address} (in units of {unit} sectors) is \
+                         wider than lookup.la_bits = {bits}; use a larger unit, more bits, or \
+                         addresses low-bits or dense",
                         input.name
                     ));
                 }
@@ -194,7 +210,8 @@ impl Asks<'_> {
                     let next = numbers.len() as u64;
                     if next >> bits != 0 && !numbers.contains_key(&key) {
                         return refuse(format!(
-                            "{}, request {number}: more than {next} distinct addresses do not fit lookup.la_bits = {bits}",
+                            "{}, request {number}: more than {next} distinct addresses do not fit \
+                             lookup.la_bits = {bits}",
                             input.name
                         ));
                     }
@@ -208,11 +225,13 @@ impl Asks<'_> {
             };
             self.push(ask, input.share_read())?;
         }
-        self.notes.push(format!("a file is what begins at one address of a request, in units of {unit} sectors"));
+        self.notes.push(format!(
+            "a file is what begins at one address of a request, in units of {unit} sectors"
+        ));
         if spec.address == Address::LowBits {
             self.notes.push(format!(
-                "of each address the lowest {bits} bits count: {aliases} of {} requests went to an address that another one \
-                 has, too",
+                "of each address the lowest {bits} bits count: {aliases} of {} requests went to an \
+                 address that another one has, too",
                 self.asks.len()
             ));
         }
@@ -232,7 +251,8 @@ impl Addresses {
         let place = self.drawn.len() as u32;
         let other = place + rng.below(self.room - u64::from(place)) as u32;
         let own = self.moved.remove(&place).unwrap_or(place);
-        let number = if other == place { own } else { self.moved.insert(other, own).unwrap_or(other) };
+        let number =
+            if other == place { own } else { self.moved.insert(other, own).unwrap_or(other) };
         self.drawn.push(number);
         number
     }

@@ -34,8 +34,9 @@ pub enum Source {
     Trace(String),
     /// A generator's text, as of a run.
     Workload(String),
-    /// Random sets, scanned to their ends: `repeat` of them the set before once more; of the others `skew` in sets whose number is
-    /// a multiple of four, the rest in others. Without `skew` anywhere.
+    /// Random sets, scanned to their ends: `repeat` of them the set before once more; of the others
+    /// `skew` in sets whose number is a multiple of four, the rest in others. Without `skew`
+    /// anywhere.
     Sets {
         /// How many.
         lookups: u64,
@@ -45,8 +46,8 @@ pub enum Source {
         /// Share of the others in sets whose number is a multiple of four.
         skew: Option<f64>,
     },
-    /// Files at random distinct addresses, looked up and then inserted one by one, with requests for files that are there in
-    /// between.
+    /// Files at random distinct addresses, looked up and then inserted one by one, with requests
+    /// for files that are there in between.
     Files {
         /// How many.
         files: u64,
@@ -119,10 +120,20 @@ pub fn lookup(
     // what does not fit together is found before anything is read
     let mut study = Study::new(&params)?;
     if matches!((&spec.source, params.text("lookup.table")), (Source::Sets { .. }, "flat")) {
-        return Err(RunError::Fit("sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into()));
+        return Err(RunError::Fit(
+            "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
+        ));
     }
     let la_bits = params.u32("lookup.la_bits");
-    let mut source = Asks { spec, la_bits, sets: study.sets(), opener, progress, asks: Vec::new(), notes: Vec::new() };
+    let mut source = Asks {
+        spec,
+        la_bits,
+        sets: study.sets(),
+        opener,
+        progress,
+        asks: Vec::new(),
+        notes: Vec::new(),
+    };
     source.gather()?;
     let Asks { asks, notes: mut approximations, progress, .. } = source;
     if asks.is_empty() {
@@ -131,7 +142,9 @@ pub fn lookup(
     study.expect(asks.len() as u64);
     for (i, batch) in asks.chunks(BATCH).enumerate() {
         study.ask_all(batch).map_err(|error| {
-            RunError::Fit(format!("{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"))
+            RunError::Fit(format!(
+                "{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"
+            ))
         })?;
         let done = ((i + 1) * BATCH).min(asks.len());
         let share = Some(done as f64 / asks.len() as f64);
@@ -144,8 +157,10 @@ pub fn lookup(
         approximations.push("insertions and deletions take no time".into());
     }
     if params.int("lookup.look_ahead") == 0 {
-        approximations
-            .push("all lookups are known beforehand: they follow each other as fast as the DRAM allows".into());
+        approximations.push(
+            "all lookups are known beforehand: they follow each other as fast as the DRAM allows"
+                .into(),
+        );
     }
     approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
     Ok(record::record(spec, &params, &study.finish(), version, approximations))

@@ -21,7 +21,12 @@ pub(super) fn record(
     let per = |clocks: u64, lookups: u64| clocks as f64 / lookups.max(1) as f64;
     let percentiles = |values: &[u64]| -> Value {
         let name = |p: f64| if p == 100.0 { "max".to_owned() } else { format!("p{p}") };
-        PERCENTILES.iter().zip(values).map(|(&p, &v)| (name(p), json!(v))).collect::<Map<_, _>>().into()
+        PERCENTILES
+            .iter()
+            .zip(values)
+            .map(|(&p, &v)| (name(p), json!(v)))
+            .collect::<Map<_, _>>()
+            .into()
     };
     let tenths: Vec<Value> = s
         .tenths
@@ -36,9 +41,13 @@ pub(super) fn record(
             })
         })
         .collect();
-    let classes: Map<String, Value> =
-        CLASSES.iter().zip(s.classes).map(|(&name, n)| (name.to_owned(), json!(per(n, s.reads)))).collect();
-    let config: Map<String, Value> = params.iter().map(|(key, value)| (key.to_owned(), param(value))).collect();
+    let classes: Map<String, Value> = CLASSES
+        .iter()
+        .zip(s.classes)
+        .map(|(&name, n)| (name.to_owned(), json!(per(n, s.reads))))
+        .collect();
+    let config: Map<String, Value> =
+        params.iter().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut record = json!({
         "schema": SCHEMA,
         "version": version,

@@ -1,7 +1,7 @@
 //! What every block held and was used for, over time: what the block explorer of the report shows.
 //!
-//! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are thinned out as the run
-//! goes on, so that the table stays small whatever the drive and the run.
+//! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are
+//! thinned out as the run goes on, so that the table stays small whatever the drive and the run.
 
 use super::{Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
@@ -44,7 +44,8 @@ impl BlockFrames {
 
     fn take(&mut self, clock: u64, now: &Snapshot<'_>) {
         let per_cell = blocks_per_cell(now);
-        let mut cells = vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
+        let mut cells =
+            vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
         now.drive.survey(&mut |block, role, valid| {
             let cell = &mut cells[(block.0 / per_cell) as usize];
             cell.blocks += 1;
@@ -84,7 +85,9 @@ impl Metric for BlockFrames {
         let slots = f64::from(end.medium.layout().slots_per_block);
         let each = |value: &dyn Fn(usize, &Frame, usize, &Cell) -> i64| {
             let frames = self.frames.iter().enumerate();
-            let cells = frames.flat_map(|(i, f)| f.cells.iter().enumerate().map(move |(j, cell)| (i, f, j, cell)));
+            let cells = frames.flat_map(|(i, f)| {
+                f.cells.iter().enumerate().map(move |(j, cell)| (i, f, j, cell))
+            });
             Column::Int(cells.map(|(i, f, j, cell)| value(i, f, j, cell)).collect())
         };
         let mean = |value: &dyn Fn(&Cell) -> f64| {
@@ -99,9 +102,12 @@ impl Metric for BlockFrames {
         table.add("blocks", each(&|_, _, _, cell| i64::from(cell.blocks)));
         table.add("valid", mean(&|cell| cell.valid as f64 / slots));
         table.add("erases", mean(&|cell| cell.erases as f64));
-        let most = |cell: &Cell| (0..Role::ALL.len()).rev().max_by_key(|&r| cell.roles[r]).unwrap_or(0) as u8;
+        let most = |cell: &Cell| {
+            (0..Role::ALL.len()).rev().max_by_key(|&r| cell.roles[r]).unwrap_or(0) as u8
+        };
         let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
-        table.add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
+        table
+            .add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
         tables.push(table);
     }
 }

@@ -5,8 +5,11 @@ use crate::table::Table;
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
 
-pub const DEF: MetricDef =
-    MetricDef { name: "host", summary: "requests and bytes by operation", build: |_| Box::new(Host::default()) };
+pub const DEF: MetricDef = MetricDef {
+    name: "host",
+    summary: "requests and bytes by operation",
+    build: |_| Box::new(Host::default()),
+};
 
 #[derive(Default)]
 struct Host {

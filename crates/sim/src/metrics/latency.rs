@@ -1,4 +1,5 @@
-//! Latencies by operation: what the host waited, and how much of that before the drive took the command.
+//! Latencies by operation: what the host waited, and how much of that before the drive took the
+//! command.
 
 use super::{Event, Metric, MetricDef, Snapshot};
 use crate::table::{Column, Table};
@@ -8,11 +9,13 @@ use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "latency",
-    summary: "latency by operation: mean, percentiles, maximum; waiting at the host and in the drive",
+    summary: "latency by operation: mean, percentiles, maximum; waiting at the host and in the \
+              drive",
     build: |_| Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
 };
 
-/// Three significant digits: a percentile is off by at most 0.1 %. Counts, means and maxima are exact.
+/// Three significant digits: a percentile is off by at most 0.1 %. Counts, means and maxima are
+/// exact.
 const DIGITS: u8 = 3;
 
 struct Latency {
@@ -49,7 +52,8 @@ impl Times {
         json!({
             "count": self.count,
             "mean": mean(self.total),
-            "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
+            "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999),
+            "p99_99": at(0.9999),
             "max": self.max.0 as f64 / 1e3,
             "queue_mean": mean(self.waited),
             "service_mean": mean(self.total - self.waited),
@@ -64,7 +68,12 @@ impl Metric for Latency {
         }
     }
 
-    fn finish(&mut self, _: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    fn finish(
+        &mut self,
+        _: &Snapshot<'_>,
+        record: &mut Map<String, Value>,
+        tables: &mut Vec<Table>,
+    ) {
         let done = HostOp::ALL.iter().filter(|&&op| self.ops[op as usize].count > 0);
         let table: Map<String, Value> =
             done.map(|&op| (op.name().to_owned(), self.ops[op as usize].to_json())).collect();
@@ -80,15 +89,25 @@ impl Latency {
     fn histograms(&self) -> Table {
         let bins = || {
             let ops = HostOp::ALL.iter().map(|&op| (op, &self.ops[op as usize]));
-            ops.flat_map(|(op, times)| times.histogram.iter_recorded().map(move |bin| (op, times, bin)))
+            ops.flat_map(|(op, times)| {
+                times.histogram.iter_recorded().map(move |bin| (op, times, bin))
+            })
         };
-        let edge = |times: &Times, value| times.histogram.highest_equivalent(value).min(times.max.ns()) as i64;
+        let edge = |times: &Times, value| {
+            times.histogram.highest_equivalent(value).min(times.max.ns()) as i64
+        };
         let mut table = Table::new("latency");
         let words = HostOp::ALL.iter().map(|op| op.name()).collect();
-        table.add("op", Column::Words { of: words, codes: bins().map(|(op, ..)| op as u8).collect() });
+        table.add(
+            "op",
+            Column::Words { of: words, codes: bins().map(|(op, ..)| op as u8).collect() },
+        );
         let edges = bins().map(|(_, times, bin)| edge(times, bin.value_iterated_to()));
         table.add("latency_ns", Column::Int(edges.collect()));
-        table.add("count", Column::Int(bins().map(|(.., bin)| bin.count_at_value() as i64).collect()));
+        table.add(
+            "count",
+            Column::Int(bins().map(|(.., bin)| bin.count_at_value() as i64).collect()),
+        );
         table
     }
 }
@@ -103,7 +122,10 @@ mod tests {
         (1..=1000).for_each(|us| t.add(Dur::from_us(us), Dur::from_us(1)));
         let j = t.to_json();
         assert_eq!((j["mean"].as_f64(), j["max"].as_f64()), (Some(500_500.0), Some(1_000_000.0)));
-        assert_eq!((j["queue_mean"].as_f64(), j["service_mean"].as_f64()), (Some(1000.0), Some(499_500.0)));
+        assert_eq!(
+            (j["queue_mean"].as_f64(), j["service_mean"].as_f64()),
+            (Some(1000.0), Some(499_500.0))
+        );
         for (key, expected) in [("p50", 500e3), ("p99", 990e3), ("p99_99", 1e6)] {
             let error = j[key].as_f64().unwrap() / expected - 1.0;
             assert!(error.abs() < 1e-3, "{key}: {error}");

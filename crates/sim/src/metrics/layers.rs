@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "layers",
-    summary: "what each layer over the drive counted, its tables in the host's memory, and write amplification above and below",
+    summary: "what each layer over the drive counted, its tables in the host's memory, and write \
+              amplification above and below",
     build: |_| Box::new(Layers::default()),
 };
 
@@ -33,16 +34,23 @@ impl Metric for Layers {
         for layer in end.layers {
             let mut body: Map<String, Value> =
                 layer.counters.iter().map(|&(key, n)| (key.to_owned(), n.into())).collect();
-            let memory = layer.memory.iter().map(|&(table, bytes)| (table.to_owned(), bytes.into())).collect();
+            let memory = layer
+                .memory
+                .iter()
+                .map(|&(table, bytes)| (table.to_owned(), bytes.into()))
+                .collect();
             body.insert("memory_bytes".into(), Value::Object(memory));
-            if let Some(&(_, bytes)) = layer.counters.iter().find(|(key, _)| *key == "beneath_write_bytes") {
+            if let Some(&(_, bytes)) =
+                layer.counters.iter().find(|(key, _)| *key == "beneath_write_bytes")
+            {
                 reached = bytes;
             }
             layers.insert(layer.layer.to_owned(), Value::Object(body));
         }
         let page = u64::from(end.medium.layout().geometry.page_bytes);
         let programmed = Counters::total(&end.medium.counters.programs) * page;
-        let ratio = |n: u64, of: u64| if of == 0 { Value::Null } else { (n as f64 / of as f64).into() };
+        let ratio =
+            |n: u64, of: u64| if of == 0 { Value::Null } else { (n as f64 / of as f64).into() };
         layers.insert(
             "write_amplification".into(),
             json!({

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "lookup",
-    summary: "latency of map lookups and changes in timed DRAM: mean, percentiles, maximum; bursts, activations, refreshes",
+    summary: "latency of map lookups and changes in timed DRAM: mean, percentiles, maximum; \
+              bursts, activations, refreshes",
     build: |_| Box::new(Lookup),
 };
 

@@ -15,7 +15,8 @@ pub const DEF: MetricDef = MetricDef {
 struct MapWork;
 
 impl Metric for MapWork {
-    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `handed_out`, `copies` and `writes` are map pages.
+    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `handed_out`,
+    /// `copies` and `writes` are map pages.
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let m = end.ftl.map;
         let counters = &end.medium.counters;
@@ -46,7 +47,8 @@ impl Metric for MapWork {
         ] {
             map.insert(key.into(), n.into());
         }
-        let writes = Reason::ALL.iter().map(|&r| (r.name().to_owned(), pages.writes[r as usize].into()));
+        let writes =
+            Reason::ALL.iter().map(|&r| (r.name().to_owned(), pages.writes[r as usize].into()));
         map.insert("writes".into(), Value::Object(writes.collect()));
         for &(key, n) in &end.ftl.map_details {
             map.insert(key.into(), n.into());
@@ -56,7 +58,8 @@ impl Metric for MapWork {
             map.insert(
                 "nvm".into(),
                 json!({
-                    "bytes": nvm.len(), "stored_bytes": nvm.counters.stored, "loaded_bytes": nvm.counters.loaded,
+                    "bytes": nvm.len(), "stored_bytes": nvm.counters.stored,
+                    "loaded_bytes": nvm.counters.loaded,
                     "fences": nvm.counters.fences, "line_stores_max": nvm.wear_max(),
                 }),
             );

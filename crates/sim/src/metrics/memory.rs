@@ -16,10 +16,13 @@ struct Memory;
 impl Metric for Memory {
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let mut memory = Map::new();
-        for (key, kind) in
-            [("map_sram", MemoryKind::Sram), ("map_dram", MemoryKind::Dram), ("map_nvm", MemoryKind::Nvm)]
-        {
-            let bytes: u64 = end.ftl.memory.iter().filter(|t| t.memory == kind).map(|t| t.bytes).sum();
+        for (key, kind) in [
+            ("map_sram", MemoryKind::Sram),
+            ("map_dram", MemoryKind::Dram),
+            ("map_nvm", MemoryKind::Nvm),
+        ] {
+            let bytes: u64 =
+                end.ftl.memory.iter().filter(|t| t.memory == kind).map(|t| t.bytes).sum();
             if bytes > 0 {
                 memory.insert(key.into(), bytes.into());
             }

@@ -49,11 +49,15 @@ impl Metric for Merges {
         if !end.ftl.areas.is_empty() {
             let area = |a: &AreaUse| {
                 let now = json!({
-                    "budget": a.budget, "blocks": a.blocks, "valid_pages": a.valid, "utilisation": utilisation(a)
+                    "budget": a.budget, "blocks": a.blocks, "valid_pages": a.valid,
+                    "utilisation": utilisation(a)
                 });
                 (a.name.to_owned(), now)
             };
-            record.insert("log_areas".into(), Value::Object(end.ftl.areas.iter().map(area).collect()));
+            record.insert(
+                "log_areas".into(),
+                Value::Object(end.ftl.areas.iter().map(area).collect()),
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Metrics: each sees every event of a run and the drive's counters at its end, and adds its keys to the record.
+//! Metrics: each sees every event of a run and the drive's counters at its end, and adds its keys
+//! to the record.
 //!
 //! Observers observe: a metric is handed shared references and cannot change what it measures.
 
@@ -68,7 +69,8 @@ pub struct Snapshot<'a> {
     pub statistics: Option<&'a Statistics>,
     /// Simulated time until the last completion.
     pub elapsed: Dur,
-    /// At the end: simulated time until the drive had also finished what it does behind the host's back.
+    /// At the end: simulated time until the drive had also finished what it does behind the host's
+    /// back.
     pub active: Dur,
     /// Requests submitted.
     pub submitted: u64,
@@ -83,22 +85,31 @@ pub trait Metric: Send {
         let _ = event;
     }
 
-    /// When this metric wants to look at the drive next, on the sampling clock: picoseconds since measuring began, or
-    /// requests submitted where no time passes. Always later than the last [`Metric::sample`].
+    /// When this metric wants to look at the drive next, on the sampling clock: picoseconds since
+    /// measuring began, or requests submitted where no time passes. Always later than the last
+    /// [`Metric::sample`].
     fn next_sample(&self) -> u64 {
         u64::MAX
     }
 
-    /// Look at the drive. Every metric is shown every sample, its own and those of others; the first is at 0.
+    /// Look at the drive. Every metric is shown every sample, its own and those of others; the
+    /// first is at 0.
     fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
         let _ = (clock, now);
     }
 
-    /// Add this metric's keys to the record, and its table to the tables. Keys that do not apply stay out.
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>);
+    /// Add this metric's keys to the record, and its table to the tables. Keys that do not apply
+    /// stay out.
+    fn finish(
+        &mut self,
+        end: &Snapshot<'_>,
+        record: &mut Map<String, Value>,
+        tables: &mut Vec<Table>,
+    );
 }
 
-/// How a metric begins: whether time passes, and how long a row of a time series is, where the user said so.
+/// How a metric begins: whether time passes, and how long a row of a time series is, where the user
+/// said so.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Time passes.
@@ -108,7 +119,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// First width of a row or of the time between two pictures, where nobody chose one: a millisecond, or 64 requests.
+    /// First width of a row or of the time between two pictures, where nobody chose one: a
+    /// millisecond, or 64 requests.
     fn first_width(self) -> u64 {
         if self.timed { 1_000_000_000 } else { 64 }
     }

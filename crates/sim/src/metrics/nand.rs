@@ -18,7 +18,9 @@ struct Nand {
 }
 
 fn by_cause<T: Into<Value>>(table: &[u64; Cause::ALL.len()], value: impl Fn(u64) -> T) -> Value {
-    Value::Object(Counters::by_cause(table).map(|(name, n)| (name.to_owned(), value(n).into())).collect())
+    Value::Object(
+        Counters::by_cause(table).map(|(name, n)| (name.to_owned(), value(n).into())).collect(),
+    )
 }
 
 impl Metric for Nand {

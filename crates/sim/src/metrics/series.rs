@@ -1,8 +1,9 @@
 //! Everything counted, over time: one row an interval.
 //!
-//! At each end of an interval the drive's counters are read, and a row is the difference of two readings. Where the user
-//! gave no interval, a row begins as a millisecond; each time the table is full, rows are joined in pairs. So a run of a
-//! second and a run of a month both end with 256 to 512 rows, in constant memory.
+//! At each end of an interval the drive's counters are read, and a row is the difference of two
+//! readings. Where the user gave no interval, a row begins as a millisecond; each time the table is
+//! full, rows are joined in pairs. So a run of a second and a run of a month both end with 256 to
+//! 512 rows, in constant memory.
 
 use super::merges::utilisation;
 use super::{Event, Metric, MetricDef, Snapshot, Start, thin_out};
@@ -52,7 +53,8 @@ struct Reading {
 struct Host {
     /// Latencies of each operation while the interval lasts.
     open: [Option<Histogram<u32>>; 4],
-    /// Those of an interval that is over: upper edges of bins in nanoseconds, ascending, with counts.
+    /// Those of an interval that is over: upper edges of bins in nanoseconds, ascending, with
+    /// counts.
     latency: [Vec<(u64, u32)>; 4],
     max_ps: [u64; 4],
     total_ps: [u128; 4],
@@ -211,7 +213,12 @@ impl Metric for Series {
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    fn finish(
+        &mut self,
+        end: &Snapshot<'_>,
+        record: &mut Map<String, Value>,
+        tables: &mut Vec<Table>,
+    ) {
         let clock = end.end_clock(self.timed);
         if clock > self.readings[self.readings.len() - 1].clock {
             let reading = self.read(clock, end);
@@ -220,8 +227,11 @@ impl Metric for Series {
         if self.rows.is_empty() {
             return;
         }
-        let width =
-            if self.timed { ("width_ns", self.width as f64 / 1e3) } else { ("width_requests", self.width as f64) };
+        let width = if self.timed {
+            ("width_ns", self.width as f64 / 1e3)
+        } else {
+            ("width_requests", self.width as f64)
+        };
         record.insert("series".into(), json!({ "rows": self.rows.len(), width.0: width.1 }));
         tables.push(self.table(f64::from(end.medium.layout().geometry.page_bytes)));
     }
@@ -230,17 +240,25 @@ impl Metric for Series {
 impl Series {
     fn table(&self, page_bytes: f64) -> Table {
         let mut table = Table::new("series");
-        let pairs: Vec<(&Reading, &Reading)> = self.readings.iter().zip(&self.readings[1..]).collect();
+        let pairs: Vec<(&Reading, &Reading)> =
+            self.readings.iter().zip(&self.readings[1..]).collect();
         let of = |value: &dyn Fn(&Reading) -> u64| self.differences(value);
-        let at = |value: &dyn Fn(&Reading) -> u64| Column::Int(pairs.iter().map(|(_, to)| value(to) as i64).collect());
+        let at = |value: &dyn Fn(&Reading) -> u64| {
+            Column::Int(pairs.iter().map(|(_, to)| value(to) as i64).collect())
+        };
         if self.timed {
             let ns = |value: &dyn Fn(&Reading, &Reading) -> u64| {
-                Column::Int(pairs.iter().map(|(from, to)| (value(from, to) / 1000) as i64).collect())
+                Column::Int(
+                    pairs.iter().map(|(from, to)| (value(from, to) / 1000) as i64).collect(),
+                )
             };
             table.add("start_ns", ns(&|from, _| from.clock));
             table.add("width_ns", ns(&|from, to| to.clock - from.clock));
         }
-        table.add("requests_from", Column::Int(pairs.iter().map(|(from, _)| from.submitted as i64 + 1).collect()));
+        table.add(
+            "requests_from",
+            Column::Int(pairs.iter().map(|(from, _)| from.submitted as i64 + 1).collect()),
+        );
         for op in HostOp::ALL {
             self.add_operation(&mut table, op);
         }
@@ -249,14 +267,21 @@ impl Series {
             ("reads", |c| &c.reads),
             ("erases", |c| &c.erases),
         ] {
-            for (cause, _) in Counters::by_cause(counts(&self.readings[self.readings.len() - 1].counters)) {
+            for (cause, _) in
+                Counters::by_cause(counts(&self.readings[self.readings.len() - 1].counters))
+            {
                 let i = Cause::ALL.iter().position(|c| c.name() == cause).expect("one of all");
                 table.add(format!("{name}_{cause}"), of(&|r| counts(&r.counters)[i]));
             }
         }
         let waf = pairs.iter().zip(&self.rows).map(|((from, to), host)| {
-            let programs = Counters::total(&to.counters.programs) - Counters::total(&from.counters.programs);
-            if host.written == 0 { f64::NAN } else { programs as f64 * page_bytes / host.written as f64 }
+            let programs =
+                Counters::total(&to.counters.programs) - Counters::total(&from.counters.programs);
+            if host.written == 0 {
+                f64::NAN
+            } else {
+                programs as f64 * page_bytes / host.written as f64
+            }
         });
         table.add("waf", Column::Float(waf.collect()));
         if self.timed {
@@ -270,9 +295,9 @@ impl Series {
             table.add("channel_busy", share(self.channels, &|r| r.channel_busy));
             table.add("link_in_busy", share(1, &|r| r.link_busy[0]));
             table.add("link_out_busy", share(1, &|r| r.link_busy[1]));
-            let level = pairs
-                .iter()
-                .map(|(from, to)| (to.in_flight_time - from.in_flight_time) as f64 / (to.clock - from.clock) as f64);
+            let level = pairs.iter().map(|(from, to)| {
+                (to.in_flight_time - from.in_flight_time) as f64 / (to.clock - from.clock) as f64
+            });
             table.add("in_flight_mean", Column::Float(level.collect()));
         }
         table.add("cache_dirty_units", at(&|r| r.cache_dirty));
@@ -315,8 +340,14 @@ impl Series {
     fn add_areas(&self, table: &mut Table) {
         for (i, area) in self.readings[0].areas.iter().enumerate() {
             let ends = || self.readings[1..].iter().map(move |r| r.areas[i]);
-            table.add(format!("area_{}_budget", area.name), Column::Int(ends().map(|a| a.budget.into()).collect()));
-            table.add(format!("area_{}_blocks", area.name), Column::Int(ends().map(|a| a.blocks.into()).collect()));
+            table.add(
+                format!("area_{}_budget", area.name),
+                Column::Int(ends().map(|a| a.budget.into()).collect()),
+            );
+            table.add(
+                format!("area_{}_blocks", area.name),
+                Column::Int(ends().map(|a| a.blocks.into()).collect()),
+            );
             let valid = ends().map(|a| utilisation(&a).unwrap_or(f64::NAN));
             table.add(format!("area_{}_utilisation", area.name), Column::Float(valid.collect()));
         }
@@ -328,8 +359,14 @@ impl Series {
         if self.rows.iter().all(|row| row.requests[i] == 0) {
             return;
         }
-        table.add(format!("{name}_requests"), Column::Int(self.rows.iter().map(|r| r.requests[i] as i64).collect()));
-        table.add(format!("{name}_bytes"), Column::Int(self.rows.iter().map(|r| r.bytes[i] as i64).collect()));
+        table.add(
+            format!("{name}_requests"),
+            Column::Int(self.rows.iter().map(|r| r.requests[i] as i64).collect()),
+        );
+        table.add(
+            format!("{name}_bytes"),
+            Column::Int(self.rows.iter().map(|r| r.bytes[i] as i64).collect()),
+        );
         if !self.timed {
             return;
         }
@@ -339,7 +376,10 @@ impl Series {
         };
         let max_ns = |row: &Host| row.max_ps[i] as f64 / 1e3;
         let at = |row: &Host, share: f64| (row.quantile(i, share) as f64).min(max_ns(row));
-        table.add(format!("{name}_mean_ns"), latency(&|row| row.total_ps[i] as f64 / row.requests[i] as f64 / 1e3));
+        table.add(
+            format!("{name}_mean_ns"),
+            latency(&|row| row.total_ps[i] as f64 / row.requests[i] as f64 / 1e3),
+        );
         table.add(format!("{name}_p50_ns"), latency(&|row| at(row, 0.5)));
         table.add(format!("{name}_p99_ns"), latency(&|row| at(row, 0.99)));
         table.add(format!("{name}_max_ns"), latency(&|row| max_ns(row)));

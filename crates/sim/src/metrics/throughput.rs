@@ -19,7 +19,9 @@ struct Throughput {
 impl Metric for Throughput {
     fn on(&mut self, event: &Event) {
         match *event {
-            Event::Submitted { op, bytes, .. } if matches!(op.name(), "read" | "write") => self.bytes += bytes,
+            Event::Submitted { op, bytes, .. } if matches!(op.name(), "read" | "write") => {
+                self.bytes += bytes
+            }
             Event::Submitted { .. } => {}
             Event::Done { .. } => self.done += 1,
         }

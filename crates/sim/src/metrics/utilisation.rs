@@ -14,7 +14,12 @@ pub const DEF: MetricDef = MetricDef {
 struct Utilisation;
 
 impl Metric for Utilisation {
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    fn finish(
+        &mut self,
+        end: &Snapshot<'_>,
+        record: &mut Map<String, Value>,
+        tables: &mut Vec<Table>,
+    ) {
         let Some(s) = end.statistics else { return };
         if end.active == Dur::ZERO {
             return;
@@ -41,7 +46,9 @@ impl Metric for Utilisation {
                 "suspends": s.suspends,
             }),
         );
-        let of = |kind: u8, busy: &[Dur]| (0..).zip(busy).map(|(i, &b)| (kind, i, share(b))).collect::<Vec<_>>();
+        let of = |kind: u8, busy: &[Dur]| {
+            (0..).zip(busy).map(|(i, &b)| (kind, i, share(b))).collect::<Vec<_>>()
+        };
         let rows = [of(0, &s.die_busy), of(1, &s.channel_busy)].concat();
         let mut table = Table::new("resources");
         let codes = rows.iter().map(|r| r.0).collect();

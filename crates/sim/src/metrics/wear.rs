@@ -15,10 +15,19 @@ pub const DEF: MetricDef = MetricDef {
 struct Wear;
 
 impl Metric for Wear {
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    fn finish(
+        &mut self,
+        end: &Snapshot<'_>,
+        record: &mut Map<String, Value>,
+        tables: &mut Vec<Table>,
+    ) {
         let medium = end.medium;
-        let good =
-            || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)).map(|b| medium.erases(b));
+        let good = || {
+            (0..medium.layout().blocks())
+                .map(BlockId)
+                .filter(|&b| !medium.is_bad(b))
+                .map(|b| medium.erases(b))
+        };
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
         for erases in good() {
             count += 1;

@@ -1,7 +1,8 @@
 //! Plans in a short notation, played on an engine.
 //!
-//! A script is a text of lines. `at 500` says when the operations below it are issued (after the events of that instant);
-//! every other line is one operation, `name = what where how after other names`:
+//! A script is a text of lines. `at 500` says when the operations below it are issued (after the
+//! events of that instant); every other line is one operation,
+//! `name = what where how after other names`:
 //!
 //! ```text
 //! at 0
@@ -21,7 +22,8 @@
 
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    AllocationOrder, Cell, Class, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan, Ps, Span, Tag,
+    AllocationOrder, Cell, Class, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan, Ps, Span,
+    Tag,
 };
 use std::collections::BTreeMap;
 
@@ -45,8 +47,9 @@ pub fn board(channels: u32, dies: u32) -> Layout {
     Layout::new(geometry, Span::ONE, 4096, AllocationOrder::parse("WDPC").unwrap(), 1).unwrap()
 }
 
-/// tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command time; a byte takes 1 ps; no cache operations,
-/// nothing is suspended; host reads, map, host writes, collection, idle work in this order; a link without limit.
+/// tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command time; a byte takes 1 ps; no
+/// cache operations, nothing is suspended; host reads, map, host writes, collection, idle work in
+/// this order; a link without limit.
 pub fn times() -> Times {
     Times {
         read: [Dur(1_000), Dur(1_300), Dur(1_700)],
@@ -150,13 +153,15 @@ impl Player {
     }
 }
 
-/// Play `script` and prove of every name in `expected` that it is not complete one picosecond before its time, and
-/// complete at it.
+/// Play `script` and prove of every name in `expected` that it is not complete one picosecond
+/// before its time, and complete at it.
 #[track_caller]
 pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
     let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     let mut at = 0;
-    for line in script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty()) {
+    for line in
+        script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+    {
         match line.strip_prefix("at ") {
             Some(instant) => at = instant.trim().parse().unwrap(),
             None => groups.entry(at).or_default().push(line),
@@ -179,7 +184,11 @@ pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u6
                 continue;
             };
             let complete = player.engine.is_complete(op);
-            assert_eq!(complete, stop >= time, "{name} is due at {time}; at {stop} complete is {complete}");
+            assert_eq!(
+                complete,
+                stop >= time,
+                "{name} is due at {time}; at {stop} complete is {complete}"
+            );
         }
     }
     player.finish();
@@ -200,18 +209,24 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
         let at: Vec<u32> = words[1].split('.').map(|n| n.parse().unwrap()).collect();
         if i == 1 { block(at[0], at[1]) } else { at[i] }
     };
-    let level = ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
+    let level =
+        ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
     let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
     let number = || words[1].parse::<u32>().unwrap();
     let memory = |kind| {
-        let memory = OpKind::Memory { kind, accesses: number(), bytes, write: words.contains(&"store") };
+        let memory =
+            OpKind::Memory { kind, accesses: number(), bytes, write: words.contains(&"store") };
         (memory, Class::HostWrite)
     };
     let (kind, usual) = match words[0] {
-        "read" => (OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes }, Class::HostRead),
-        "program" => {
-            (OpKind::Program { die: place(0), block: place(1), page: place(2), level, bytes }, Class::HostWrite)
-        }
+        "read" => (
+            OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes },
+            Class::HostRead,
+        ),
+        "program" => (
+            OpKind::Program { die: place(0), block: place(1), page: place(2), level, bytes },
+            Class::HostWrite,
+        ),
         "erase" => (OpKind::Erase { die: place(0), block: place(1) }, Class::Gc),
         "sram" => memory(MemoryKind::Sram),
         "dram" => memory(MemoryKind::Dram),

@@ -4,10 +4,13 @@ use super::{AT_WORK, End, Naive, Stage};
 use flashatlas_types::OpKind;
 
 impl Naive<'_> {
-    /// The operation that has the cells, from its command on and, without the register, until its data has left.
+    /// The operation that has the cells, from its command on and, without the register, until its
+    /// data has left.
     pub(super) fn in_cells(&self, die: u32) -> Option<usize> {
         use Stage::{Cells, Command, Load, Out, Sensed};
-        self.on_die(die, &[Command, Load, Cells, Sensed, Out]).into_iter().find(|&i| !self.ops[i].in_register)
+        self.on_die(die, &[Command, Load, Cells, Sensed, Out])
+            .into_iter()
+            .find(|&i| !self.ops[i].in_register)
     }
 
     fn in_register(&self, die: u32) -> Option<usize> {
@@ -51,7 +54,9 @@ impl Naive<'_> {
                 }
                 read => read,
             },
-            (None, Some(held)) => self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held)),
+            (None, Some(held)) => {
+                self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held))
+            }
             (None, None) => self.first(self.queued(die)),
         };
         let Some(op) = next else { return };
@@ -98,7 +103,8 @@ impl Naive<'_> {
         }
     }
 
-    /// A sensed page moves to the register; the die takes its next operation, and the page asks for the channel.
+    /// A sensed page moves to the register; the die takes its next operation, and the page asks for
+    /// the channel.
     pub(super) fn leave(&mut self, op: usize) {
         (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
         self.hand_over(self.die(op));
@@ -113,7 +119,9 @@ impl Naive<'_> {
         if !self.t.cache_program || !programming || !free {
             return;
         }
-        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else { return };
+        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else {
+            return;
+        };
         (self.ops[op].stage, self.ops[op].in_register) = (Stage::Load, true);
         self.release();
         self.ask_bus(op);

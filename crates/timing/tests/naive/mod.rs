@@ -1,22 +1,27 @@
-//! A naive simulator that shares no code with the engine. It keeps one stage for each operation in a plain list and finds
-//! everything else (who has a die, who is first in a queue, who waits for whom) by scanning that list anew each time.
-//! Its rules, which are the specification:
+//! A naive simulator that shares no code with the engine. It keeps one stage for each operation in
+//! a plain list and finds everything else (who has a die, who is first in a queue, who waits for
+//! whom) by scanning that list anew each time. Its rules, which are the specification:
 //!
-//! 1. An operation is *released* when all that it names are complete, a read also when the programs of its page before it
-//!    are, an erase when every operation on its block before it is; a program or an erase moreover not before all
-//!    programs and erases of its block before it have had their die.
-//! 2. Released operations arrive in the order in which they were released, those released by one step in order of
-//!    number; each takes effect before the next arrives. Operations issued together are issued one by one.
+//! 1. An operation is *released* when all that it names are complete, a read also when the programs
+//!    of its page before it are, an erase when every operation on its block before it is; a program
+//!    or an erase moreover not before all programs and erases of its block before it have had their
+//!    die.
+//! 2. Released operations arrive in the order in which they were released, those released by one
+//!    step in order of number; each takes effect before the next arrives. Operations issued
+//!    together are issued one by one.
 //! 3. A die and a bus serve by class, then by arrival.
-//! 4. What happens at one instant happens in the order in which it was begun. What an event frees goes at once to what
-//!    already waits for it, before anything that the event released arrives.
+//! 4. What happens at one instant happens in the order in which it was begun. What an event frees
+//!    goes at once to what already waits for it, before anything that the event released arrives.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
-//! 6. Cache read: a sensed page moves to the register when that is free; the die then begins with a read, if one is next,
-//!    before the page asks for the channel. Any other operation waits until the register is free.
-//! 7. Cache program: while a program is in the cells, and neither the register is taken nor an operation rests, a program
-//!    that is next takes the register. When the cells end it goes on, before all others.
-//! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not while the register is
-//!    taken, and only if more time is left than the latency. Host reads, and nothing else, go before the operation resumes.
+//! 6. Cache read: a sensed page moves to the register when that is free; the die then begins with a
+//!    read, if one is next, before the page asks for the channel. Any other operation waits until
+//!    the register is free.
+//! 7. Cache program: while a program is in the cells, and neither the register is taken nor an
+//!    operation rests, a program that is next takes the register. When the cells end it goes on,
+//!    before all others.
+//! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not
+//!    while the register is taken, and only if more time is left than the latency. Host reads, and
+//!    nothing else, go before the operation resumes.
 
 mod dies;
 
@@ -84,8 +89,8 @@ enum End {
     Timer,
 }
 
-/// What the resources did: cells of each die, each channel and then each way of the link; sum over time of the dies at
-/// work, time in which any was, suspensions.
+/// What the resources did: cells of each die, each channel and then each way of the link; sum over
+/// time of the dies at work, time in which any was, suspensions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Totals {
     pub die_busy: Vec<u64>,
@@ -213,7 +218,10 @@ impl Naive<'_> {
     /// The operations of a die whose stage is one of `stages`.
     fn on_die(&self, die: u32, stages: &[Stage]) -> Vec<usize> {
         let here = |&i: &usize| place(self.steps[i].kind).is_some_and(|p| p.0 == die);
-        (0..self.steps.len()).filter(|i| stages.contains(&self.ops[*i].stage)).filter(here).collect()
+        (0..self.steps.len())
+            .filter(|i| stages.contains(&self.ops[*i].stage))
+            .filter(here)
+            .collect()
     }
 
     fn is_read(&self, op: usize) -> bool {
@@ -234,11 +242,16 @@ impl Naive<'_> {
         let done = |i: usize| self.ops[i].stage == Stage::Done;
         let had_die = |i: usize| done(i) || AT_WORK.contains(&self.ops[i].stage);
         let step = &self.steps[op];
-        let Some((_, block, page)) = place(step.kind) else { return step.after.iter().all(|&i| done(i)) };
-        let mut earlier = (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
+        let Some((_, block, page)) = place(step.kind) else {
+            return step.after.iter().all(|&i| done(i));
+        };
+        let mut earlier =
+            (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
         step.after.iter().all(|&i| done(i))
             && earlier.all(|i| match step.kind {
-                OpKind::Read { .. } => !self.is_program(i) || place(self.steps[i].kind).unwrap().2 != page || done(i),
+                OpKind::Read { .. } => {
+                    !self.is_program(i) || place(self.steps[i].kind).unwrap().2 != page || done(i)
+                }
                 OpKind::Program { .. } => self.is_read(i) || had_die(i),
                 _ => done(i),
             })
@@ -272,11 +285,16 @@ impl Naive<'_> {
     }
 
     fn timer(&mut self, op: usize, time: u64) {
-        if time == 0 { self.complete(op) } else { self.pending.push((self.now + time, End::Timer, op)) }
+        if time == 0 {
+            self.complete(op)
+        } else {
+            self.pending.push((self.now + time, End::Timer, op))
+        }
     }
 
     fn complete(&mut self, op: usize) {
-        (self.ops[op].stage, self.ops[op].in_register, self.ops[op].done) = (Stage::Done, false, self.now);
+        (self.ops[op].stage, self.ops[op].in_register, self.ops[op].done) =
+            (Stage::Done, false, self.now);
         self.release();
     }
 
@@ -284,7 +302,9 @@ impl Naive<'_> {
 
     fn bus_of(&self, op: usize) -> usize {
         match self.steps[op].kind {
-            OpKind::Link { inbound, .. } => self.channels + usize::from(self.t.full_duplex && !inbound),
+            OpKind::Link { inbound, .. } => {
+                self.channels + usize::from(self.t.full_duplex && !inbound)
+            }
             _ => (self.die(op) / self.dies_per_channel) as usize,
         }
     }
@@ -310,7 +330,8 @@ impl Naive<'_> {
     }
 
     fn grant(&mut self, bus: usize) {
-        let here: Vec<usize> = (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
+        let here: Vec<usize> =
+            (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
         if here.iter().any(|&i| self.ops[i].on_bus) {
             return;
         }
@@ -326,7 +347,9 @@ impl Naive<'_> {
 
     /// By class, then by arrival.
     fn first(&self, among: Vec<usize>) -> Option<usize> {
-        among.into_iter().min_by_key(|&i| (self.t.rank[self.steps[i].class as usize], self.ops[i].arrival))
+        among
+            .into_iter()
+            .min_by_key(|&i| (self.t.rank[self.steps[i].class as usize], self.ops[i].arrival))
     }
 
     fn off_bus(&mut self, op: usize) {

@@ -9,7 +9,8 @@ use flashatlas_types::{HostOp, Lba, Ps, Request};
 /// Bytes of a block's header.
 pub const BLOCK_HEADER_BYTES: usize = 40;
 
-/// Bytes before the columns of the content: the power of ten of the unit of time, and the lengths of three columns.
+/// Bytes before the columns of the content: the power of ten of the unit of time, and the lengths
+/// of three columns.
 const LENGTHS_BYTES: usize = 1 + 3 * 4;
 
 /// Bytes of a record in all columns at most: head, time, address, length, device.
@@ -95,7 +96,11 @@ impl BlockHeader {
             && header.stored_bytes <= header.content_bytes
             && header.content_bytes <= MAX_CONTENT_BYTES
             && array::<2>(bytes, 2) == [0, 0];
-        if bounded { Ok(header) } else { Err(("a block header with impossible sizes", "at most 65,536 records")) }
+        if bounded {
+            Ok(header)
+        } else {
+            Err(("a block header with impossible sizes", "at most 65,536 records"))
+        }
     }
 }
 
@@ -142,7 +147,9 @@ pub fn encode(records: &[Record]) -> Vec<u8> {
     for column in [&columns.times, &columns.addresses, &columns.lengths] {
         content.extend((column.len() as u32).to_le_bytes());
     }
-    for column in [&columns.heads, &columns.times, &columns.addresses, &columns.lengths, &columns.devices] {
+    for column in
+        [&columns.heads, &columns.times, &columns.addresses, &columns.lengths, &columns.devices]
+    {
         content.extend_from_slice(column);
     }
     content
@@ -164,7 +171,10 @@ impl Columns {
             if request.lba.0 == before.end {
                 head |= SEQUENTIAL;
             } else {
-                varint::put_signed(&mut self.addresses, request.lba.0.wrapping_sub(before.end) as i64);
+                varint::put_signed(
+                    &mut self.addresses,
+                    request.lba.0.wrapping_sub(before.end) as i64,
+                );
             }
             if request.sectors == before.sectors {
                 head |= SAME_LENGTH;
@@ -178,10 +188,15 @@ impl Columns {
     }
 }
 
-const BROKEN: Fault = ("a block whose content is no records", "columns as its header describes them");
+const BROKEN: Fault =
+    ("a block whose content is no records", "columns as its header describes them");
 
 /// Append the records of a block's content to `records`.
-pub fn decode(header: &BlockHeader, content: &[u8], records: &mut Vec<Record>) -> Result<(), Fault> {
+pub fn decode(
+    header: &BlockHeader,
+    content: &[u8],
+    records: &mut Vec<Record>,
+) -> Result<(), Fault> {
     let (tick, mut columns) = Reading::of(header.records, content).ok_or(BROKEN)?;
     records.reserve(header.records);
     let (mut before, mut earliest, mut latest) = (Before::default(), Ps::MAX, Ps::ZERO);
@@ -191,14 +206,19 @@ pub fn decode(header: &BlockHeader, content: &[u8], records: &mut Vec<Record>) -
         latest = latest.max(record.request.at);
         records.push(record);
     }
-    let whole = [&columns.times, &columns.addresses, &columns.lengths, &columns.devices].iter().all(|c| c.is_empty());
+    let whole = [&columns.times, &columns.addresses, &columns.lengths, &columns.devices]
+        .iter()
+        .all(|c| c.is_empty());
     if !whole {
         return Err(BROKEN);
     }
     if (earliest, latest) == (header.earliest, header.latest) {
         return Ok(());
     }
-    Err(("a block whose times are not those of its header", "the earliest and the latest time of its records"))
+    Err((
+        "a block whose times are not those of its header",
+        "the earliest and the latest time of its records",
+    ))
 }
 
 /// The columns of a block that is being read.
@@ -220,7 +240,8 @@ impl<'a> Reading<'a> {
         let (times, rest) = rest.split_at_checked(u32_at(lengths, 1) as usize)?;
         let (addresses, rest) = rest.split_at_checked(u32_at(lengths, 5) as usize)?;
         let (lengths, devices) = rest.split_at_checked(u32_at(lengths, 9) as usize)?;
-        let [times, addresses, lengths, devices] = [times, addresses, lengths, devices].map(Numbers::new);
+        let [times, addresses, lengths, devices] =
+            [times, addresses, lengths, devices].map(Numbers::new);
         Some((tick, Reading { heads, times, addresses, lengths, devices }))
     }
 
@@ -233,7 +254,8 @@ impl<'a> Reading<'a> {
         before.ticks = before.ticks.wrapping_add(self.times.next_signed()? as u64);
         let at = Ps(before.ticks.checked_mul(tick)?);
         if head & OTHER_DEVICE != 0 {
-            before.device = u32::try_from(self.devices.next()?).ok().filter(|&device| device < MAX_DEVICES)?;
+            before.device =
+                u32::try_from(self.devices.next()?).ok().filter(|&device| device < MAX_DEVICES)?;
         }
         let op = HostOp::ALL[usize::from(head & OP)];
         let fua = head & FUA != 0;
@@ -245,7 +267,8 @@ impl<'a> Reading<'a> {
         if head & SEQUENTIAL == 0 {
             before.end = before.end.wrapping_add(self.addresses.next_signed()? as u64);
         }
-        let sectors = if head & SAME_LENGTH != 0 { before.sectors.into() } else { self.lengths.next()? };
+        let sectors =
+            if head & SAME_LENGTH != 0 { before.sectors.into() } else { self.lengths.next()? };
         let extent = Extent::of_sectors(op, before.end, sectors).ok()?;
         before.end += sectors;
         before.sectors = extent.sectors;
@@ -303,7 +326,11 @@ mod tests {
         for unknown in [0b100_0000, 0b1000_0000] {
             let mut other = content.clone();
             other[13] |= unknown;
-            assert_eq!(decode(&header(&records, &other), &other, &mut Vec::new()), Err(BROKEN), "an unknown bit");
+            assert_eq!(
+                decode(&header(&records, &other), &other, &mut Vec::new()),
+                Err(BROKEN),
+                "an unknown bit"
+            );
         }
     }
 
@@ -355,7 +382,10 @@ mod tests {
             BlockHeader { content_bytes: u32::MAX as usize, ..header },
             BlockHeader { stored_bytes: 21, ..header },
         ] {
-            assert_eq!(BlockHeader::decode(&header.encode()).unwrap_err().0, "a block header with impossible sizes");
+            assert_eq!(
+                BlockHeader::decode(&header.encode()).unwrap_err().0,
+                "a block header with impossible sizes"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The end record: the index by time, what the trace comes from, and the way there from the end of the file.
+//! The end record: the index by time, what the trace comes from, and the way there from the end of
+//! the file.
 
 use super::{END, HEADER_BYTES, TRAILER_MAGIC, header, u32_at, u64_at};
 use crate::error::{Place, TraceError};
@@ -7,7 +8,8 @@ use crate::write::Origin;
 use flashatlas_types::Ps;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes before the body of the end record: kind, three zeros, bytes of the body, CRC of the body, CRC of these.
+/// Bytes before the body of the end record: kind, three zeros, bytes of the body, CRC of the body,
+/// CRC of these.
 pub const END_HEADER_BYTES: usize = 16;
 
 /// Bytes of the trailer: offset of the end record, CRC of it, magic.
@@ -72,7 +74,8 @@ impl End {
     /// Bytes of the body, as the header of the record says.
     pub fn body_bytes(header: &[u8; END_HEADER_BYTES]) -> Option<u64> {
         let bytes = u64::from(u32_at(header, 4));
-        let sound = header[..4] == [END, 0, 0, 0] && u32_at(header, 12) == crc32c::crc32c(&header[..12]);
+        let sound =
+            header[..4] == [END, 0, 0, 0] && u32_at(header, 12) == crc32c::crc32c(&header[..12]);
         (sound && bytes <= MAX_BODY_BYTES).then_some(bytes)
     }
 
@@ -92,8 +95,13 @@ impl End {
         if devices > MAX_DEVICES {
             return None;
         }
-        let device_names = (0..devices).map(|_| take_text(&mut rest)).collect::<Option<Vec<String>>>()?;
-        rest.is_empty().then_some(End { records, blocks, origin: Origin { format, digest, device_names } })
+        let device_names =
+            (0..devices).map(|_| take_text(&mut rest)).collect::<Option<Vec<String>>>()?;
+        rest.is_empty().then_some(End {
+            records,
+            blocks,
+            origin: Origin { format, digest, device_names },
+        })
     }
 }
 
@@ -150,13 +158,17 @@ pub struct Position {
     pub origin: Origin,
 }
 
-/// Move `input`, a whole file that is not compressed, to the first block with a record at `from` or later (to the end
-/// record when there is none). No record before it is that late. [`resume`](super::resume) reads on from there.
+/// Move `input`, a whole file that is not compressed, to the first block with a record at `from` or
+/// later (to the end record when there is none). No record before it is that late.
+/// [`resume`](super::resume) reads on from there.
 ///
 /// # Errors
-/// What the input says; a file that is not in this format, of another version, truncated, or with a damaged index.
+/// What the input says; a file that is not in this format, of another version, truncated, or with a
+/// damaged index.
 pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceError> {
-    let at = |offset: u64| move |error: io::Error| TraceError::new(Place::Byte(offset), error.to_string(), "");
+    let at = |offset: u64| {
+        move |error: io::Error| TraceError::new(Place::Byte(offset), error.to_string(), "")
+    };
     let length = input.seek(SeekFrom::End(0)).map_err(at(0))?;
     input.seek(SeekFrom::Start(0)).map_err(at(0))?;
     let mut head = Vec::new();
@@ -164,7 +176,8 @@ pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceE
     header::check(&head)?;
     let (offset, end) = read_end(input, length)?;
     let block = end.blocks.iter().find(|block| block.latest >= from);
-    let (to, records_before) = block.map_or((offset, end.records), |b| (b.offset, b.records_before));
+    let (to, records_before) =
+        block.map_or((offset, end.records), |b| (b.offset, b.records_before));
     input.seek(SeekFrom::Start(to)).map_err(at(to))?;
     Ok(Position { offset: to, records_before, records: end.records, origin: end.origin })
 }
@@ -173,7 +186,9 @@ pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceE
 fn read_end(input: &mut (impl Read + Seek), length: u64) -> Result<(u64, End), TraceError> {
     const EXPECTED: &str = "a whole file, that ends in its index";
     let start = length.saturating_sub(TRAILER_BYTES as u64);
-    let no_trailer = || TraceError::new(Place::Byte(start), "the trace is truncated: it has no trailer", EXPECTED);
+    let no_trailer = || {
+        TraceError::new(Place::Byte(start), "the trace is truncated: it has no trailer", EXPECTED)
+    };
     let mut bytes = [0; TRAILER_BYTES];
     read_at(input, start, &mut bytes).map_err(|_| no_trailer())?;
     let offset = u64_at(&bytes, 0);
@@ -183,7 +198,8 @@ fn read_end(input: &mut (impl Read + Seek), length: u64) -> Result<(u64, End), T
     let damaged = || TraceError::new(Place::Byte(offset), "a damaged end record", EXPECTED);
     let mut header = [0; END_HEADER_BYTES];
     read_at(input, offset, &mut header).map_err(|_| damaged())?;
-    let body_bytes = End::body_bytes(&header).filter(|bytes| *bytes <= length).ok_or_else(damaged)?;
+    let body_bytes =
+        End::body_bytes(&header).filter(|bytes| *bytes <= length).ok_or_else(damaged)?;
     let mut body = Vec::new();
     input.take(body_bytes).read_to_end(&mut body).map_err(|_| damaged())?;
     let end = End::decode(&header, &body).ok_or_else(damaged)?;
@@ -202,7 +218,12 @@ mod tests {
 
     #[test]
     fn the_end_record_comes_back_and_no_bit_may_flip() {
-        let entry = |n: u64| Entry { offset: 16 + n, records_before: n, earliest: Ps(n), latest: Ps(n + 1) };
+        let entry = |n: u64| Entry {
+            offset: 16 + n,
+            records_before: n,
+            earliest: Ps(n),
+            latest: Ps(n + 1),
+        };
         let origin = Origin {
             format: "msr".into(),
             digest: "sha256:0".into(),
@@ -218,7 +239,8 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             let (header, rest) = flipped.split_first_chunk::<END_HEADER_BYTES>().unwrap();
-            let sound = End::body_bytes(header).and_then(|n| End::decode(header, rest.get(..n as usize)?));
+            let sound =
+                End::body_bytes(header).and_then(|n| End::decode(header, rest.get(..n as usize)?));
             let last = &flipped[bytes.len() - TRAILER_BYTES..];
             assert!(sound.is_none() || last != trailer(1234), "bit {bit}");
         }

@@ -24,7 +24,12 @@ pub(super) fn check(head: &[u8]) -> Result<(), TraceError> {
         ..TraceError::new(Place::Byte(at as u64), why, expected)
     };
     if !head.starts_with(&MAGIC) {
-        return Err(fault(0, "no atlas trace but", "a file that begins with \\x89FATR\\r\\n\\x1a", shown));
+        return Err(fault(
+            0,
+            "no atlas trace but",
+            "a file that begins with \\x89FATR\\r\\n\\x1a",
+            shown,
+        ));
     }
     let Some(head) = head.first_chunk::<HEADER_BYTES>() else {
         return Err(fault(head.len(), "the trace is truncated in its header", "16 bytes", &[]));

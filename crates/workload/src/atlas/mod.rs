@@ -1,8 +1,9 @@
 //! The atlas format: traces in compact blocks of columns, checked, and with an index by time.
 //!
-//! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer that says where the end
-//! record is. It can be read as a stream, without the index, or from a time on ([`seek`] and [`resume`]). All numbers
-//! are little-endian; every part has a CRC-32C (Castagnoli) of its own. docs/FORMATS.md has the layout byte by byte.
+//! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer that
+//! says where the end record is. It can be read as a stream, without the index, or from a time on
+//! ([`seek`] and [`resume`]). All numbers are little-endian; every part has a CRC-32C (Castagnoli)
+//! of its own. docs/FORMATS.md has the layout byte by byte.
 
 mod block;
 mod end;
@@ -22,7 +23,8 @@ pub const VERSION: u16 = 1;
 /// Records in a block at most.
 pub const MAX_BLOCK_RECORDS: usize = 65_536;
 
-/// The first bytes of a file. The first is no text, and line ends that are converted on the way damage it.
+/// The first bytes of a file. The first is no text, and line ends that are converted on the way
+/// damage it.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FATR\r\n\x1a";
 
 /// Bytes of the header: magic, version (`u16`), zero (`u16`), CRC of these.

@@ -24,9 +24,13 @@ pub(crate) fn stream(
     Ok(Box::new(Atlas::new(input, HEADER_BYTES as u64, 0, options)))
 }
 
-/// The records of a file from `position` on, to which [`seek`](super::seek) moved `input`. Times count from the first
-/// record of the trace, wherever reading begins.
-pub fn resume(input: Box<dyn Read + Send>, position: &Position, options: &ReadOptions) -> Box<dyn RecordSource> {
+/// The records of a file from `position` on, to which [`seek`](super::seek) moved `input`. Times
+/// count from the first record of the trace, wherever reading begins.
+pub fn resume(
+    input: Box<dyn Read + Send>,
+    position: &Position,
+    options: &ReadOptions,
+) -> Box<dyn RecordSource> {
     let mut atlas = Atlas::new(input, position.offset, position.records_before, options);
     atlas.device_names.clone_from(&position.origin.device_names);
     Box::new(atlas)
@@ -111,7 +115,8 @@ impl Atlas {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         bytes[0] = BLOCK;
         self.fetch(&mut bytes[1..], "a block header")?;
-        let header = BlockHeader::decode(&bytes).map_err(|(why, expected)| self.fault(why, expected))?;
+        let header =
+            BlockHeader::decode(&bytes).map_err(|(why, expected)| self.fault(why, expected))?;
         let mut stored = std::mem::take(&mut self.stored);
         stored.resize(header.stored_bytes, 0);
         let fetched = self.fetch(&mut stored, "a block");
@@ -126,9 +131,13 @@ impl Atlas {
             Codec::Plain => &self.stored,
             Codec::Zstd => {
                 self.content.resize(header.content_bytes, 0);
-                let size = zstd::bulk::decompress_to_buffer(&self.stored, &mut self.content).unwrap_or(usize::MAX);
+                let size = zstd::bulk::decompress_to_buffer(&self.stored, &mut self.content)
+                    .unwrap_or(usize::MAX);
                 if size != header.content_bytes {
-                    return Err(self.fault("a block that does not decompress", "as many bytes as its header says"));
+                    return Err(self.fault(
+                        "a block that does not decompress",
+                        "as many bytes as its header says",
+                    ));
                 }
                 &self.content
             }
@@ -146,26 +155,38 @@ impl Atlas {
         let mut head = [0; END_HEADER_BYTES];
         head[0] = END;
         self.fetch(&mut head[1..], WHAT)?;
-        let damaged = |atlas: &Atlas| atlas.fault("a damaged end record", "the CRC that it carries");
+        let damaged =
+            |atlas: &Atlas| atlas.fault("a damaged end record", "the CRC that it carries");
         let body_bytes = End::body_bytes(&head).ok_or_else(|| damaged(self))?;
         let mut body = Vec::new();
         let start = self.offset;
         let read = self.input.by_ref().take(body_bytes).read_to_end(&mut body);
         read.map_err(|e| TraceError::new(Place::Byte(start), e.to_string(), ""))?;
         if (body.len() as u64) < body_bytes {
-            return Err(TraceError::new(Place::Byte(start), "the trace is truncated in the end record", "its index"));
+            return Err(TraceError::new(
+                Place::Byte(start),
+                "the trace is truncated in the end record",
+                "its index",
+            ));
         }
         self.offset += body_bytes;
         let end = End::decode(&head, &body).ok_or_else(|| damaged(self))?;
         if end.records != self.count {
-            return Err(self.fault("an end record of another number of records", "as many as the blocks hold"));
+            return Err(self.fault(
+                "an end record of another number of records",
+                "as many as the blocks hold",
+            ));
         }
         self.device_names = end.origin.device_names;
         let mut last = [0; TRAILER_BYTES];
         let start = self.offset;
         self.fetch(&mut last, "the trailer")?;
         if last != trailer(self.block) {
-            return Err(TraceError::new(Place::Byte(start), "a damaged trailer", "the place of the end record"));
+            return Err(TraceError::new(
+                Place::Byte(start),
+                "a damaged trailer",
+                "the place of the end record",
+            ));
         }
         self.nothing_more()
     }
@@ -179,7 +200,11 @@ impl Atlas {
         if more.is_empty() {
             return Ok(());
         }
-        Err(TraceError::new(Place::Byte(offset), "bytes after the end of the trace", "one trace in a file"))
+        Err(TraceError::new(
+            Place::Byte(offset),
+            "bytes after the end of the trace",
+            "one trace in a file",
+        ))
     }
 }
 
@@ -199,7 +224,9 @@ impl RecordSource for Atlas {
                 Ok(Part::Block) => {}
                 Ok(Part::End) => {
                     let place = Place::Byte(self.offset);
-                    return self.gate.finish(|| TraceError::new(place, "the trace holds no request", "at least one"));
+                    return self.gate.finish(|| {
+                        TraceError::new(place, "the trace holds no request", "at least one")
+                    });
                 }
                 Err(error) => return Err(self.gate.fail(error)),
             }
@@ -225,5 +252,12 @@ fn raw(record: &Record) -> Raw {
     let request = &record.request;
     let extent = Extent { first: request.lba.0, sectors: request.sectors };
     let time_ps = request.at.0.into();
-    Raw { time_ps, device: record.device, op: request.op, extent, fua: request.fua, preflush: false }
+    Raw {
+        time_ps,
+        device: record.device,
+        op: request.op,
+        extent,
+        fua: request.fua,
+        preflush: false,
+    }
 }

@@ -95,7 +95,11 @@ mod tests {
         differences.iter().for_each(|&n| assert_eq!(taken.next_signed(), Some(n)));
         assert!(taken.is_empty() && taken.next().is_none());
         assert_eq!(Numbers::new(&[0x80]).next(), None, "cut short");
-        assert_eq!(Numbers::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).next(), None, "65 bits");
+        assert_eq!(
+            Numbers::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).next(),
+            None,
+            "65 bits"
+        );
         assert_eq!(Numbers::new(&[0x80; 11]).next(), None, "endless");
     }
 }

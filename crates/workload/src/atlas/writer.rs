@@ -50,13 +50,16 @@ impl Writer {
             return Ok(());
         }
         let content = encode(&self.records);
-        let packed = if self.level == 0 { None } else { Some(zstd::bulk::compress(&content, self.level)?) };
-        let (codec, stored) = match packed.as_deref().filter(|packed| packed.len() < content.len()) {
+        let packed =
+            if self.level == 0 { None } else { Some(zstd::bulk::compress(&content, self.level)?) };
+        let (codec, stored) = match packed.as_deref().filter(|packed| packed.len() < content.len())
+        {
             Some(packed) => (Codec::Zstd, packed),
             None => (Codec::Plain, &content[..]),
         };
         let times = || self.records.iter().map(|record| record.request.at);
-        let (earliest, latest) = (times().min().unwrap_or(Ps::ZERO), times().max().unwrap_or(Ps::ZERO));
+        let (earliest, latest) =
+            (times().min().unwrap_or(Ps::ZERO), times().max().unwrap_or(Ps::ZERO));
         let block = BlockHeader {
             codec,
             records: self.records.len(),
@@ -66,7 +69,8 @@ impl Writer {
             content_bytes: content.len(),
             crc: crc32c::crc32c(stored),
         };
-        let entry = Entry { offset: self.offset, records_before: self.end.records, earliest, latest };
+        let entry =
+            Entry { offset: self.offset, records_before: self.end.records, earliest, latest };
         self.end.blocks.push(entry);
         self.end.records += self.records.len() as u64;
         self.write(&block.encode())?;

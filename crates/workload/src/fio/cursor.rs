@@ -7,7 +7,8 @@ use super::map::BlockMap;
 use super::options::{Generator, Options, Sequencer};
 use flashatlas_types::{Rng, Seed};
 
-/// Draws of a size that does not fit before the end of the file are repeated; after this many the smallest is taken.
+/// Draws of a size that does not fit before the end of the file are repeated; after this many the
+/// smallest is taken.
 const MAX_DRAWS: u32 = 10_000;
 
 /// Draws that all files of a job share.
@@ -101,14 +102,16 @@ impl Cursor {
         self.start[1] == self.start[2]
     }
 
-    /// The next request in direction `dir`: its first byte in the file and its length. `None` when there is none left.
+    /// The next request in direction `dir`: its first byte in the file and its length. `None` when
+    /// there is none left.
     pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
         let offset = self.offset(o, dir, draw)?;
         if offset.at >= self.span.length {
             return None;
         }
         let at = self.span.offset + offset.at;
-        if o.pattern.trim_then_write() && o.pattern.random && dir == 2 && self.start[2] == Some(at) {
+        if o.pattern.trim_then_write() && o.pattern.random && dir == 2 && self.start[2] == Some(at)
+        {
             self.start[1] = None; // the same block twice: still a new pair
         }
         let mut bytes = self.size(o, dir, at, &offset, draw)?;
@@ -134,7 +137,11 @@ impl Cursor {
             draw.until_random = o.random_every;
         }
         if o.pattern.random && o.pattern.trim_then_write() && dir == 1 {
-            return Some(Offset { at: self.start[2]? - self.span.offset, random: true, unmapped: true });
+            return Some(Offset {
+                at: self.start[2]? - self.span.offset,
+                random: true,
+                unmapped: true,
+            });
         }
         if !turn {
             return match o.sequencer {
@@ -233,7 +240,14 @@ impl Cursor {
         at.checked_add(bytes).is_some_and(|end| end <= self.span.offset + self.span.length)
     }
 
-    fn size(&self, o: &Options, dir: usize, at: u64, offset: &Offset, draw: &mut Draw) -> Option<u64> {
+    fn size(
+        &self,
+        o: &Options,
+        dir: usize,
+        at: u64,
+        offset: &Offset,
+        draw: &mut Draw,
+    ) -> Option<u64> {
         if o.pattern.random && o.pattern.trim_then_write() && dir == 1 {
             return self.start[2].map(|start| self.position[2] - start);
         }

@@ -37,7 +37,10 @@ pub(super) struct OptionDef {
 }
 
 /// An option without another name.
-const fn option(name: &'static str, set: fn(&mut Options, &Arg<'_>) -> Result<(), String>) -> OptionDef {
+const fn option(
+    name: &'static str,
+    set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
+) -> OptionDef {
     OptionDef { name, alias: "", set }
 }
 
@@ -89,7 +92,10 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("offset_align", store!(offset_align, |a| a.size().map(Some))),
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
     option("filename", store!(filenames, filenames)),
-    option("directory", store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned())))),
+    option(
+        "directory",
+        store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned()))),
+    ),
     aliased("nrfiles", "nr_files", store!(files, count)),
     option("file_service_type", store!(service, service)),
     option("numjobs", store!(clones, count)),
@@ -114,7 +120,9 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("random_distribution", store!(distribution, Distribution::parse)),
     option("random_generator", store!(generator, generator)),
     option("norandommap", store!(no_map, |a| a.flag())),
-    option("percentage_random", |o, a| a.by_dir(&mut o.percent_random, |one| one.int(0, 100).map(|n| n as u32))),
+    option("percentage_random", |o, a| {
+        a.by_dir(&mut o.percent_random, |one| one.int(0, 100).map(|n| n as u32))
+    }),
     option("randrepeat", store!(repeat, |a| a.flag())),
     option("allrandrepeat", store!(repeat, |a| a.flag())),
     option("randseed", store!(seed, |a| a.int(0, u64::MAX).map(Some))),
@@ -128,7 +136,8 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("group_reporting", store!(group_reporting, |a| a.flag())),
 ];
 
-const NO_MINIMUM: &str = "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated";
+const NO_MINIMUM: &str =
+    "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated";
 
 fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.text()? {
@@ -142,7 +151,8 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
 fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
     choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
-        let hint = nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        let hint =
+            nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
         format!("{what} `{got}` is not one that is simulated{hint} (allowed: {})", names.join(", "))
     })
 }
@@ -154,7 +164,9 @@ fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     let pattern = one_of(name, "pattern", &choices)?;
     (o.pattern, o.random_every, o.hole) = (pattern, 1, 0);
     match postfix {
-        Some(every) if pattern.random => o.random_every = Arg { text: Some(every), ..*arg }.int(1, u64::MAX)?,
+        Some(every) if pattern.random => {
+            o.random_every = Arg { text: Some(every), ..*arg }.int(1, u64::MAX)?
+        }
         Some(hole) => o.hole = arg.signed(hole)?,
         None => {}
     }
@@ -164,7 +176,9 @@ fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
 fn set_split(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     arg.by_dir(&mut o.split, parse_split)?;
     for (sizes, split) in o.sizes.iter_mut().zip(&o.split) {
-        if let (Some(low), Some(high)) = (split.iter().map(|s| s.bytes).min(), split.iter().map(|s| s.bytes).max()) {
+        if let (Some(low), Some(high)) =
+            (split.iter().map(|s| s.bytes).min(), split.iter().map(|s| s.bytes).max())
+        {
             *sizes = (low, high);
         }
     }
@@ -177,7 +191,11 @@ fn sequencer(arg: &Arg<'_>) -> Result<Sequencer, String> {
 }
 
 fn generator(arg: &Arg<'_>) -> Result<Generator, String> {
-    let choices = [("tausworthe", Generator::Random), ("tausworthe64", Generator::Random), ("lfsr", Generator::Lfsr)];
+    let choices = [
+        ("tausworthe", Generator::Random),
+        ("tausworthe64", Generator::Random),
+        ("lfsr", Generator::Lfsr),
+    ];
     one_of(arg.text()?, "generator", &choices)
 }
 
@@ -230,20 +248,28 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// What `Options` leaves out although it is set to something else than fio's default, with the reason.
+/// What `Options` leaves out although it is set to something else than fio's default, with the
+/// reason.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
     if !o.direct {
         list.push((
             "direct",
-            "0 is fio's default: the page cache is not simulated, requests go to the drive as with direct=1",
+            "0 is fio's default: the page cache is not simulated, requests go to the drive as \
+             with direct=1",
         ));
     }
     if o.engine == Engine::Null {
-        list.push(("ioengine", "null does nothing in fio; here its requests go to the simulated drive"));
+        list.push((
+            "ioengine",
+            "null does nothing in fio; here its requests go to the simulated drive",
+        ));
     }
     if o.generator == Generator::Lfsr {
-        list.push(("random_generator", "lfsr is another permutation of the blocks here than in fio"));
+        list.push((
+            "random_generator",
+            "lfsr is another permutation of the blocks here than in fio",
+        ));
     }
     list
 }

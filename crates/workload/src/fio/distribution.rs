@@ -2,7 +2,8 @@
 
 use super::value::{Arg, ByDir};
 
-/// Entries of `bssplit` and zones of `random_distribution`, each by direction: fio's limit is 256 zones.
+/// Entries of `bssplit` and zones of `random_distribution`, each by direction: fio's limit is 256
+/// zones.
 const MAX_ENTRIES: usize = 256;
 
 /// Which block a random request goes to.
@@ -10,7 +11,8 @@ const MAX_ENTRIES: usize = 256;
 pub enum Distribution {
     /// Every block alike.
     Random,
-    /// Zipf's law with exponent `theta`; ranks are hashed over the file unless `centre` (0 to 1) is given.
+    /// Zipf's law with exponent `theta`; ranks are hashed over the file unless `centre` (0 to 1) is
+    /// given.
     Zipf {
         /// The exponent; not 1.
         theta: f64,
@@ -61,20 +63,25 @@ pub struct Share {
 impl Distribution {
     pub(super) fn parse(arg: &Arg<'_>) -> Result<Distribution, String> {
         let text = arg.text()?;
-        let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let (name, rest) =
+            text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         match name {
             "random" => Ok(Distribution::Random),
             "zipf" => {
                 let (theta, centre) = floats(rest, 1.1)?;
                 if !(theta > 0.0 && theta != 1.0) {
-                    return Err(format!("zipf:{theta} is not defined by fio; expected a number above 0 other than 1"));
+                    return Err(format!(
+                        "zipf:{theta} is not defined by fio; expected a number above 0 other than 1"
+                    ));
                 }
                 Ok(Distribution::Zipf { theta, centre })
             }
             "pareto" => {
                 let (h, centre) = floats(rest, 0.2)?;
                 if !(h > 0.0 && h < 1.0) {
-                    return Err(format!("pareto:{h} is out of range; expected a number between 0 and 1"));
+                    return Err(format!(
+                        "pareto:{h} is out of range; expected a number between 0 and 1"
+                    ));
                 }
                 Ok(Distribution::Pareto { h, centre })
             }
@@ -88,13 +95,15 @@ impl Distribution {
             "zoned" | "zoned_abs" => {
                 let absolute = name == "zoned_abs";
                 let mut zones: ByDir<Vec<Zone>> = Default::default();
-                let list = rest.ok_or_else(|| format!("{name} without zones; expected such as 60/10:40/90"))?;
+                let list = rest
+                    .ok_or_else(|| format!("{name} without zones; expected such as 60/10:40/90"))?;
                 let list = Arg { text: Some(list), ..*arg };
                 list.by_dir(&mut zones, |one| parse_zones(one, absolute))?;
                 Ok(Distribution::Zoned { absolute, zones })
             }
             _ => Err(format!(
-                "distribution `{name}` is not known; expected random, zipf, pareto, normal, zoned or zoned_abs"
+                "distribution `{name}` is not known; expected random, zipf, pareto, normal, zoned \
+                 or zoned_abs"
             )),
         }
     }
@@ -107,10 +116,13 @@ fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String
         _ => Err(format!("`{text}` is no number; expected one such as 1.2")),
     };
     let Some(text) = text else { return Ok((default, None)) };
-    let (value, centre) = text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
+    let (value, centre) =
+        text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
     let centre = centre.map(float).transpose()?;
     match centre {
-        Some(c) if !(0.0..=1.0).contains(&c) => Err(format!("centre {c} is out of range; expected 0 to 1")),
+        Some(c) if !(0.0..=1.0).contains(&c) => {
+            Err(format!("centre {c} is out of range; expected 0 to 1"))
+        }
         _ => Ok((float(value)?, centre)),
     }
 }
@@ -137,13 +149,15 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
 }
 
-/// The sizes of `bssplit` for one direction, the most frequent first: that is how fio looks them up.
+/// The sizes of `bssplit` for one direction, the most frequent first: that is how fio looks them
+/// up.
 pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     let mut shares = Vec::new();
     for entry in entries(arg.text()?)? {
         let (bytes, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = Arg { text: Some(bytes), ..*arg }.size()?;
-        shares.push((bytes, if share.trim().is_empty() { None } else { Some(percent(arg, share)?) }));
+        shares
+            .push((bytes, if share.trim().is_empty() { None } else { Some(percent(arg, share)?) }));
     }
     let given: u32 = shares.iter().filter_map(|s| s.1).sum();
     let open = shares.iter().filter(|s| s.1.is_none()).count() as u32;
@@ -151,8 +165,10 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
         return Err(format!("the sizes get {given} percent of the requests; expected 100"));
     }
     let rest = (100 - given).checked_div(open).unwrap_or(0);
-    let mut shares: Vec<Share> =
-        shares.iter().map(|&(bytes, share)| Share { bytes, percent: share.unwrap_or(rest) }).collect();
+    let mut shares: Vec<Share> = shares
+        .iter()
+        .map(|&(bytes, share)| Share { bytes, percent: share.unwrap_or(rest) })
+        .collect();
     shares.sort_by_key(|s| std::cmp::Reverse(s.percent));
     Ok(shares)
 }

@@ -56,7 +56,8 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {}
 
-/// Something that the job file asks for and that is not simulated. Displays as `file:line:column: option: why`.
+/// Something that the job file asks for and that is not simulated. Displays as
+/// `file:line:column: option: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
     /// Where it stands first.

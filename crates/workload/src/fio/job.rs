@@ -34,11 +34,18 @@ pub struct Section {
     pub options: Arc<Options>,
 }
 
-/// Read a job file. `env` looks up environment variables, `include` reads the files that it includes.
+/// Read a job file. `env` looks up environment variables, `include` reads the files that it
+/// includes.
 ///
 /// # Errors
-/// The first thing that fio would not accept, or that cannot be simulated and would change which requests are made.
-pub fn parse(text: &str, file_name: &str, env: Env<'_>, include: Include<'_>) -> Result<JobFile, JobError> {
+/// The first thing that fio would not accept, or that cannot be simulated and would change which
+/// requests are made.
+pub fn parse(
+    text: &str,
+    file_name: &str,
+    env: Env<'_>,
+    include: Include<'_>,
+) -> Result<JobFile, JobError> {
     let file = Arc::from(file_name);
     let mut lines = Lines::new(env, include);
     lines.read(&file, text)?;
@@ -55,7 +62,9 @@ pub fn parse(text: &str, file_name: &str, env: Env<'_>, include: Include<'_>) ->
         return Err(JobError::new(&at, "no job; expected at least one section besides [global]"));
     }
     let mut warnings: Vec<Warning> = reader.warnings.into_values().collect();
-    warnings.sort_by(|a, b| (a.at.line, a.at.column, &a.option).cmp(&(b.at.line, b.at.column, &b.option)));
+    warnings.sort_by(|a, b| {
+        (a.at.line, a.at.column, &a.option).cmp(&(b.at.line, b.at.column, &b.option))
+    });
     Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
@@ -87,9 +96,18 @@ impl Reader {
         Ok(())
     }
 
-    fn option(&mut self, at: Position, key: String, value: Option<String>, value_at: Position) -> Result<(), JobError> {
+    fn option(
+        &mut self,
+        at: Position,
+        key: String,
+        value: Option<String>,
+        value_at: Position,
+    ) -> Result<(), JobError> {
         if self.current.is_none() {
-            return Err(JobError::new(&at, format!("`{}` stands before the first section", quoted(&key))));
+            return Err(JobError::new(
+                &at,
+                format!("`{}` stands before the first section", quoted(&key)),
+            ));
         }
         self.given.push(Given { at, key, value, value_at });
         Ok(())
@@ -124,20 +142,26 @@ impl Reader {
 
     fn apply(&mut self, options: &mut Options, given: &Given) -> Result<(), JobError> {
         let key = given.key.as_str();
-        let def = MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key));
+        let def =
+            MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key));
         if let Some(value) = &given.value {
             options.given.push((def.map_or(key, |d| d.name).to_owned(), value.clone()));
         }
         if let Some(def) = def {
             let arg = Arg { text: given.value.as_deref(), kb_base: options.kb_base };
-            (def.set)(options, &arg).map_err(|why| JobError::new(&given.value_at, format!("{key}: {why}")))?;
+            (def.set)(options, &arg)
+                .map_err(|why| JobError::new(&given.value_at, format!("{key}: {why}")))?;
             options.places.insert(def.name, given.value_at.clone());
             return Ok(());
         }
         if KNOWN.contains(&key) {
             self.warn(key, given.at.clone(), "fio knows this option, the simulation leaves it out");
         } else if OF_ENGINES.contains(&key) {
-            self.warn(key, given.at.clone(), "an option of an I/O engine, the simulation leaves it out");
+            self.warn(
+                key,
+                given.at.clone(),
+                "an option of an I/O engine, the simulation leaves it out",
+            );
         } else {
             let names: Vec<&str> = MODELLED
                 .iter()
@@ -161,7 +185,10 @@ impl Reader {
 fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     let at = |option: &str| o.places.get(option).unwrap_or(section);
     if endless(o) {
-        return Err(JobError::new(at("time_based"), "time_based: the job would never end; expected a runtime"));
+        return Err(JobError::new(
+            at("time_based"),
+            "time_based: the job would never end; expected a runtime",
+        ));
     }
     for (dir, name) in ["reads", "writes", "trims"].iter().enumerate() {
         if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
@@ -172,7 +199,10 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
         }
     }
     if o.sizes_by_order && o.pattern.trim_then_write() {
-        return Err(JobError::new(at("bs_is_seq_rand"), "bs_is_seq_rand: trims and writes need the same sizes"));
+        return Err(JobError::new(
+            at("bs_is_seq_rand"),
+            "bs_is_seq_rand: trims and writes need the same sizes",
+        ));
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
-//! Skewed random blocks as fio draws them: Zipf, Pareto and normal ranks, scattered over the file by a hash.
+//! Skewed random blocks as fio draws them: Zipf, Pareto and normal ranks, scattered over the file
+//! by a hash.
 //!
-//! The approximations are fio's own (`lib/zipf.c`, `lib/gauss.c` of fio 3.33), so that frequencies agree: Zipf by the
-//! formula of Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994; Pareto by a power of a
-//! uniform number; normal by the mean of twelve uniform ones. A rank is multiplied by an odd constant modulo `2^64`, and
-//! the product taken modulo the number of blocks: where that is no power of two, ranks share blocks, as in fio.
+//! The approximations are fio's own (`lib/zipf.c`, `lib/gauss.c` of fio 3.33), so that frequencies
+//! agree: Zipf by the formula of Gray et al., "Quickly Generating Billion-Record Synthetic
+//! Databases", SIGMOD 1994; Pareto by a power of a uniform number; normal by the mean of twelve
+//! uniform ones. A rank is multiplied by an odd constant modulo `2^64`, and the product taken
+//! modulo the number of blocks: where that is no power of two, ranks share blocks, as in fio.
 
 use super::distribution::Distribution;
 use crate::generators::math::{exp, ln};
@@ -11,8 +13,8 @@ use flashatlas_types::Rng;
 
 /// Terms of the harmonic sum; fio's own limit.
 const MAX_TERMS: u64 = 10_000_000;
-/// Terms that are added one by one; the rest of the sum comes from the Euler-Maclaurin formula, with an error below
-/// `1e-12`.
+/// Terms that are added one by one; the rest of the sum comes from the Euler-Maclaurin formula,
+/// with an error below `1e-12`.
 const SINGLE_TERMS: u64 = 1000;
 /// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
@@ -79,13 +81,15 @@ impl Law {
             }
             Kind::Pareto { power } => ((n - 1.0) * pow(self.rng.unit(), power)) as u64,
             Kind::Normal { spread } => {
-                let sum: u128 = (0..NORMAL_TERMS).map(|_| u128::from(self.rng.below(self.blocks + 1))).sum();
+                let sum: u128 =
+                    (0..NORMAL_TERMS).map(|_| u128::from(self.rng.below(self.blocks + 1))).sum();
                 let mean = sum.div_ceil(u128::from(NORMAL_TERMS)) as u64;
                 if spread == 0 {
                     return mean;
                 }
                 let mut off = self.rng.below(spread) as i64 - (spread / 2) as i64;
-                // halving ends at 0, and the mean itself may be one past the last block: the modulo takes it in
+                // halving ends at 0, and the mean itself may be one past the last block: the modulo
+                // takes it in
                 while off > 0 && mean.saturating_add_signed(off) >= self.blocks {
                     off /= 2;
                 }
@@ -141,7 +145,8 @@ impl Permutation {
         }
         let mut x = self.next;
         self.next += 1;
-        // the power of two above `count` is permuted: an orbit returns into the range, in two turns on average
+        // the power of two above `count` is permuted: an orbit returns into the range, in two turns
+        // on average
         loop {
             for key in self.keys {
                 x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
@@ -180,7 +185,9 @@ mod tests {
         for count in [1, 2, 7, 64, 1000] {
             let mut permutation = Permutation::new(count, &mut rng);
             let mut drawn: Vec<u64> = std::iter::from_fn(|| permutation.draw()).collect();
-            assert!(count < 1000 || drawn.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count() < 20);
+            assert!(
+                count < 1000 || drawn.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count() < 20
+            );
             drawn.sort_unstable();
             assert!(drawn.into_iter().eq(0..count), "{count}");
         }

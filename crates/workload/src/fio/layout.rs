@@ -85,7 +85,11 @@ impl JobFile {
             let o = &section.options;
             for clone in 0..o.clones {
                 if jobs.len() >= MAX_JOBS {
-                    return Err(error(section, "numjobs", format!("more than {MAX_JOBS} jobs in all")));
+                    return Err(error(
+                        section,
+                        "numjobs",
+                        format!("more than {MAX_JOBS} jobs in all"),
+                    ));
                 }
                 let first = clone == 0;
                 if first && (o.stonewall || o.new_group) && !jobs.is_empty() {
@@ -105,11 +109,18 @@ impl JobFile {
                 job.size_files(section, capacity)?;
                 spans += job.files.len();
                 if spans > MAX_FILES {
-                    return Err(error(section, "nrfiles", format!("more than {MAX_FILES} files in all")));
+                    return Err(error(
+                        section,
+                        "nrfiles",
+                        format!("more than {MAX_FILES} files in all"),
+                    ));
                 }
                 mapped = mapped.saturating_add(job.mapped_blocks());
                 if mapped > MAX_MAP_BLOCKS {
-                    let why = format!("maps of more than {MAX_MAP_BLOCKS} blocks; use norandommap, or larger blocks");
+                    let why = format!(
+                        "maps of more than {MAX_MAP_BLOCKS} blocks; use norandommap, or larger \
+                         blocks"
+                    );
                     return Err(error(section, "rw", why));
                 }
                 jobs.push(job);
@@ -120,7 +131,10 @@ impl JobFile {
 }
 
 fn error(section: &Section, option: &str, why: String) -> JobError {
-    JobError::new(section.options.places.get(option).unwrap_or(&section.at), format!("{option}: {why}"))
+    JobError::new(
+        section.options.places.get(option).unwrap_or(&section.at),
+        format!("{option}: {why}"),
+    )
 }
 
 /// Whether `name` is a drive's, not a file's.
@@ -162,7 +176,13 @@ impl Job {
                 (true, ..) => capacity,
                 (_, Some(bytes), _) => bytes,
                 (_, _, Some(bytes)) => bytes / count,
-                _ => return Err(error(section, "size", "a file needs a size in bytes, or a filesize".into())),
+                _ => {
+                    return Err(error(
+                        section,
+                        "size",
+                        "a file needs a size in bytes, or a filesize".into(),
+                    ));
+                }
             };
             let offset = self.offset(whole);
             if offset >= whole && (drive || o.file_size.is_some()) {
@@ -182,18 +202,29 @@ impl Job {
                 length -= length % smallest;
             }
             let end = offset.checked_add(length);
-            let end = end.ok_or_else(|| error(section, "offset", "the file would end beyond 2^64 bytes".into()))?;
+            let end = end.ok_or_else(|| {
+                error(section, "offset", "the file would end beyond 2^64 bytes".into())
+            })?;
             if end > capacity {
                 let option = if offset > 0 { "offset" } else { "size" };
                 return Err(error(
                     section,
                     option,
-                    format!("the job would end at byte {end} of `{name}`; the drive has {capacity}"),
+                    format!(
+                        "the job would end at byte {end} of `{name}`; the drive has {capacity}"
+                    ),
                 ));
             }
             total = total.saturating_add(length);
             let file_bytes = if drive { capacity } else { whole.max(end) };
-            self.files.push(JobSpan { name, is_drive: drive, start: 0, offset, length, file_bytes });
+            self.files.push(JobSpan {
+                name,
+                is_drive: drive,
+                start: 0,
+                offset,
+                length,
+                file_bytes,
+            });
         }
         self.size = given.unwrap_or(total);
         self.io_size = o.io_size.map(|amount| of(amount, self.size));
@@ -207,7 +238,9 @@ impl Job {
         let offset = of(o.offset, whole).saturating_add(increment);
         let shares = [o.offset, o.offset_increment].iter().any(|a| matches!(a, Amount::Percent(_)));
         match shares {
-            true => offset.checked_next_multiple_of(o.offset_align.unwrap_or(o.smallest())).unwrap_or(u64::MAX),
+            true => offset
+                .checked_next_multiple_of(o.offset_align.unwrap_or(o.smallest()))
+                .unwrap_or(u64::MAX),
             false => offset,
         }
     }
@@ -229,13 +262,16 @@ impl Job {
             ));
         }
         if o.largest() > MAX_BLOCK_BYTES {
-            let why = format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
+            let why =
+                format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
             return Err(error(section, "bs", why));
         }
         if let super::Distribution::Zoned { absolute: true, zones } = &o.distribution {
-            let largest = zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
+            let largest =
+                zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
             if let Some(file) = self.files.iter().find(|f| largest > f.length) {
-                let why = format!("zones of {largest} bytes in a file of which {} are used", file.length);
+                let why =
+                    format!("zones of {largest} bytes in a file of which {} are used", file.length);
                 return Err(error(section, "random_distribution", why));
             }
         }
@@ -256,9 +292,18 @@ struct Files {
 
 impl Files {
     /// Give every file its place: side by side, in order of first appearance.
-    fn place(mut self, file: &JobFile, mut jobs: Vec<Job>, capacity: u64) -> Result<Layout, JobError> {
-        let section_of: Vec<usize> =
-            file.sections.iter().enumerate().flat_map(|(i, s)| (0..s.options.clones).map(move |_| i)).collect();
+    fn place(
+        mut self,
+        file: &JobFile,
+        mut jobs: Vec<Job>,
+        capacity: u64,
+    ) -> Result<Layout, JobError> {
+        let section_of: Vec<usize> = file
+            .sections
+            .iter()
+            .enumerate()
+            .flat_map(|(i, s)| (0..s.options.clones).map(move |_| i))
+            .collect();
         for (job, &section) in jobs.iter().zip(&section_of) {
             for span in &job.files {
                 self.add(span, &file.sections[section], section)?;
@@ -274,8 +319,10 @@ impl Files {
         let bytes = starts.last().map_or(0, |start| start + self.sizes[self.sizes.len() - 1]);
         let mut warnings = Vec::new();
         if let (Some((name, at)), Some(first)) = (&self.drive, self.first.first()) {
-            let why =
-                format!("`{name}` is the whole drive, on which the files of [{}] lie too", file.sections[*first].name);
+            let why = format!(
+                "`{name}` is the whole drive, on which the files of [{}] lie too",
+                file.sections[*first].name
+            );
             warnings.push(Warning { at: at.clone(), option: "filename".into(), why });
         }
         Ok(Layout {
@@ -290,8 +337,13 @@ impl Files {
         if span.is_drive {
             let at = section.options.places.get("filename").unwrap_or(&section.at);
             return match &self.drive {
-                Some((name, _)) if names_drive(name) && names_drive(&span.name) && *name != span.name => {
-                    let why = format!("`{}` is a second drive beside `{name}`; one is simulated", span.name);
+                Some((name, _))
+                    if names_drive(name) && names_drive(&span.name) && *name != span.name =>
+                {
+                    let why = format!(
+                        "`{}` is a second drive beside `{name}`; one is simulated",
+                        span.name
+                    );
                     Err(error(section, "filename", why))
                 }
                 _ => {
@@ -317,8 +369,13 @@ impl Files {
             let start = end.next_multiple_of(FILE_ALIGN);
             end = start + size; // both at most the capacity
             if end > capacity {
-                let needed = self.sizes.iter().map(|s| u128::from(s.next_multiple_of(FILE_ALIGN))).sum::<u128>();
-                let why = format!("the files of all jobs take {needed} bytes; the drive has {capacity}");
+                let needed = self
+                    .sizes
+                    .iter()
+                    .map(|s| u128::from(s.next_multiple_of(FILE_ALIGN)))
+                    .sum::<u128>();
+                let why =
+                    format!("the files of all jobs take {needed} bytes; the drive has {capacity}");
                 return Err(error(&file.sections[section], "size", why));
             }
             starts.push(start);

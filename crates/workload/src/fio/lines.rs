@@ -1,4 +1,5 @@
-//! A job file as a list of items: section headers and options, with what they include and the variables put in.
+//! A job file as a list of items: section headers and options, with what they include and the
+//! variables put in.
 
 use super::error::{JobError, Position};
 use std::io;
@@ -45,9 +46,16 @@ impl<'a> Lines<'a> {
         self.open.push(Arc::clone(file));
         self.files += 1;
         for (number, raw) in (1u32..).zip(text.lines()) {
-            let at = |column: usize| Position { file: Arc::clone(file), line: number, column: column as u32 + 1 };
+            let at = |column: usize| Position {
+                file: Arc::clone(file),
+                line: number,
+                column: column as u32 + 1,
+            };
             if raw.len() > MAX_LINE_BYTES {
-                return Err(JobError::new(&at(0), format!("a line longer than fio's limit of {MAX_LINE_BYTES} bytes")));
+                return Err(JobError::new(
+                    &at(0),
+                    format!("a line longer than fio's limit of {MAX_LINE_BYTES} bytes"),
+                ));
             }
             let end = raw.find([';', '#']).unwrap_or(raw.len());
             let (line, start) = (raw[..end].trim(), end - raw[..end].trim_start().len());
@@ -60,12 +68,17 @@ impl<'a> Lines<'a> {
                     format!("more than {MAX_ITEMS} lines with a section or an option"),
                 ));
             }
-            if let Some(path) = line.strip_prefix("include").filter(|p| p.starts_with([' ', '\t'])) {
+            if let Some(path) = line.strip_prefix("include").filter(|p| p.starts_with([' ', '\t']))
+            {
                 self.included(path.trim(), &at(start))?;
             } else if let Some(rest) = line.strip_prefix('[') {
-                let name = rest.strip_suffix(']').filter(|name| !name.is_empty()).ok_or_else(|| {
-                    JobError::new(&at(start), format!("`{}` is no section; expected [name]", quoted(line)))
-                })?;
+                let name =
+                    rest.strip_suffix(']').filter(|name| !name.is_empty()).ok_or_else(|| {
+                        JobError::new(
+                            &at(start),
+                            format!("`{}` is no section; expected [name]", quoted(line)),
+                        )
+                    })?;
                 let name = self.substitute(name, &at(start + 1))?;
                 self.items.push((at(start), Item::Section(name)));
             } else {
@@ -76,8 +89,14 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    fn option(&mut self, line: &str, start: usize, at: &dyn Fn(usize) -> Position) -> Result<(), JobError> {
-        let (key, value) = line.split_once('=').map_or((line, None), |(key, value)| (key, Some(value)));
+    fn option(
+        &mut self,
+        line: &str,
+        start: usize,
+        at: &dyn Fn(usize) -> Position,
+    ) -> Result<(), JobError> {
+        let (key, value) =
+            line.split_once('=').map_or((line, None), |(key, value)| (key, Some(value)));
         let column = start + key.len() + 1 + value.map_or(0, |v| v.len() - v.trim_start().len());
         let value_at = at(if value.is_some() { column } else { start });
         let value = value.map(|v| self.substitute(v.trim(), &value_at)).transpose()?;
@@ -88,16 +107,24 @@ impl<'a> Lines<'a> {
     fn included(&mut self, path: &str, at: &Position) -> Result<(), JobError> {
         let path = self.substitute(path, at)?;
         if let Some(first) = self.open.iter().position(|open| **open == *path) {
-            let chain: Vec<&str> = self.open[first..].iter().map(|p| &**p).chain([&*path]).collect();
-            return Err(JobError::new(at, format!("files include each other: {}", chain.join(" -> "))));
+            let chain: Vec<&str> =
+                self.open[first..].iter().map(|p| &**p).chain([&*path]).collect();
+            return Err(JobError::new(
+                at,
+                format!("files include each other: {}", chain.join(" -> ")),
+            ));
         }
         if self.open.len() >= MAX_DEPTH || self.files >= MAX_FILES {
             return Err(JobError::new(
                 at,
-                format!("too many files; expected at most {MAX_DEPTH} inside each other and {MAX_FILES} in all"),
+                format!(
+                    "too many files; expected at most {MAX_DEPTH} inside each other and \
+                     {MAX_FILES} in all"
+                ),
             ));
         }
-        let text = (self.include)(&path).map_err(|e| JobError::new(at, format!("cannot include `{path}`: {e}")))?;
+        let text = (self.include)(&path)
+            .map_err(|e| JobError::new(at, format!("cannot include `{path}`: {e}")))?;
         self.read(&Arc::from(path), &text)
     }
 
@@ -108,22 +135,34 @@ impl<'a> Lines<'a> {
         while let Some(dollar) = rest.find('$') {
             out.push_str(&rest[..dollar]);
             rest = &rest[dollar + 1..];
-            let here = Position { column: at.column + (text.len() - rest.len() - 1) as u32, ..at.clone() };
+            let here =
+                Position { column: at.column + (text.len() - rest.len() - 1) as u32, ..at.clone() };
             if let Some(inner) = rest.strip_prefix('{') {
                 let Some((name, after)) = inner.split_once('}') else {
                     return Err(JobError::new(&here, "`${` without `}`"));
                 };
                 let value = (self.env)(name).ok_or_else(|| {
-                    JobError::new(&here, format!("environment variable `{}` is not set", quoted(name)))
+                    JobError::new(
+                        &here,
+                        format!("environment variable `{}` is not set", quoted(name)),
+                    )
                 })?;
                 out.push_str(&value);
                 rest = after;
             } else if let Some(after) = rest.strip_prefix("pagesize") {
                 out.push_str("4096");
                 rest = after;
-            } else if let Some(word) = ["ncpus", "mb_memory"].iter().find(|word| rest.starts_with(**word)) {
-                return Err(JobError::new(&here, format!("`${word}` depends on the machine; write a number instead")));
-            } else if rest.starts_with("jobname") || rest.starts_with("jobnum") || rest.starts_with("filenum") {
+            } else if let Some(word) =
+                ["ncpus", "mb_memory"].iter().find(|word| rest.starts_with(**word))
+            {
+                return Err(JobError::new(
+                    &here,
+                    format!("`${word}` depends on the machine; write a number instead"),
+                ));
+            } else if rest.starts_with("jobname")
+                || rest.starts_with("jobnum")
+                || rest.starts_with("filenum")
+            {
                 out.push('$');
             } else {
                 return Err(JobError::new(&here, "a lone `$`; expected ${VARIABLE} or $pagesize"));
@@ -131,7 +170,10 @@ impl<'a> Lines<'a> {
         }
         out.push_str(rest);
         match out.len() > MAX_LINE_BYTES {
-            true => Err(JobError::new(at, format!("longer than {MAX_LINE_BYTES} bytes with its variables put in"))),
+            true => Err(JobError::new(
+                at,
+                format!("longer than {MAX_LINE_BYTES} bytes with its variables put in"),
+            )),
             false => Ok(out),
         }
     }
@@ -140,5 +182,9 @@ impl<'a> Lines<'a> {
 /// At most 40 characters of `text`, for an error; control characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     let escaped: String = text.chars().take(41).flat_map(char::escape_debug).collect();
-    if escaped.chars().count() <= 40 { escaped } else { escaped.chars().take(39).chain(['…']).collect() }
+    if escaped.chars().count() <= 40 {
+        escaped
+    } else {
+        escaped.chars().take(39).chain(['…']).collect()
+    }
 }

@@ -32,7 +32,8 @@ impl BlockMap {
         block < self.blocks && self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Mark `block`, and up to `count - 1` after it as far as they are free. Returns how many: at least one.
+    /// Mark `block`, and up to `count - 1` after it as far as they are free. Returns how many: at
+    /// least one.
     pub fn mark(&mut self, block: u64, count: u64) -> u64 {
         let mut marked = 0;
         while marked < count && block + marked < self.blocks && !self.used(block + marked) {
@@ -94,7 +95,8 @@ mod tests {
             let mut used = vec![false; blocks as usize];
             let mut at = 0u64;
             for turn in 0..blocks {
-                at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041 + turn) % blocks;
+                at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041 + turn)
+                    % blocks;
                 let expected = (at + 1..blocks).chain(0..=at).find(|&b| !used[b as usize]);
                 assert_eq!(map.next_free(at), expected, "{blocks} {at}");
                 let block = expected.unwrap();

@@ -1,8 +1,9 @@
 //! Job files of fio: what a job asks for, which requests it makes.
 //!
-//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] tells clones apart, lays their files side
-//! by side on a drive, and checks every size. A [`JobStream`] then yields the requests of one job, independent of time;
-//! depth, rates, pauses and the order of jobs are the player's. What is modelled, what warns and what is an error:
+//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] tells clones
+//! apart, lays their files side by side on a drive, and checks every size. A [`JobStream`] then
+//! yields the requests of one job, independent of time; depth, rates, pauses and the order of jobs
+//! are the player's. What is modelled, what warns and what is an error:
 //! `docs/howto/run-a-fio-job.md`. The reference is fio 3.33.
 
 mod cursor;

@@ -1,5 +1,5 @@
-//! Names of options that fio knows and that are not modelled: facts, from `fio --cmdhelp=all` of fio 3.33, and from
-//! `fio --enghelp=ENGINE` for those that belong to an engine. Each is a warning.
+//! Names of options that fio knows and that are not modelled: facts, from `fio --cmdhelp=all` of
+//! fio 3.33, and from `fio --enghelp=ENGINE` for those that belong to an engine. Each is a warning.
 
 /// Options of every job.
 pub(super) const KNOWN: &[&str] = &[

@@ -1,4 +1,5 @@
-//! What a job may say. Names, aliases, units and defaults are those of fio 3.33 (`fio --cmdhelp=all`).
+//! What a job may say. Names, aliases, units and defaults are those of fio 3.33
+//! (`fio --cmdhelp=all`).
 
 use super::distribution::{Distribution, Share};
 use super::error::Position;
@@ -111,7 +112,8 @@ pub enum Generator {
     Lfsr,
 }
 
-/// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2 for trims.
+/// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2
+/// for trims.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `name`, else the section's.
@@ -220,7 +222,8 @@ pub struct Options {
     pub new_group: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
-    /// What the section itself says, global sections left out: first names and values, of options that have one.
+    /// What the section itself says, global sections left out: first names and values, of options
+    /// that have one.
     pub given: Vec<(String, String)>,
     /// Where each option was given, by its first name.
     pub places: BTreeMap<&'static str, Position>,
@@ -294,7 +297,8 @@ impl Options {
         if self.engine.queues() { self.depth } else { 1 }
     }
 
-    /// Bytes per second in direction `dir` that the job keeps to; 0 is no limit. `rate_iops` counts smallest blocks.
+    /// Bytes per second in direction `dir` that the job keeps to; 0 is no limit. `rate_iops` counts
+    /// smallest blocks.
     pub fn bytes_per_second(&self, dir: usize) -> u64 {
         match self.rate[dir] {
             0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),

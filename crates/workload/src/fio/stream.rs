@@ -1,8 +1,9 @@
 //! The requests of one job in the order in which fio makes them, independent of time.
 //!
-//! A *pass* goes through the job's files until one of them is used up: every block once for random jobs with a map, to the
-//! end for sequential ones. Passes follow each other until `loops` times `size` (or `io_size`) bytes are issued. Rules were
-//! taken from the behaviour of fio 3.33, which `tests/fio_reference.rs` compares with.
+//! A *pass* goes through the job's files until one of them is used up: every block once for random
+//! jobs with a map, to the end for sequential ones. Passes follow each other until `loops` times
+//! `size` (or `io_size`) bytes are issued. Rules were taken from the behaviour of fio 3.33, which
+//! `tests/fio_reference.rs` compares with.
 
 use super::cursor::{Cursor, Draw};
 use super::layout::Job;
@@ -40,7 +41,8 @@ pub enum Step {
         /// `fdatasync`, not `fsync`.
         data_only: bool,
     },
-    /// All requests of the pass must be complete, then what was written is made durable (`end_fsync`).
+    /// All requests of the pass must be complete, then what was written is made durable
+    /// (`end_fsync`).
     EndSync,
     /// All requests of the pass must be complete: the next one begins.
     PassEnd,
@@ -121,7 +123,12 @@ impl JobStream {
     pub fn new(job: &Job, seed: Seed) -> JobStream {
         let o = &job.options;
         let seed = Seed(seed.0 ^ o.seed.unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let files = job.files.iter().enumerate().map(|(i, f)| Cursor::new(o, f, seed, job.number, i)).collect();
+        let files = job
+            .files
+            .iter()
+            .enumerate()
+            .map(|(i, f)| Cursor::new(o, f, seed, job.number, i))
+            .collect();
         JobStream {
             files,
             draws: Draws::new(seed, job.number),
@@ -151,7 +158,8 @@ impl JobStream {
         &self.job
     }
 
-    /// The statistics begin anew, as at the end of `ramp_time`: fio counts writes for `fsync=N` from here.
+    /// The statistics begin anew, as at the end of `ramp_time`: fio counts writes for `fsync=N`
+    /// from here.
     pub fn restart_counts(&mut self) {
         self.issues = [0; 3];
         self.mix_until = 0;
@@ -180,7 +188,8 @@ impl JobStream {
         self.next_step()
     }
 
-    /// The next step; `None` when the job has made all its requests, which no job with `time_based` ever has.
+    /// The next step; `None` when the job has made all its requests, which no job with `time_based`
+    /// ever has.
     pub fn next_step(&mut self) -> Option<Step> {
         match self.state {
             State::Before => self.begin_pass(),
@@ -197,7 +206,8 @@ impl JobStream {
         }
         self.rewind();
         if self.job.options.pattern.trim_then_write() {
-            self.number_limit = self.number_limit.map(|n| n.saturating_mul(2)); // a pair counts as two
+            // a pair counts as two
+            self.number_limit = self.number_limit.map(|n| n.saturating_mul(2));
         }
         self.state = State::Pass;
         self.in_pass = 0;
@@ -257,8 +267,15 @@ impl JobStream {
                 }
                 Some((file, Want::Data(direction))) => {
                     let o = &self.job.options;
-                    if let Some((offset, bytes)) = self.files[file].next(o, direction as usize, &mut self.draw) {
-                        return self.issue(JobRequest { direction, file: file as u32, offset, bytes });
+                    if let Some((offset, bytes)) =
+                        self.files[file].next(o, direction as usize, &mut self.draw)
+                    {
+                        return self.issue(JobRequest {
+                            direction,
+                            file: file as u32,
+                            offset,
+                            bytes,
+                        });
                     }
                     self.finish_file(file);
                 }
@@ -298,7 +315,8 @@ impl JobStream {
         Step::PassEnd
     }
 
-    /// The next pass begins at the start of the files, and draws the same numbers again unless `randrepeat=0`.
+    /// The next pass begins at the start of the files, and draws the same numbers again unless
+    /// `randrepeat=0`.
     fn rewind(&mut self) {
         self.last_was_sync = false;
         self.mix_until = 0;
@@ -353,7 +371,8 @@ impl JobStream {
     /// The next file in turn that is not done.
     fn next_open(&mut self) -> Option<usize> {
         let count = self.files.len();
-        let file = (0..count).map(|i| (self.next_file + i) % count).find(|&i| !self.files[i].done)?;
+        let file =
+            (0..count).map(|i| (self.next_file + i) % count).find(|&i| !self.files[i].done)?;
         self.next_file = (file + 1) % count;
         Some(file)
     }
@@ -366,7 +385,11 @@ impl JobStream {
             return Want::Data(if pair_done { Direction::Trim } else { Direction::Write });
         }
         let writes = self.issues[1];
-        if !self.last_was_sync && o.pattern.write && self.last == Some(Direction::Write) && writes > 0 {
+        if !self.last_was_sync
+            && o.pattern.write
+            && self.last == Some(Direction::Write)
+            && writes > 0
+        {
             if o.fsync > 0 && writes % o.fsync == 0 {
                 return Want::Sync { data_only: false };
             }
@@ -391,7 +414,8 @@ impl JobStream {
             let drawn = usize::from(self.draws.mix.below(100) >= u64::from(read_percent));
             if drawn != self.mix {
                 let other = if self.mix == 0 { 100 - read_percent } else { read_percent };
-                self.mix_until = (u128::from(self.issues[self.mix]) * u128::from(other) / 100) as u64;
+                self.mix_until =
+                    (u128::from(self.issues[self.mix]) * u128::from(other) / 100) as u64;
             }
             self.mix = drawn;
         }

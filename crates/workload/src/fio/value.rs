@@ -1,7 +1,9 @@
-//! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by direction.
+//! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by
+//! direction.
 //!
-//! Suffixes are those of `fio(1)`, "PARAMETER TYPES". With `kb_base=1024`, the default, `k` is 1024 and `ki` is 1000; with
-//! `kb_base=1000` it is the other way round. Where fio reads `1.5k` as 1 and drops the rest, this is an error.
+//! Suffixes are those of `fio(1)`, "PARAMETER TYPES". With `kb_base=1024`, the default, `k` is 1024
+//! and `ki` is 1000; with `kb_base=1000` it is the other way round. Where fio reads `1.5k` as 1 and
+//! drops the rest, this is an error.
 
 use flashatlas_types::Dur;
 
@@ -80,8 +82,8 @@ impl<'a> Arg<'a> {
         Ok((low.min(high), low.max(high)))
     }
 
-    /// `a`, `a,b` or `a,b,c` for reads, writes and trims, onto `into`. A value that no comma follows is also that of the
-    /// directions after it; an empty one leaves what was there.
+    /// `a`, `a,b` or `a,b,c` for reads, writes and trims, onto `into`. A value that no comma
+    /// follows is also that of the directions after it; an empty one leaves what was there.
     pub fn by_dir<T: Clone>(
         &self,
         into: &mut ByDir<T>,
@@ -89,7 +91,10 @@ impl<'a> Arg<'a> {
     ) -> Result<(), String> {
         let parts: Vec<&'a str> = self.text()?.split(',').collect();
         if parts.len() > 3 {
-            return Err(format!("{} values; expected at most three, for reads, writes and trims", parts.len()));
+            return Err(format!(
+                "{} values; expected at most three, for reads, writes and trims",
+                parts.len()
+            ));
         }
         for (dir, slot) in into.iter_mut().enumerate() {
             let part = parts[dir.min(parts.len() - 1)].trim();
@@ -124,7 +129,9 @@ impl<'a> Arg<'a> {
             _ => format!("`{text}` is too large; expected at most {}", u64::MAX),
         })?;
         let factor = factor(&text[split..].to_ascii_lowercase(), self.kb_base).ok_or_else(bad)?;
-        number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large; expected at most {}", u64::MAX))
+        number
+            .checked_mul(factor)
+            .ok_or_else(|| format!("`{text}` is too large; expected at most {}", u64::MAX))
     }
 
     /// As [`Arg::number`], with a sign.
@@ -182,7 +189,8 @@ fn time(text: &str, unit_us: u64) -> Result<Dur, String> {
         _ => return Err(format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m")),
     };
     let number = text[..split].parse::<u64>();
-    let number = number.map_err(|_| format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m"))?;
+    let number = number
+        .map_err(|_| format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m"))?;
     match number.checked_mul(factor) {
         Some(us) if us <= MAX_TIME_US => Ok(Dur::from_us(us)),
         _ => Err(format!("`{text}` is too long; expected at most 200 days")),

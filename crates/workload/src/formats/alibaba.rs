@@ -10,16 +10,20 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "alibaba",
     summary: "Alibaba block traces, CSV: device,R|W,offset,length,timestamp",
-    quirks: "Offsets and lengths are bytes: a request is widened to the sectors that it touches. Timestamps are \
-             microseconds. Every volume is a device. A line of column names is passed over.",
-    source: "Li, Wang, Lee, Lui: An In-Depth Analysis of Cloud Block Storage Workloads in Large-Scale Production, \
-             IISWC 2020; traces at https://github.com/alibaba/block-traces.",
+    quirks: "Offsets and lengths are bytes: a request is widened to the sectors that it touches. \
+             Timestamps are microseconds. Every volume is a device. A line of column names is \
+             passed over.",
+    source: "Li, Wang, Lee, Lui: An In-Depth Analysis of Cloud Block Storage Workloads in \
+             Large-Scale Production, IISWC 2020; traces at \
+             https://github.com/alibaba/block-traces.",
     licence: "For research; cite the paper.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Alibaba::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Alibaba::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Alibaba::default(), start.options)))
+    },
     writer: None,
 };
 

@@ -11,9 +11,10 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "arc",
     summary: "ARC cache traces: first_block count ignored sequence_number",
-    quirks: "Neither operations nor times: requests are reads unless an operation is assumed (--assume-op), all at \
-             time 0. Addresses and counts are blocks. How large these are no file says: the paper gives 512 bytes \
-             for P1 to P14 and 4 KiB for the others that it describes.",
+    quirks: "Neither operations nor times: requests are reads unless an operation is assumed \
+             (--assume-op), all at time 0. Addresses and counts are blocks. How large these are no \
+             file says: the paper gives 512 bytes for P1 to P14 and 4 KiB for the others that it \
+             describes.",
     source: "Megiddo, Modha: ARC, A Self-Tuning, Low Overhead Replacement Cache, FAST 2003.",
     licence: "Cite the paper.",
     times: Says::Never,
@@ -39,7 +40,11 @@ struct Arc {
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let block_sectors = super::whole_sectors(start.params, FORMAT.name, "block")?;
     let format = Arc { block_sectors, op: start.options.assume_op.unwrap_or(HostOp::Read) };
-    Ok(Reader { source: TextSource::open(input, format, start.options), times: false, operations: false })
+    Ok(Reader {
+        source: TextSource::open(input, format, start.options),
+        times: false,
+        operations: false,
+    })
 }
 
 impl LineFormat for Arc {
@@ -48,7 +53,8 @@ impl LineFormat for Arc {
         if columns != 4 {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
-        let (block, blocks) = (first.number("an address in blocks")?, count.number("a number of blocks")?);
+        let (block, blocks) =
+            (first.number("an address in blocks")?, count.number("a number of blocks")?);
         ignored.number("a number, which is ignored")?;
         sequence.number("the number of the request")?;
         let sectors = |blocks: u64| blocks.saturating_mul(self.block_sectors);

@@ -1,4 +1,5 @@
-//! Text of blkparse in its default form: `device cpu sequence time pid action flags sector + sectors [process]`.
+//! Text of blkparse in its default form:
+//! `device cpu sequence time pid action flags sector + sectors [process]`.
 
 use crate::devices::Devices;
 use crate::error::OpenError;
@@ -13,11 +14,12 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkparse",
     summary: "blkparse text: device cpu sequence time pid action flags sector + sectors [process]",
-    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), whichever the first 64 KiB \
-             have; action=C chooses. All other events are passed over, and so are commands that were passed through \
-             (N, or bytes in brackets), and lines that begin with a letter: the summary for each CPU at the end. \
-             Times are seconds, addresses and lengths sectors of 512 bytes. A flag F before the operation is a flush \
-             before it, and delivered as one. Every device is an address space of its own. A file may hold absurd \
+    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), whichever \
+             the first 64 KiB have; action=C chooses. All other events are passed over, and so are \
+             commands that were passed through (N, or bytes in brackets), and lines that begin \
+             with a letter: the summary for each CPU at the end. Times are seconds, addresses and \
+             lengths sectors of 512 bytes. A flag F before the operation is a flush before it, and \
+             delivered as one. Every device is an address space of its own. A file may hold absurd \
              times (--time-gap-max).",
     source: "blktrace (https://git.kernel.dk/cgit/blktrace): blkparse(1), default output.",
     licence: "Whoever recorded a trace sets its terms.",
@@ -39,8 +41,12 @@ struct Blkparse {
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let occurring = head_lines(start.head).filter_map(|line| Action::named(split_blanks::<6>(line).0[5].text));
-    let format = Blkparse { action: Some(Action::chosen(start.params, occurring)), devices: Devices::default() };
+    let occurring =
+        head_lines(start.head).filter_map(|line| Action::named(split_blanks::<6>(line).0[5].text));
+    let format = Blkparse {
+        action: Some(Action::chosen(start.params, occurring)),
+        devices: Devices::default(),
+    };
     Ok(Reader::complete(TextSource::open(input, format, start.options)))
 }
 
@@ -83,11 +89,14 @@ impl LineFormat for Blkparse {
 /// `major,minor`.
 fn is_device(text: &[u8]) -> bool {
     let mut parts = text.split(|&b| b == b',');
-    let number = |part: Option<&[u8]>| part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit));
+    let number = |part: Option<&[u8]>| {
+        part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit))
+    };
     number(parts.next()) && number(parts.next()) && parts.next().is_none()
 }
 
 fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, Fault> {
-    let (first, count) = (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
+    let (first, count) =
+        (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
     Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, sectors))
 }

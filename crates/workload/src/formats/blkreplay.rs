@@ -1,4 +1,5 @@
-//! blkreplay: a text preamble, a line of column names, then `start ; sector ; length ; op ; …`, one line a request.
+//! blkreplay: a text preamble, a line of column names, then `start ; sector ; length ; op ; …`, one
+//! line a request.
 
 use crate::Record;
 use crate::format::{FormatDef, Reader, Says, WriterDef};
@@ -11,18 +12,21 @@ use flashatlas_types::{Dur, HostOp};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
-    quirks: "Everything before the line of column names is a preamble and passed over; lines have as many columns as \
-             that line names. Starts are seconds, addresses and lengths sectors of 512 bytes. Operations are \
-             blktrace flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which change \
-             nothing, and F (forced unit access); F alone is a flush.",
-    source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of 1&1 Internet come \
-             with it.",
+    quirks: "Everything before the line of column names is a preamble and passed over; lines have \
+             as many columns as that line names. Starts are seconds, addresses and lengths sectors \
+             of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read ahead), S \
+             (synchronous) and M (metadata), which change nothing, and F (forced unit access); F \
+             alone is a flush.",
+    source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of \
+             1&1 Internet come with it.",
     licence: "The natural loads may be passed on; changed ones must be renamed.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Blkreplay::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Blkreplay::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Blkreplay::default(), start.options)))
+    },
     writer: Some(WriterDef { params: &[], create: |create| text_sink(create, BlkreplayText) }),
 };
 
@@ -42,7 +46,8 @@ impl LineFormat for Blkreplay {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
         let ([start, sector, length, flags], count) = split::<4>(line, b';');
         if self.columns == 0 {
-            let named = [start, sector, length, flags].map(|f| f.text) == [&b"start"[..], b"sector", b"length", b"op"];
+            let named = [start, sector, length, flags].map(|f| f.text)
+                == [&b"start"[..], b"sector", b"length", b"op"];
             self.columns = if named { count } else { 0 };
             return Ok(None);
         }
@@ -53,11 +58,13 @@ impl LineFormat for Blkreplay {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
         let time_ps = start.decimal_ps(SECOND_PS, "a time in seconds")?;
-        let (op, fua) = operation(flags.text).ok_or_else(|| flags.fault("an unknown operation", OPS))?;
+        let (op, fua) =
+            operation(flags.text).ok_or_else(|| flags.fault("an unknown operation", OPS))?;
         let extent = if op == HostOp::Flush {
             Extent::NONE
         } else {
-            let (first, count) = (sector.number("an address in sectors")?, length.number("a length in sectors")?);
+            let (first, count) =
+                (sector.number("an address in sectors")?, length.number("a length in sectors")?);
             Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, length))?
         };
         Ok(Some(Raw { time_ps, device: 0, op, extent, fua, preflush: false }))
@@ -90,7 +97,12 @@ struct BlkreplayText;
 
 impl Encoder for BlkreplayText {
     fn holds(&self) -> Holds {
-        Holds { devices: 1, flush_fua: false, tick: Dur(NANOSECOND_PS), ..Holds::everything("blkreplay") }
+        Holds {
+            devices: 1,
+            flush_fua: false,
+            tick: Dur(NANOSECOND_PS),
+            ..Holds::everything("blkreplay")
+        }
     }
 
     fn header(&self) -> Vec<u8> {

@@ -29,12 +29,14 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blktrace",
     summary: "blktrace, binary: the events of one CPU, or of all as `blkparse -d` merges them",
-    quirks: "Both byte orders. One kind of event is read: D (issued), else C (completed), else Q (queued), whichever \
-             the first 64 KiB have; action=C chooses. All other events, commands that were passed through, and \
-             payloads are passed over. blktrace writes a file for each CPU: `blkparse -i NAME -d MERGED -O` puts \
-             them in order, in the same format. Times are nanoseconds, addresses sectors of 512 bytes, lengths \
-             bytes. A flush before a request is delivered as one. Every device is an address space of its own.",
-    source: "Linux, include/uapi/linux/blktrace_api.h; blktrace (https://git.kernel.dk/cgit/blktrace).",
+    quirks: "Both byte orders. One kind of event is read: D (issued), else C (completed), else Q \
+             (queued), whichever the first 64 KiB have; action=C chooses. All other events, \
+             commands that were passed through, and payloads are passed over. blktrace writes a \
+             file for each CPU: `blkparse -i NAME -d MERGED -O` puts them in order, in the same \
+             format. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. A flush \
+             before a request is delivered as one. Every device is an address space of its own.",
+    source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
+             (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
     times: Says::Always,
     operations: Says::Always,
@@ -187,11 +189,19 @@ impl Fixed for Blktrace {
             _ if length == 0 => return Ok(None), // neither data nor a flush, as blkparse's N
             _ => HostOp::Read,
         };
-        let extent = if op == HostOp::Flush { Extent::NONE } else { self.extent(event, op, length)? };
+        let extent =
+            if op == HostOp::Flush { Extent::NONE } else { self.extent(event, op, length)? };
         let device = self.device(self.order.u32(bytes_at(event, 36)))?;
         let time_ps = u128::from(self.order.u64(bytes_at(event, 8))) * NANOSECOND_PS;
         let data = op != HostOp::Flush;
-        Ok(Some(Raw { time_ps, device, op, extent, fua: data && word & FUA != 0, preflush: data && flush }))
+        Ok(Some(Raw {
+            time_ps,
+            device,
+            op,
+            extent,
+            fua: data && word & FUA != 0,
+            preflush: data && flush,
+        }))
     }
 
     fn payload(&self, event: &[u8]) -> u64 {

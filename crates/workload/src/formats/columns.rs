@@ -12,11 +12,13 @@ use std::io::BufRead;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "columns",
-    summary: "delimited text by specification: columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",
-    quirks: "Never recognised: it must be named, with its columns. A column is a number from 0 or, if there is a \
-             header line, a name of it. Units follow a colon. Without `time` every request is at time 0; without \
-             `op` it is a read unless an operation is assumed (--assume-op). Every text in the column `device` is a \
-             device. Quoted fields are not known. Byte ranges are widened to the sectors that they touch.",
+    summary: "delimited text by specification: \
+              columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",
+    quirks: "Never recognised: it must be named, with its columns. A column is a number from 0 or, \
+             if there is a header line, a name of it. Units follow a colon. Without `time` every \
+             request is at time 0; without `op` it is a read unless an operation is assumed \
+             (--assume-op). Every text in the column `device` is a device. Quoted fields are not \
+             known. Byte ranges are widened to the sectors that they touch.",
     source: "No one: it is for traces that have no format of their own here.",
     licence: "As the trace.",
     times: Says::Sometimes,
@@ -32,9 +34,17 @@ const fn text(key: &'static str, default: Option<&'static str>, doc: &'static st
 }
 
 const PARAMS: [ParamDef; 11] = [
-    text("time", Some(""), "COLUMN:UNIT of the time; units: ps, ns, 100ns, us, ms, s; decimals are read"),
+    text(
+        "time",
+        Some(""),
+        "COLUMN:UNIT of the time; units: ps, ns, 100ns, us, ms, s; decimals are read",
+    ),
     text("op", Some(""), "COLUMN of the operation"),
-    text("offset", None, "COLUMN:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB"),
+    text(
+        "offset",
+        None,
+        "COLUMN:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB",
+    ),
     text("size", None, "COLUMN:UNIT of the length; units as for offset"),
     text("device", Some(""), "COLUMN of the device"),
     text(
@@ -51,11 +61,21 @@ const PARAMS: [ParamDef; 11] = [
     text("read", Some("R/r/Read/read/READ"), "what stands for a read, with / between spellings"),
     text("write", Some("W/w/Write/write/WRITE"), "what stands for a write"),
     text("trim", Some("D/d/T/t/Trim/trim/TRIM/Discard/discard"), "what stands for a trim"),
-    text("flush", Some("F/f/Flush/flush/FLUSH/sync"), "what stands for a flush, whose address and length are not read"),
+    text(
+        "flush",
+        Some("F/f/Flush/flush/FLUSH/sync"),
+        "what stands for a flush, whose address and length are not read",
+    ),
 ];
 
-const TIME_UNITS: [(&str, u64); 6] =
-    [("ps", 1), ("ns", 1_000), ("100ns", 100_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+const TIME_UNITS: [(&str, u64); 6] = [
+    ("ps", 1),
+    ("ns", 1_000),
+    ("100ns", 100_000),
+    ("us", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+];
 
 /// The last column that may be named; lines may have more.
 const LAST_COLUMN: usize = 1023;
@@ -140,9 +160,12 @@ impl Columns {
 
     fn operation(&self, field: Field<'_>) -> Result<HostOp, Fault> {
         let spelled = self.spellings.iter().find(|(spelling, _)| spelling == field.text);
-        spelled
-            .map(|&(_, op)| op)
-            .ok_or_else(|| field.fault("an unknown operation", "one of the spellings of read, write, trim and flush"))
+        spelled.map(|&(_, op)| op).ok_or_else(|| {
+            field.fault(
+                "an unknown operation",
+                "one of the spellings of read, write, trim and flush",
+            )
+        })
     }
 
     fn extent(&self, op: HostOp, offset: Field<'_>, size: Field<'_>) -> Result<Extent, Fault> {
@@ -182,7 +205,8 @@ impl LineFormat for Columns {
             return Err(Fault::whole("too few columns in", "every column of the specification"));
         }
         let op = found[OP].map_or(Ok(self.assumed), |field| self.operation(field))?;
-        let time_ps = found[TIME].map_or(Ok(0), |field| field.decimal_ps(self.time_ps, "a time"))?;
+        let time_ps =
+            found[TIME].map_or(Ok(0), |field| field.decimal_ps(self.time_ps, "a time"))?;
         let extent = match (op, found[OFFSET], found[SIZE]) {
             (HostOp::Flush, ..) => Extent::NONE,
             (_, Some(offset), Some(size)) => self.extent(op, offset, size)?,
@@ -203,7 +227,9 @@ fn delimiter(text: &str) -> Result<Option<u8>, ConfigError> {
         ";" | "semicolon" => Ok(Some(b';')),
         "tab" => Ok(Some(b'\t')),
         "space" => Ok(None),
-        _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_punctuation()) => Ok(Some(text.as_bytes()[0])),
+        _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_punctuation()) => {
+            Ok(Some(text.as_bytes()[0]))
+        }
         other => Err(ConfigError::unknown(
             "delimiter",
             "delimiter",
@@ -216,7 +242,10 @@ fn delimiter(text: &str) -> Result<Option<u8>, ConfigError> {
 fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
     let given = |op: HostOp| params.text(op.name()) != default_of(op.name());
     // what is spelled out goes before the defaults of the others
-    let ops = HostOp::ALL.into_iter().filter(|&op| given(op)).chain(HostOp::ALL.into_iter().filter(|&op| !given(op)));
+    let ops = HostOp::ALL
+        .into_iter()
+        .filter(|&op| given(op))
+        .chain(HostOp::ALL.into_iter().filter(|&op| !given(op)));
     let mut all: Vec<(Vec<u8>, HostOp)> = Vec::new();
     for op in ops {
         for spelling in params.text(op.name()).split('/').map(str::trim).filter(|s| !s.is_empty()) {
@@ -239,9 +268,9 @@ fn default_of(key: &str) -> &'static str {
 
 /// A column and its unit.
 fn with_unit<'a>(key: &str, text: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
-    text.rsplit_once(':')
-        .map(|(column, unit)| (column.trim(), unit.trim()))
-        .ok_or_else(|| ConfigError::new(key, format!("`{text}` has no unit: write {key}=COLUMN:UNIT")))
+    text.rsplit_once(':').map(|(column, unit)| (column.trim(), unit.trim())).ok_or_else(|| {
+        ConfigError::new(key, format!("`{text}` has no unit: write {key}=COLUMN:UNIT"))
+    })
 }
 
 /// The number of a column that is given by number or name.
@@ -250,13 +279,20 @@ fn number_of(key: &str, column: &str, names: &[&[u8]]) -> Result<usize, ConfigEr
         if number <= LAST_COLUMN {
             return Ok(number);
         }
-        return Err(ConfigError::allowing(key, format!("there is no column {number}"), format!("0 to {LAST_COLUMN}")));
+        return Err(ConfigError::allowing(
+            key,
+            format!("there is no column {number}"),
+            format!("0 to {LAST_COLUMN}"),
+        ));
     }
     if names.is_empty() {
-        let why = format!("`{column}` is a name, and no line names the columns: write header=1, or a number");
+        let why = format!(
+            "`{column}` is a name, and no line names the columns: write header=1, or a number"
+        );
         return Err(ConfigError::new(key, why));
     }
-    let known: Vec<String> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    let known: Vec<String> =
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     known
         .iter()

@@ -12,16 +12,18 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "csv",
     summary: "FlashAtlas CSV: time_ps,op,sector,sectors,fua,device",
-    quirks: "The first line names the columns and tells the format. Times are picoseconds since the first record of \
-             the trace, even if that is not the first here. Operations are read, write, trim and flush; fua is 0 or \
-             1. Devices are numbers, which are kept.",
+    quirks: "The first line names the columns and tells the format. Times are picoseconds since \
+             the first record of the trace, even if that is not the first here. Operations are \
+             read, write, trim and flush; fua is 0 or 1. Devices are numbers, which are kept.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| if first_line(head) == HEADER { Sniff::Yes } else { Sniff::No },
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Csv { named: false }, start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Csv { named: false }, start.options)))
+    },
     writer: Some(WriterDef { params: &[], create: |create| text_sink(create, CsvText) }),
 };
 
@@ -37,14 +39,19 @@ impl LineFormat for Csv {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
         if !self.named {
             self.named = line.trim_ascii() == HEADER;
-            return if self.named { Ok(None) } else { Err(Fault::whole("no line of column names but", COLUMNS)) };
+            return if self.named {
+                Ok(None)
+            } else {
+                Err(Fault::whole("no line of column names but", COLUMNS))
+            };
         }
         let ([time, op, sector, sectors, fua, device], count) = split::<6>(line, b',');
         if count != 6 {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
         let kind = HostOp::ALL.into_iter().find(|kind| kind.name().as_bytes() == op.text);
-        let kind = kind.ok_or_else(|| op.fault("an unknown operation", "read, write, trim or flush"))?;
+        let kind =
+            kind.ok_or_else(|| op.fault("an unknown operation", "read, write, trim or flush"))?;
         let extent = extent(kind, sector, sectors)?;
         let fua = match fua.text {
             b"0" => false,
@@ -53,7 +60,8 @@ impl LineFormat for Csv {
         };
         let number = device.number("the number of a device")?;
         let number = u32::try_from(number).ok().filter(|&n| n < MAX_DEVICES);
-        let device = number.ok_or_else(|| device.fault("no number of a device:", "at most 65,535"))?;
+        let device =
+            number.ok_or_else(|| device.fault("no number of a device:", "at most 65,535"))?;
         let time_ps = time.number("a time in picoseconds")?.into();
         Ok(Some(Raw { time_ps, device, op: kind, extent, fua, preflush: false }))
     }
@@ -64,10 +72,13 @@ impl LineFormat for Csv {
 }
 
 fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, Fault> {
-    let (first, count) = (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
+    let (first, count) =
+        (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
     match op {
         HostOp::Flush if (first, count) == (0, 0) => Ok(Extent::NONE),
-        HostOp::Flush => Err(sectors.fault("a flush of sectors", "0 for address and length of a flush")),
+        HostOp::Flush => {
+            Err(sectors.fault("a flush of sectors", "0 for address and length of a flush"))
+        }
         _ => Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, sectors)),
     }
 }
@@ -88,7 +99,9 @@ impl Encoder for CsvText {
         put_number(out, request.at.0);
         out.push(b',');
         out.extend_from_slice(request.op.name().as_bytes());
-        for number in [request.lba.0, request.sectors.into(), request.fua.into(), record.device.into()] {
+        for number in
+            [request.lba.0, request.sectors.into(), request.fua.into(), record.device.into()]
+        {
             out.push(b',');
             put_number(out, number);
         }

@@ -10,12 +10,12 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "disksim",
     summary: "DiskSim ASCII: time device sector size op, in milliseconds",
-    quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the traces that go by \
-             the name of uFLIP, whose columns are separated by tabs, sizes are pages of 4 KiB (size=4KiB). Every \
-             device is an address space of its own. Times with decimals tell the format from those of SSDsim and \
-             MQSim.",
-    source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 (2008); the SSD \
-             extension of Microsoft Research comes with traces in it.",
+    quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the \
+             traces that go by the name of uFLIP, whose columns are separated by tabs, sizes are \
+             pages of 4 KiB (size=4KiB). Every device is an address space of its own. Times with \
+             decimals tell the format from those of SSDsim and MQSim.",
+    source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
+             (2008); the SSD extension of Microsoft Research comes with traces in it.",
     licence: "As the trace that was converted.",
     times: Says::Always,
     operations: Says::Always,
@@ -35,13 +35,15 @@ fn sniff(head: &[u8]) -> Sniff {
         None => Sniff::No,
         Some(Look::Decimal) => Sniff::Yes,
         Some(Look::DecimalTabs) => Sniff::Perhaps(
-            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in the uFLIP traces",
+            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in \
+             the uFLIP traces",
         ),
         Some(Look::Whole) => Sniff::Perhaps("times are milliseconds"),
     }
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let size_bytes = super::whole_sectors(start.params, FORMAT.name, "size")? * u64::from(SECTOR_BYTES);
+    let size_bytes =
+        super::whole_sectors(start.params, FORMAT.name, "size")? * u64::from(SECTOR_BYTES);
     Ok(Reader::complete(TextSource::open(input, Ascii::milliseconds(size_bytes), start.options)))
 }

@@ -12,9 +12,9 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "events",
     summary: "WiscSee events: pid action op offset length time gap sync",
-    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), whichever the first 64 KiB \
-             have; action=C chooses. Offsets and lengths are bytes, times seconds. Operations are read, write and \
-             discard (a trim).",
+    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), whichever \
+             the first 64 KiB have; action=C chooses. Offsets and lengths are bytes, times \
+             seconds. Operations are read, write and discard (a trim).",
     source: "He and others: The Unwritten Contract of Solid State Drives, EuroSys 2017 \
              (https://github.com/junhe/wiscsee).",
     licence: "Cite the paper.",
@@ -35,7 +35,8 @@ struct Events {
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let occurring = head_lines(start.head).filter_map(|line| Action::named(split_blanks::<2>(line).0[1].text));
+    let occurring =
+        head_lines(start.head).filter_map(|line| Action::named(split_blanks::<2>(line).0[1].text));
     let action = Some(Action::chosen(start.params, occurring));
     Ok(Reader::complete(TextSource::open(input, Events { action }, start.options)))
 }
@@ -53,7 +54,8 @@ impl LineFormat for Events {
             b"discard" => HostOp::Trim,
             _ => return Err(op.fault("an unknown operation", "read, write or discard")),
         };
-        let named = Action::named(action.text).ok_or_else(|| action.fault("an unknown action", "D, C or Q"))?;
+        let named = Action::named(action.text)
+            .ok_or_else(|| action.fault("an unknown action", "D, C or Q"))?;
         if self.action.is_some_and(|wanted| wanted != named) {
             return Ok(None);
         }

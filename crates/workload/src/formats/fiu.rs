@@ -10,16 +10,19 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "fiu",
     summary: "FIU IODedup and SRCMap: timestamp pid process lba sectors R|W major minor md5",
-    quirks: "Timestamps are nanoseconds, addresses and lengths sectors of 512 bytes. Major and minor number together \
-             are a device. What follows them (the digests of the content) is not read.",
-    source: "Koller, Rangaswami: I/O Deduplication, FAST 2010; Verma and others: SRCMap, FAST 2010; traces at SNIA \
-             IOTTA (https://iotta.snia.org).",
+    quirks: "Timestamps are nanoseconds, addresses and lengths sectors of 512 bytes. Major and \
+             minor number together are a device. What follows them (the digests of the content) is \
+             not read.",
+    source: "Koller, Rangaswami: I/O Deduplication, FAST 2010; Verma and others: SRCMap, FAST \
+             2010; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Fiu::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Fiu::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Fiu::default(), start.options)))
+    },
     writer: None,
 };
 
@@ -42,13 +45,16 @@ impl LineFormat for Fiu {
             b"W" => HostOp::Write,
             _ => return Err(op.fault("an unknown operation", "R or W")),
         };
-        let (first, sectors) = (lba.number("an address in sectors")?, size.number("a length in sectors")?);
-        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, lba, size))?;
+        let (first, sectors) =
+            (lba.number("an address in sectors")?, size.number("a length in sectors")?);
+        let extent =
+            Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, lba, size))?;
         let time_ps = u128::from(time.number("a time in nanoseconds")?) * NANOSECOND_PS;
         major.number("a major number")?;
         minor.number("a minor number")?;
         // `major minor`, as it stands in the line
-        let name = Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
+        let name =
+            Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
         Ok(Some(Raw::plain(time_ps, self.devices.number(name)?, kind, extent)))
     }
 

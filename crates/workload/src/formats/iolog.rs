@@ -1,4 +1,5 @@
-//! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3 after a timestamp.
+//! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3
+//! after a timestamp.
 
 use crate::Record;
 use crate::devices::Devices;
@@ -14,12 +15,14 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "iolog",
     summary: "fio iolog v2 and v3: [timestamp] file action [offset length]",
-    quirks: "Version 3 timestamps are microseconds: that is what fio writes, and what it takes them for on replay. \
-             Version 2 has no times except `wait`, whose number is milliseconds since the start of the log, as fio \
-             replays it: a wait for an instant that has passed is none. Every file is a device, numbered as first \
-             named. `sync` and `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets \
-             and lengths are bytes: a request is widened to the sectors that it touches. Whether a version 2 log has \
-             times is told by the first 64 KiB: it has if a `wait` is among them.",
+    quirks: "Version 3 timestamps are microseconds: that is what fio writes, and what it takes \
+             them for on replay. Version 2 has no times except `wait`, whose number is \
+             milliseconds since the start of the log, as fio replays it: a wait for an instant \
+             that has passed is none. Every file is a device, numbered as first named. `sync` and \
+             `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets \
+             and lengths are bytes: a request is widened to the sectors that it touches. Whether a \
+             version 2 log has times is told by the first 64 KiB: it has if a `wait` is among \
+             them.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
     licence: "Whoever recorded a log sets its terms.",
     times: Says::Sometimes,
@@ -27,11 +30,15 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     params: &[],
     sniff: |head| if version(first_line(head)).is_some() { Sniff::Yes } else { Sniff::No },
     open,
-    writer: Some(WriterDef { params: &[], create: |create| text_sink(create, IologText::default()) }),
+    writer: Some(WriterDef {
+        params: &[],
+        create: |create| text_sink(create, IologText::default()),
+    }),
 };
 
 const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
-const ACTIONS: &str = "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
+const ACTIONS: &str =
+    "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
 const MICROSECOND_PS: u128 = 1_000_000;
 const MILLISECOND_PS: u128 = 1_000_000_000;
 
@@ -76,10 +83,16 @@ impl LineFormat for Iolog {
                     Err(Fault::whole("no iolog header but", HEADER))
                 };
             }
-            Some(Version::Two) => (self.waited_ps, [fields[0], fields[1], fields[2], fields[3]], count),
+            Some(Version::Two) => {
+                (self.waited_ps, [fields[0], fields[1], fields[2], fields[3]], count)
+            }
             Some(Version::Three) => {
                 let time = fields[0].number("a timestamp in microseconds")?;
-                (u128::from(time) * MICROSECOND_PS, [fields[1], fields[2], fields[3], fields[4]], count - 1)
+                (
+                    u128::from(time) * MICROSECOND_PS,
+                    [fields[1], fields[2], fields[3], fields[4]],
+                    count - 1,
+                )
             }
         };
         let op = match action.text {
@@ -98,7 +111,9 @@ impl LineFormat for Iolog {
                 self.waited_ps = self.waited_ps.max(u128::from(until) * MILLISECOND_PS);
                 return Ok(None);
             }
-            b"" => return Err(Fault::whole("the wrong number of columns in", "a file and an action")),
+            b"" => {
+                return Err(Fault::whole("the wrong number of columns in", "a file and an action"));
+            }
             _ => return Err(action.fault("an unknown action", ACTIONS)),
         };
         let extent = if op == HostOp::Flush {
@@ -125,7 +140,12 @@ impl LineFormat for Iolog {
 }
 
 /// A fault of the whole line unless `count` (without the timestamp) is one of `allowed`.
-fn columns(line: &[u8], count: usize, allowed: &[usize], expected: &'static str) -> Result<(), Fault> {
+fn columns(
+    line: &[u8],
+    count: usize,
+    allowed: &[usize],
+    expected: &'static str,
+) -> Result<(), Fault> {
     if allowed.contains(&count) {
         return Ok(());
     }
@@ -160,7 +180,12 @@ impl IologText {
 
 impl Encoder for IologText {
     fn holds(&self) -> Holds {
-        Holds { fua: false, flush_fua: false, tick: Dur(MICROSECOND_PS as u64), ..Holds::everything("iolog") }
+        Holds {
+            fua: false,
+            flush_fua: false,
+            tick: Dur(MICROSECOND_PS as u64),
+            ..Holds::everything("iolog")
+        }
     }
 
     fn header(&self) -> Vec<u8> {

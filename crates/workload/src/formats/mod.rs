@@ -1,8 +1,8 @@
 //! Trace formats: one file each, listed in [`FORMATS`].
 //!
-//! To add one, write a file here with a `pub(super) const FORMAT: FormatDef` (see [`crate::format`]), and add it to the
-//! list. A text format implements `LineFormat`, which gives it line handling, error places, the account of bad records
-//! and sniffing.
+//! To add one, write a file here with a `pub(super) const FORMAT: FormatDef` (see
+//! [`crate::format`]), and add it to the list. A text format implements `LineFormat`, which gives
+//! it line handling, error places, the account of bad records and sniffing.
 
 mod alibaba;
 mod arc;
@@ -30,8 +30,8 @@ use crate::format::FormatDef;
 use flashatlas_types::{ConfigError, Params, SECTOR_BYTES};
 
 /// The terms of the SNIA IOTTA repository.
-const SNIA_LICENCE: &str = "SNIA Trace Data Files Download License: cite the paper and the repository, and read it \
-                            before passing traces on.";
+const SNIA_LICENCE: &str = "SNIA Trace Data Files Download License: cite the paper and the \
+                            repository, and read it before passing traces on.";
 
 /// Every format.
 pub const FORMATS: &[FormatDef] = &[

@@ -12,9 +12,9 @@ use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "msr",
     summary: "MSR Cambridge CSV: timestamp,host,disk,Read|Write,offset,size,response",
-    quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is widened to the \
-             sectors that it touches. Each host and disk together is a device. The response time is not read. A line \
-             of column names is passed over.",
+    quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is \
+             widened to the sectors that it touches. Each host and disk together is a device. The \
+             response time is not read. A line of column names is passed over.",
     source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA \
              (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
@@ -22,7 +22,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Msr::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Msr::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Msr::default(), start.options)))
+    },
     writer: Some(WriterDef { params: &[], create: |create| text_sink(create, MsrText) }),
 };
 
@@ -54,7 +56,8 @@ impl LineFormat for Msr {
         };
         let extent = byte_extent(op, offset, length)?;
         // `host,disk`, as it stands in the line
-        let name = Field { text: &line[host.start..disk.start + disk.text.len()], start: host.start };
+        let name =
+            Field { text: &line[host.start..disk.start + disk.text.len()], start: host.start };
         let device = self.devices.number(name)?;
         Ok(Some(Raw::plain(u128::from(ticks) * TICK_PS, device, op, extent)))
     }

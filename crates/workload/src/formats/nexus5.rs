@@ -1,4 +1,5 @@
-//! Nexus 5: tab-separated `sector sectors bytes flags generate start submit finish`, one line a request.
+//! Nexus 5: tab-separated `sector sectors bytes flags generate start submit finish`, one line a
+//! request.
 
 use crate::format::{FormatDef, Reader, Says};
 use crate::lines::{LineFormat, TextSource, sniff};
@@ -9,12 +10,13 @@ use flashatlas_types::{HostOp, SECTOR_BYTES};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "nexus5",
     summary: "Nexus 5 eMMC: sector sectors bytes flags generate start submit finish",
-    quirks: "Bit 0 of the flags is 1 for a write; the other bits are not read. Addresses and lengths are sectors of \
-             512 bytes. Lengths carry extra sectors of the driver: those above 8 sectors are rounded down to a \
-             multiple of 8. The time is that of generation, in seconds; some records are out of order, and a clock \
-             that is set in the middle makes days of a second (--time-gap-max).",
-    source: "Zhou and others: I/O Characteristics of Smartphone Applications and Their Implications for eMMC Design, \
-             IISWC 2015.",
+    quirks: "Bit 0 of the flags is 1 for a write; the other bits are not read. Addresses and \
+             lengths are sectors of 512 bytes. Lengths carry extra sectors of the driver: those \
+             above 8 sectors are rounded down to a multiple of 8. The time is that of generation, \
+             in seconds; some records are out of order, and a clock that is set in the middle \
+             makes days of a second (--time-gap-max).",
+    source: "Zhou and others: I/O Characteristics of Smartphone Applications and Their \
+             Implications for eMMC Design, IISWC 2015.",
     licence: "Published for research; cite the paper.",
     times: Says::Always,
     operations: Says::Always,
@@ -34,18 +36,24 @@ struct Nexus5;
 
 impl LineFormat for Nexus5 {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
-        let ([sector, size, bytes, flags, generate, start, submit, finish], count) = split_blanks::<8>(line);
+        let ([sector, size, bytes, flags, generate, start, submit, finish], count) =
+            split_blanks::<8>(line);
         if count != 8 {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
         let write = flags.number("flags, bit 0 of which is 1 for a write")? & 1 == 1;
         let op = if write { HostOp::Write } else { HostOp::Read };
-        let (first, sectors) = (sector.number("an address in sectors")?, size.number("a length in sectors")?);
-        if sectors.checked_mul(u64::from(SECTOR_BYTES)) != Some(bytes.number("a length in bytes")?) {
-            return Err(bytes.fault("another length than the sectors before it,", "512 bytes a sector"));
+        let (first, sectors) =
+            (sector.number("an address in sectors")?, size.number("a length in sectors")?);
+        if sectors.checked_mul(u64::from(SECTOR_BYTES)) != Some(bytes.number("a length in bytes")?)
+        {
+            return Err(
+                bytes.fault("another length than the sectors before it,", "512 bytes a sector")
+            );
         }
         let whole = if sectors > PAGE_SECTORS { sectors - sectors % PAGE_SECTORS } else { sectors };
-        let extent = Extent::of_sectors(op, first, whole).map_err(|e| extent_fault(e, sector, size))?;
+        let extent =
+            Extent::of_sectors(op, first, whole).map_err(|e| extent_fault(e, sector, size))?;
         let time_ps = generate.decimal_ps(SECOND_PS, "a time in seconds")?;
         for later in [start, submit, finish] {
             later.decimal_ps(SECOND_PS, "a time in seconds")?;

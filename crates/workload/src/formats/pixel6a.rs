@@ -11,20 +11,23 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "pixel6a",
     summary: "Pixel 6a UFS, CSV: proces,device,rw_flag,sector,size,timestamp",
-    quirks: "Addresses and sizes are sectors of 512 bytes. Timestamps are seconds of uptime, written as binary \
-             fractions: they are rounded to the microsecond that was recorded. Gaps between sessions last days, and \
-             some steps lead back (--time-gap-max). In the public traces 2 to 13 % of the records repeat the one \
-             before within 5 ms (--drop-duplicates). Flags are those of the block layer. A comma in the name of a \
+    quirks: "Addresses and sizes are sectors of 512 bytes. Timestamps are seconds of uptime, \
+             written as binary fractions: they are rounded to the microsecond that was recorded. \
+             Gaps between sessions last days, and some steps lead back (--time-gap-max). In the \
+             public traces 2 to 13 % of the records repeat the one before within 5 ms \
+             (--drop-duplicates). Flags are those of the block layer. A comma in the name of a \
              process is part of it. The line of column names is passed over.",
     source: "Space-efficient FTL for Mobile Storage via Tiny Neural Nets; traces at \
-             https://github.com/acsl-technion/MobileBlockIOTraces: of phone applications while they are installed \
-             (precond) and while they run (exec).",
+             https://github.com/acsl-technion/MobileBlockIOTraces: of phone applications while \
+             they are installed (precond) and while they run (exec).",
     licence: "Cite the paper; see the repository before passing traces on.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Pixel::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Pixel::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Pixel::default(), start.options)))
+    },
     writer: None,
 };
 
@@ -52,7 +55,14 @@ impl LineFormat for Pixel {
         let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
         let time_ps = (time_ps + MICROSECOND_PS / 2) / MICROSECOND_PS * MICROSECOND_PS;
         let device = self.devices.number(device)?;
-        Ok(Some(Raw { time_ps, device, op: kind, extent, fua: flags.fua, preflush: flags.preflush }))
+        Ok(Some(Raw {
+            time_ps,
+            device,
+            op: kind,
+            extent,
+            fua: flags.fua,
+            preflush: flags.preflush,
+        }))
     }
 
     fn devices(&self) -> Option<&Devices> {
@@ -61,6 +71,7 @@ impl LineFormat for Pixel {
 }
 
 fn extent(op: HostOp, sector: Field<'_>, size: Field<'_>) -> Result<Extent, Fault> {
-    let (first, sectors) = (sector.number("an address in sectors")?, size.number("a size in sectors")?);
+    let (first, sectors) =
+        (sector.number("an address in sectors")?, size.number("a size in sectors")?);
     Extent::of_sectors(op, first, sectors).map_err(|e| extent_fault(e, sector, size))
 }

@@ -1,4 +1,5 @@
-//! Storage Performance Council: `ASU,LBA,size,opcode,timestamp`, one line a request (UMass Financial and WebSearch).
+//! Storage Performance Council: `ASU,LBA,size,opcode,timestamp`, one line a request (UMass
+//! Financial and WebSearch).
 
 use crate::Record;
 use crate::devices::Devices;
@@ -12,17 +13,20 @@ use flashatlas_types::{HostOp, SECTOR_BYTES};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "spc",
     summary: "Storage Performance Council: ASU,LBA,size,opcode,timestamp",
-    quirks: "LBAs are sectors of 512 bytes, sizes are bytes (rounded up to sectors), timestamps are seconds. Opcodes \
-             come in both cases. Every ASU is a device, an address space of its own. Fields after the fifth, which \
-             the specification leaves open, are not read.",
-    source: "Storage Performance Council, SPC trace file format specification, revision 1.0.1 (2002); Financial and \
-             WebSearch at the UMass Trace Repository (https://traces.cs.umass.edu).",
+    quirks: "LBAs are sectors of 512 bytes, sizes are bytes (rounded up to sectors), timestamps \
+             are seconds. Opcodes come in both cases. Every ASU is a device, an address space of \
+             its own. Fields after the fifth, which the specification leaves open, are not read.",
+    source: "Storage Performance Council, SPC trace file format specification, revision 1.0.1 \
+             (2002); Financial and WebSearch at the UMass Trace Repository \
+             (https://traces.cs.umass.edu).",
     licence: "UMass: free to use; acknowledge the repository.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Spc::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Spc::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Spc::default(), start.options)))
+    },
     writer: Some(WriterDef { params: &[], create: |create| text_sink(create, SpcText) }),
 };
 
@@ -46,8 +50,10 @@ impl LineFormat for Spc {
             b"w" | b"W" => HostOp::Write,
             _ => return Err(op.fault("an unknown operation", "r or w")),
         };
-        let (first, bytes) = (lba.number("an address in sectors")?, size.number("a size in bytes")?);
-        let extent = Extent::of_sector_and_bytes(kind, first, bytes).map_err(|e| extent_fault(e, lba, size))?;
+        let (first, bytes) =
+            (lba.number("an address in sectors")?, size.number("a size in bytes")?);
+        let extent = Extent::of_sector_and_bytes(kind, first, bytes)
+            .map_err(|e| extent_fault(e, lba, size))?;
         let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
         let device = self.devices.number(asu)?;
         Ok(Some(Raw::plain(time_ps, device, kind, extent)))
@@ -67,7 +73,11 @@ impl Encoder for SpcText {
 
     fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
         let request = &record.request;
-        for number in [record.device.into(), request.lba.0, u64::from(request.sectors) * u64::from(SECTOR_BYTES)] {
+        for number in [
+            record.device.into(),
+            request.lba.0,
+            u64::from(request.sectors) * u64::from(SECTOR_BYTES),
+        ] {
             put_number(out, number);
             out.push(b',');
         }

@@ -7,16 +7,19 @@ use crate::lines::TextSource;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "ssdsim",
     summary: "SSDsim text: time device sector sectors op, in nanoseconds",
-    quirks: "1 is a read, 0 a write. Addresses and lengths are sectors of 512 bytes. Every device is an address \
-             space of its own. MQSim reads the same text in the same way; DiskSim takes times for milliseconds, so \
-             that a file with whole numbers must be named.",
-    source: "Hu and others: Performance Impact and Interplay of SSD Parallelism, ICS 2011; its example is the \
-             opening minutes of Financial1 (UMass), and must not be reported as that trace.",
+    quirks: "1 is a read, 0 a write. Addresses and lengths are sectors of 512 bytes. Every device \
+             is an address space of its own. MQSim reads the same text in the same way; DiskSim \
+             takes times for milliseconds, so that a file with whole numbers must be named.",
+    source: "Hu and others: Performance Impact and Interplay of SSD Parallelism, ICS 2011; its \
+             example is the opening minutes of Financial1 (UMass), and must not be reported as \
+             that trace.",
     licence: "As the trace that was converted.",
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: sniff_nanoseconds,
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Ascii::nanoseconds(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Ascii::nanoseconds(), start.options)))
+    },
     writer: None,
 };

@@ -10,17 +10,19 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "systor17",
     summary: "Systor '17 (Fujitsu VDI), CSV: Timestamp,Response,IOType,LUN,Offset,Size",
-    quirks: "Timestamps are seconds since 1970, offsets and sizes bytes. Records were written as requests completed: \
-             a quarter is out of order. Response times may be missing and are not read. Every LUN is a device. The \
-             line of column names is passed over.",
-    source: "Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual Desktop \
-             Infrastructure, SYSTOR 2017; traces at SNIA IOTTA (https://iotta.snia.org).",
+    quirks: "Timestamps are seconds since 1970, offsets and sizes bytes. Records were written as \
+             requests completed: a quarter is out of order. Response times may be missing and are \
+             not read. Every LUN is a device. The line of column names is passed over.",
+    source: "Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual \
+             Desktop Infrastructure, SYSTOR 2017; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
     times: Says::Always,
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Systor::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Systor::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Systor::default(), start.options)))
+    },
     writer: None,
 };
 

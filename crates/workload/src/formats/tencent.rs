@@ -10,9 +10,9 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "tencent",
     summary: "Tencent CBS, CSV: timestamp,offset,size,0|1,volume",
-    quirks: "Timestamps are whole seconds since 1970: requests of a second arrive together. Offsets and sizes are \
-             sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a device. A line of column names is \
-             passed over.",
+    quirks: "Timestamps are whole seconds since 1970: requests of a second arrive together. \
+             Offsets and sizes are sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a \
+             device. A line of column names is passed over.",
     source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA \
              (https://iotta.snia.org/traces/parallel/28064).",
     licence: super::SNIA_LICENCE,
@@ -20,7 +20,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     operations: Says::Always,
     params: &[],
     sniff: |head| sniff(head, Tencent::default()),
-    open: |input, start| Ok(Reader::complete(TextSource::open(input, Tencent::default(), start.options))),
+    open: |input, start| {
+        Ok(Reader::complete(TextSource::open(input, Tencent::default(), start.options)))
+    },
     writer: None,
 };
 
@@ -46,8 +48,10 @@ impl LineFormat for Tencent {
             b"1" => HostOp::Write,
             _ => return Err(op.fault("an unknown operation", "0 (read) or 1 (write)")),
         };
-        let (first, sectors) = (offset.number("an offset in sectors")?, size.number("a size in sectors")?);
-        let extent = Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, offset, size))?;
+        let (first, sectors) =
+            (offset.number("an offset in sectors")?, size.number("a size in sectors")?);
+        let extent =
+            Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, offset, size))?;
         let time_ps = u128::from(time.number("a time in whole seconds")?) * SECOND_PS;
         volume.number("the number of a volume")?;
         Ok(Some(Raw::plain(time_ps, self.devices.number(volume)?, kind, extent)))

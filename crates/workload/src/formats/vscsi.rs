@@ -21,12 +21,13 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "vscsi",
     summary: "CloudPhysics vscsi, binary, versions 1 and 2",
-    quirks: "Lengths are bytes (rounded up to sectors), addresses sectors of 512 bytes, times microseconds. \
-             Partitions of the traced machines start at odd sectors, so that most requests are unaligned: a shift of \
-             -7 sectors puts the public sample right. The version is told by the first records. READ, WRITE and \
-             SYNCHRONIZE CACHE commands of every size are known. The response time of version 2 is not read.",
-    source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 (CloudPhysics); a sample \
-             comes with the Python package libcachesim.",
+    quirks: "Lengths are bytes (rounded up to sectors), addresses sectors of 512 bytes, times \
+             microseconds. Partitions of the traced machines start at odd sectors, so that most \
+             requests are unaligned: a shift of -7 sectors puts the public sample right. The \
+             version is told by the first records. READ, WRITE and SYNCHRONIZE CACHE commands of \
+             every size are known. The response time of version 2 is not read.",
+    source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 \
+             (CloudPhysics); a sample comes with the Python package libcachesim.",
     licence: "Cite the paper; see the terms of whoever publishes the sample.",
     times: Says::Always,
     operations: Says::Always,
@@ -59,12 +60,16 @@ const SECTOR: usize = 16;
 const TIME: usize = 24;
 
 impl Layout {
-    /// The layout that the first records of `head` are in. One of them may be damaged, but not the first two.
+    /// The layout that the first records of `head` are in. One of them may be damaged, but not the
+    /// first two.
     fn detect(head: &[u8]) -> Option<Layout> {
         [V1, V2].into_iter().find(|layout| {
-            let mut records = head.chunks_exact(layout.bytes).take(TELLING_RECORDS).map(|r| layout.fits(r));
+            let mut records =
+                head.chunks_exact(layout.bytes).take(TELLING_RECORDS).map(|r| layout.fits(r));
             let start = [records.next(), records.next()];
-            start[0] == Some(true) && start[1] != Some(false) && records.filter(|fits| !fits).count() <= 1
+            start[0] == Some(true)
+                && start[1] != Some(false)
+                && records.filter(|fits| !fits).count() <= 1
         })
     }
 
@@ -83,10 +88,16 @@ impl Layout {
             Extent::NONE
         } else {
             let length = u64::from(u32::from_le_bytes(bytes_at(record, self.length)));
-            Extent::of_sector_and_bytes(op, u64::from_le_bytes(bytes_at(record, SECTOR)), length).map_err(|e| {
-                let (why, expected) = e.words();
-                self.fault(if e == ExtentError::TooFar { SECTOR } else { self.length }, 4, why, expected)
-            })?
+            Extent::of_sector_and_bytes(op, u64::from_le_bytes(bytes_at(record, SECTOR)), length)
+                .map_err(|e| {
+                    let (why, expected) = e.words();
+                    self.fault(
+                        if e == ExtentError::TooFar { SECTOR } else { self.length },
+                        4,
+                        why,
+                        expected,
+                    )
+                })?
         };
         let time = u64::from_le_bytes(bytes_at(record, TIME));
         Ok(Raw::plain(u128::from(time) * MICROSECOND_PS, 0, op, extent))
@@ -113,8 +124,11 @@ fn operation(command: u16) -> Option<HostOp> {
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let layout = Layout::detect(start.head).ok_or_else(|| {
-        let fault =
-            Fault { why: "no vscsi record but".into(), expected: "version 1 or 2 records", span: (0, V1.bytes) };
+        let fault = Fault {
+            why: "no vscsi record but".into(),
+            expected: "version 1 or 2 records",
+            span: (0, V1.bytes),
+        };
         fault.at(start.head, |_| Place::Byte(0))
     })?;
     Ok(Reader::complete(FixedSource::open(input, Vscsi { layout }, start.options)))

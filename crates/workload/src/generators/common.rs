@@ -2,7 +2,9 @@
 
 use crate::error::TraceError;
 use crate::source::{Account, END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
-use flashatlas_types::{ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, SECTOR_BYTES, Seed};
+use flashatlas_types::{
+    ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, SECTOR_BYTES, Seed,
+};
 
 /// Bytes of the longest request that a generator makes: what a reader of traces would believe.
 const MAX_BYTES: u64 = MAX_TRANSFER_SECTORS as u64 * SECTOR_BYTES as u64;
@@ -26,7 +28,8 @@ const COMMON: [ParamDef; 6] = [
         key: "read",
         kind: ParamKind::Ratio(0.0, 1.0),
         default: Some("0"),
-        doc: "share of reads among the requests that are no flush; what is neither read nor trim is a write",
+        doc: "share of reads among the requests that are no flush; what is neither read nor trim \
+              is a write",
     },
     ParamDef {
         key: "trim",
@@ -55,7 +58,9 @@ const COMMON: [ParamDef; 6] = [
 ];
 
 /// The parameters of a generator: `own` ones, then those that all share. `N` is the number of both.
-pub(super) const fn with_common<const OWN: usize, const N: usize>(own: [ParamDef; OWN]) -> [ParamDef; N] {
+pub(super) const fn with_common<const OWN: usize, const N: usize>(
+    own: [ParamDef; OWN],
+) -> [ParamDef; N] {
     assert!(N == OWN + COMMON.len());
     let mut all = [COMMON[0]; N];
     let mut i = 0;
@@ -72,11 +77,16 @@ pub(super) trait Pattern: Send + 'static {
     fn next(&mut self, rng: &mut Rng) -> (u64, u32);
 }
 
-/// Sectors from the start of the drive that requests may go to; no more than have 64-bit byte addresses.
+/// Sectors from the start of the drive that requests may go to; no more than have 64-bit byte
+/// addresses.
 pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
     let capacity_sectors = capacity_sectors.min(END_OF_SECTORS);
     let share = params.ratio("range");
-    if share >= 1.0 { capacity_sectors } else { ((capacity_sectors as f64 * share) as u64).min(capacity_sectors) }
+    if share >= 1.0 {
+        capacity_sectors
+    } else {
+        ((capacity_sectors as f64 * share) as u64).min(capacity_sectors)
+    }
 }
 
 /// Sectors of a request of `bytes`, named by `key`.
@@ -112,7 +122,8 @@ impl Slots {
     pub fn within(key: &str, sectors: u32, range: u64) -> Result<Slots, ConfigError> {
         let count = range / u64::from(sectors);
         if count == 0 {
-            let (size, sector) = (u64::from(sectors) * u64::from(SECTOR_BYTES), u128::from(SECTOR_BYTES));
+            let (size, sector) =
+                (u64::from(sectors) * u64::from(SECTOR_BYTES), u128::from(SECTOR_BYTES));
             let room = u128::from(range) * sector;
             return Err(ConfigError::new(
                 key,
@@ -137,11 +148,16 @@ pub(super) fn source<P: Pattern>(
 ) -> Result<Box<dyn RecordSource>, ConfigError> {
     let (read, trim) = (params.ratio("read"), params.ratio("trim"));
     if read + trim > 1.0 {
-        return Err(ConfigError::new("trim", format!("shares of reads ({read}) and trims ({trim}) are more than all")));
+        return Err(ConfigError::new(
+            "trim",
+            format!("shares of reads ({read}) and trims ({trim}) are more than all"),
+        ));
     }
     let (requests, interval_ps) = (params.int("requests"), params.time("interval").0);
     if interval_ps.checked_mul(requests - 1).is_none() {
-        let why = format!("{requests} requests at this interval take longer than the 213 days of simulated time");
+        let why = format!(
+            "{requests} requests at this interval take longer than the 213 days of simulated time"
+        );
         return Err(ConfigError::new("interval", why));
     }
     Ok(Box::new(Generator {

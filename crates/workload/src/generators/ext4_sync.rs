@@ -5,12 +5,15 @@ use super::common::{SIZE, range_sectors, whole_sectors};
 use crate::error::TraceError;
 use crate::ext4::{Ext4, PARAMS};
 use crate::source::{Account, Record, RecordSource};
-use flashatlas_types::{ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, Seed};
+use flashatlas_types::{
+    ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, Seed,
+};
 use std::collections::VecDeque;
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "ext4-sync",
-    summary: "writes to a file on ext4, each followed by fsync or fdatasync: data, journal, FLUSHes; for --mode closed --depth 1",
+    summary: "writes to a file on ext4, each followed by fsync or fdatasync: data, journal, \
+              FLUSHes; for --mode closed --depth 1",
     params: &[
         ParamDef {
             key: "operations",
@@ -22,8 +25,9 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "write",
             kind: ParamKind::Choice(&["append", "overwrite", "random"]),
             default: Some("append"),
-            doc: "`append`: the file grows, and is cut to nothing when it has filled its range; `overwrite`: one block after the \
-                  other of a file that is there; `random`: blocks of it in any order",
+            doc: "`append`: the file grows, and is cut to nothing when it has filled its range; \
+                  `overwrite`: one block after the other of a file that is there; `random`: blocks \
+                  of it in any order",
         },
         ParamDef {
             key: "sync",
@@ -42,8 +46,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "syncs_per_tick",
             kind: ParamKind::Int(1, 1 << 20),
             default: Some("1"),
-            doc: "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after overwrites, one finds a new time of \
-                  modification and commits",
+            doc: "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after \
+                  overwrites, one finds a new time of modification and commits",
         },
         ParamDef {
             key: "range",
@@ -94,7 +98,8 @@ impl Ext4Sync {
             fs,
             append: params.text("write") == "append",
             data_only: params.text("sync") == "fdatasync",
-            random: (params.text("write") == "random").then(|| Rng::stream(seed, "workload.addresses")),
+            random: (params.text("write") == "random")
+                .then(|| Rng::stream(seed, "workload.addresses")),
             sectors,
             slots,
             next: 0,
@@ -118,7 +123,8 @@ impl Ext4Sync {
                 }
             };
             let lba = Lba(slot * u64::from(self.sectors));
-            let write = Request { at: Ps::ZERO, op: HostOp::Write, lba, sectors: self.sectors, fua: false };
+            let write =
+                Request { at: Ps::ZERO, op: HostOp::Write, lba, sectors: self.sectors, fua: false };
             self.waiting.push_back(write);
         }
         let new_time = !self.data_only && self.syncs % self.syncs_per_tick == 0;

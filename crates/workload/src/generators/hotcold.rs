@@ -1,4 +1,5 @@
-//! A hot part at the start of the range and a cold rest, uniform within each (Rosenblum and Ousterhout's hot-and-cold).
+//! A hot part at the start of the range and a cold rest, uniform within each (Rosenblum and
+//! Ousterhout's hot-and-cold).
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};
@@ -13,7 +14,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "hot_space",
             kind: ParamKind::Ratio(0.0, 1.0),
             default: Some("0.1"),
-            doc: "share of the range that is hot, from its start; rounded down to requests, at least one",
+            doc: "share of the range that is hot, from its start; rounded down to requests, at \
+                  least one",
         },
         ParamDef {
             key: "hot_share",
@@ -23,7 +25,9 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
         },
     ]),
     serial: false,
-    build: |params, capacity, seed| source(HotCold::new(params, Slots::of(params, capacity)?)?, params, seed),
+    build: |params, capacity, seed| {
+        source(HotCold::new(params, Slots::of(params, capacity)?)?, params, seed)
+    },
 };
 
 struct HotCold {
@@ -37,7 +41,10 @@ impl HotCold {
         let (hot_space, hot_share) = (params.ratio("hot_space"), params.ratio("hot_share"));
         let hot = ((slots.count as f64 * hot_space) as u64).clamp(1, slots.count);
         if hot == slots.count && hot_share < 1.0 {
-            return Err(ConfigError::new("hot_space", "no request fits beside the hot part, but hot_share is below 1"));
+            return Err(ConfigError::new(
+                "hot_space",
+                "no request fits beside the hot part, but hot_share is below 1",
+            ));
         }
         Ok(HotCold { slots, hot, hot_share })
     }

@@ -1,7 +1,8 @@
 //! Logarithm and exponential from additions, multiplications and divisions alone.
 //!
-//! The standard library's come from the platform and may differ in the last bit from one to the next; a load must be
-//! the same everywhere. IEEE 754 fixes the basic operations, so these are. Relative error below `1e-14`.
+//! The standard library's come from the platform and may differ in the last bit from one to the
+//! next; a load must be the same everywhere. IEEE 754 fixes the basic operations, so these are.
+//! Relative error below `1e-14`.
 
 /// ln 2 in two parts: the first has few enough bits that a small integer times it is exact.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
@@ -79,7 +80,10 @@ mod tests {
                 assert!(near(ln_plus_1_over(above), above.ln_1p() / above), "ln1p {above}");
             }
         }
-        assert_eq!((exp_minus_1_over(0.0), ln_plus_1_over(0.0), exp(0.0), ln(1.0)), (1.0, 1.0, 1.0, 0.0));
+        assert_eq!(
+            (exp_minus_1_over(0.0), ln_plus_1_over(0.0), exp(0.0), ln(1.0)),
+            (1.0, 1.0, 1.0, 0.0)
+        );
         assert!(exp(-1000.0) < 1e-300 && exp(1000.0) > 1e300);
     }
 }

@@ -13,8 +13,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "sizes",
             kind: ParamKind::Text,
             default: Some("4KiB"),
-            doc: "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a multiple of 512 bytes, and \
-                  every request aligned to its own",
+            doc: "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a \
+                  multiple of 512 bytes, and every request aligned to its own",
         },
         ParamDef {
             key: "sequential",
@@ -26,11 +26,14 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "streams",
             kind: ParamKind::Int(1, MAX_STREAMS),
             default: Some("1"),
-            doc: "sequential streams; each goes round in its own equal part of the range, with the sizes in turn",
+            doc: "sequential streams; each goes round in its own equal part of the range, with \
+                  the sizes in turn",
         },
     ]),
     serial: false,
-    build: |params, capacity, seed| source(Mixed::new(params, range_sectors(params, capacity))?, params, seed),
+    build: |params, capacity, seed| {
+        source(Mixed::new(params, range_sectors(params, capacity))?, params, seed)
+    },
 };
 
 const MAX_STREAMS: u64 = 65_536;
@@ -67,7 +70,11 @@ impl Mixed {
             // the part may start off alignment: from the next aligned sector on
             let base = (i * part).next_multiple_of(sectors);
             let room = ((i + 1) * part).saturating_sub(base);
-            streams.push(Stream { base, slots: Slots::within("streams", size.sectors, room)?, next: 0 });
+            streams.push(Stream {
+                base,
+                slots: Slots::within("streams", size.sectors, room)?,
+                next: 0,
+            });
         }
         Ok(Mixed { sizes, streams, sequential: params.ratio("sequential") })
     }
@@ -78,9 +85,15 @@ fn parse_sizes(text: &str) -> Result<Vec<(u32, u64)>, ConfigError> {
     let sizes = text.split('/').map(|item| {
         let (size, weight) = item.split_once('*').unwrap_or((item, "1"));
         let bytes = quantity(size, false).map_err(|why| ConfigError::new("sizes", why))?;
-        let weight = weight.trim().parse().ok().filter(|w| (1..=MAX_WEIGHT).contains(w)).ok_or_else(|| {
-            ConfigError::new("sizes", format!("`{weight}` is no weight: a whole number from 1 to {MAX_WEIGHT}"))
-        })?;
+        let weight =
+            weight.trim().parse().ok().filter(|w| (1..=MAX_WEIGHT).contains(w)).ok_or_else(
+                || {
+                    ConfigError::new(
+                        "sizes",
+                        format!("`{weight}` is no weight: a whole number from 1 to {MAX_WEIGHT}"),
+                    )
+                },
+            )?;
         Ok((whole_sectors("sizes", bytes)?, weight))
     });
     let sizes: Vec<_> = sizes.take(MAX_SIZES + 1).collect::<Result<_, ConfigError>>()?;

@@ -1,7 +1,8 @@
 //! Synthetic load: one file a generator, listed in [`GENERATORS`].
 //!
-//! A generator's file says where its requests go (a `Pattern`) and which parameters that takes. Everything else (how
-//! many requests, which kinds, when) is the same for all and stands in `common`.
+//! A generator's file says where its requests go (a `Pattern`) and which parameters that takes.
+//! Everything else (how many requests, which kinds, when) is the same for all and stands in
+//! `common`.
 
 mod common;
 mod ext4_sync;
@@ -28,9 +29,11 @@ pub struct GeneratorDef {
     pub summary: &'static str,
     /// Its parameters, those that all generators share among them. Keys have no section.
     pub params: &'static [ParamDef],
-    /// Each of its requests waits until the one before is complete: it is played in a closed loop of one.
+    /// Each of its requests waits until the one before is complete: it is played in a closed loop
+    /// of one.
     pub serial: bool,
-    /// Make the source, for a drive of so many sectors. The same parameters, capacity and seed give the same requests.
+    /// Make the source, for a drive of so many sectors. The same parameters, capacity and seed give
+    /// the same requests.
     ///
     /// # Errors
     /// Parameters that contradict each other or the capacity.
@@ -60,12 +63,17 @@ pub fn is_serial(spec: &str) -> bool {
     generator_by_name(split_name(spec).0).is_ok_and(|g| g.serial)
 }
 
-/// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of `capacity_sectors`.
+/// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of
+/// `capacity_sectors`.
 ///
 /// # Errors
-/// An unknown generator or parameter (with the nearest name), a parameter given twice or without a value, and values
-/// that are out of range or contradict each other or the capacity.
-pub fn generate(spec: &str, capacity_sectors: u64, seed: Seed) -> Result<Box<dyn RecordSource>, ConfigError> {
+/// An unknown generator or parameter (with the nearest name), a parameter given twice or without a
+/// value, and values that are out of range or contradict each other or the capacity.
+pub fn generate(
+    spec: &str,
+    capacity_sectors: u64,
+    seed: Seed,
+) -> Result<Box<dyn RecordSource>, ConfigError> {
     let (name, settings) = split_name(spec);
     let generator = generator_by_name(name)?;
     let params = parse(settings, name, generator.params)?;

@@ -9,7 +9,9 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     summary: "one request after the other through the range, round and round",
     params: &with_common::<1, 7>([SIZE]),
     serial: false,
-    build: |params, capacity, seed| source(Sequential { slots: Slots::of(params, capacity)?, next: 0 }, params, seed),
+    build: |params, capacity, seed| {
+        source(Sequential { slots: Slots::of(params, capacity)?, next: 0 }, params, seed)
+    },
 };
 
 struct Sequential {

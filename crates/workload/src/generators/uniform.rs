@@ -9,7 +9,9 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     summary: "random requests, every address of the range equally likely",
     params: &with_common::<1, 7>([SIZE]),
     serial: false,
-    build: |params, capacity, seed| source(Uniform { slots: Slots::of(params, capacity)? }, params, seed),
+    build: |params, capacity, seed| {
+        source(Uniform { slots: Slots::of(params, capacity)? }, params, seed)
+    },
 };
 
 struct Uniform {

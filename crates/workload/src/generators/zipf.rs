@@ -1,12 +1,14 @@
 //! Zipf's law: the slot of rank `k` is chosen with a probability proportional to `k^-theta`.
 //!
-//! Ranks are drawn by rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
-//! monotone discrete distributions", ACM TOMACS 6(3), 1996): exact, in constant time and memory, for any number of
-//! slots and any `theta` from 0 (uniform) on. The integral of the law over `k ± ½` bounds its value at `k`; a point
-//! under the integral is drawn by inversion, and rejected when it lies above the law, which is rare.
+//! Ranks are drawn by rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to
+//! generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact, in
+//! constant time and memory, for any number of slots and any `theta` from 0 (uniform) on. The
+//! integral of the law over `k ± ½` bounds its value at `k`; a point under the integral is drawn by
+//! inversion, and rejected when it lies above the law, which is rare.
 //!
-//! Ranks are then scattered over the range by a bijection that depends on the number of slots only: a hot slot's
-//! neighbours are as hot as any. With `scatter=false` rank 1 is the first slot, rank 2 the second, and so on.
+//! Ranks are then scattered over the range by a bijection that depends on the number of slots only:
+//! a hot slot's neighbours are as hot as any. With `scatter=false` rank 1 is the first slot, rank 2
+//! the second, and so on.
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};
@@ -28,7 +30,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "scatter",
             kind: ParamKind::Bool,
             default: Some("true"),
-            doc: "spread the ranks over the range; false = the most frequent at its start, in order",
+            doc: "spread the ranks over the range; false = the most frequent at its start, in \
+                  order",
         },
     ]),
     serial: false,
@@ -40,8 +43,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     },
 };
 
-/// A turn of the sampler is accepted with a probability above one half: that this many are not happens once in `2^64`
-/// draws, and then the draw is the most frequent rank.
+/// A turn of the sampler is accepted with a probability above one half: that this many are not
+/// happens once in `2^64` draws, and then the draw is the most frequent rank.
 const MAX_TURNS: u32 = 64;
 
 struct Zipf {
@@ -61,11 +64,13 @@ impl Pattern for Zipf {
 struct Law {
     n: u64,
     theta: f64,
-    /// The integral from 1 to 1½, less the law at 1: where the integral for rank 1 begins when its half is cut to fit.
+    /// The integral from 1 to 1½, less the law at 1: where the integral for rank 1 begins when its
+    /// half is cut to fit.
     low: f64,
     /// The integral from 1 to `n + ½`.
     high: f64,
-    /// Within this distance below a rank every point is accepted, which saves most evaluations of the law.
+    /// Within this distance below a rank every point is accepted, which saves most evaluations of
+    /// the law.
     sure: f64,
 }
 
@@ -83,7 +88,8 @@ impl Law {
         exp(-self.theta * ln(x))
     }
 
-    /// The integral of the law from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x` when `theta` is 1.
+    /// The integral of the law from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x` when
+    /// `theta` is 1.
     fn integral(&self, x: f64) -> f64 {
         let log = ln(x);
         exp_minus_1_over((1.0 - self.theta) * log) * log
@@ -109,8 +115,8 @@ impl Law {
     }
 }
 
-/// A bijection of `0..count`: rounds of multiplication and xor-shift permute the next power of two, and a number that
-/// falls outside is permuted again until it is inside.
+/// A bijection of `0..count`: rounds of multiplication and xor-shift permute the next power of two,
+/// and a number that falls outside is permuted again until it is inside.
 struct Scatter {
     count: u64,
     mask: u64,
@@ -125,7 +131,8 @@ impl Scatter {
 
     fn place(&self, rank: u64) -> u64 {
         let mut x = rank;
-        // an orbit of a permutation returns to `rank`, which is inside; fewer than two turns on average
+        // an orbit of a permutation returns to `rank`, which is inside; fewer than two turns on
+        // average
         loop {
             for odd in [0x9e37_79b9_7f4a_7c15_u64, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
                 x = x.wrapping_add(odd >> 32).wrapping_mul(odd) & self.mask;
@@ -149,7 +156,10 @@ mod tests {
             let scatter = Scatter::over(count);
             let mut places: Vec<u64> = (0..count).map(|rank| scatter.place(rank)).collect();
             let neighbours = places.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count();
-            assert!(count < 1000 || neighbours < 10, "{neighbours} of {count} ranks have neighbours side by side");
+            assert!(
+                count < 1000 || neighbours < 10,
+                "{neighbours} of {count} ranks have neighbours side by side"
+            );
             places.sort_unstable();
             assert!(places.iter().copied().eq(0..count), "{count}");
         }
@@ -170,9 +180,16 @@ mod tests {
     #[test]
     fn frequencies_follow_the_law() {
         const DRAWS: u32 = 200_000;
-        for (n, theta) in
-            [(100, 0.0), (100, 0.5), (100, 0.99), (100, 1.0), (1000, 1.5), (10, 4.0), (1, 0.99), (2, 0.99)]
-        {
+        for (n, theta) in [
+            (100, 0.0),
+            (100, 0.5),
+            (100, 0.99),
+            (100, 1.0),
+            (1000, 1.5),
+            (10, 4.0),
+            (1, 0.99),
+            (2, 0.99),
+        ] {
             let law = Law::new(n, theta);
             let mut rng = Rng::stream(Seed(3), "zipf");
             let mut counts = vec![0u32; n as usize];
@@ -182,9 +199,13 @@ mod tests {
             let total: f64 = (1..=n).map(|k| (k as f64).powf(-theta)).sum();
             for (k, &count) in (1..=n).zip(&counts) {
                 let p = (k as f64).powf(-theta) / total;
-                let (mean, sigma) = (p * f64::from(DRAWS), (p * (1.0 - p) * f64::from(DRAWS)).sqrt());
+                let (mean, sigma) =
+                    (p * f64::from(DRAWS), (p * (1.0 - p) * f64::from(DRAWS)).sqrt());
                 let off = (f64::from(count) - mean).abs();
-                assert!(off <= 5.0 * sigma + 1.0, "n {n} theta {theta} rank {k}: {count} drawn, {mean:.1} expected");
+                assert!(
+                    off <= 5.0 * sigma + 1.0,
+                    "n {n} theta {theta} rank {k}: {count} drawn, {mean:.1} expected"
+                );
             }
         }
     }

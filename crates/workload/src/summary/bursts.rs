@@ -5,9 +5,9 @@ use flashatlas_types::Ps;
 /// A window: one second.
 const WINDOW_PS: u64 = 1_000_000_000_000;
 
-/// Counts arrivals in windows of a second, from the first record to the window of the latest. Windows without requests
-/// count too, and so does the last one as if it were whole. Time never goes back here: a record with an earlier time
-/// than one before it counts in the latest window.
+/// Counts arrivals in windows of a second, from the first record to the window of the latest.
+/// Windows without requests count too, and so does the last one as if it were whole. Time never
+/// goes back here: a record with an earlier time than one before it counts in the latest window.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
     /// The window that is being counted, and what is in it.
@@ -44,8 +44,9 @@ impl Bursts {
         self.requests as f64 / self.windows()
     }
 
-    /// The index of dispersion of counts: the variance of the counts over their mean. 0 when every second has as many
-    /// requests, 1 for a Poisson process, more for bursts. 0 when there are no requests.
+    /// The index of dispersion of counts: the variance of the counts over their mean. 0 when every
+    /// second has as many requests, 1 for a Poisson process, more for bursts. 0 when there are no
+    /// requests.
     pub fn dispersion(&self) -> f64 {
         let (mean, last) = (self.mean(), (self.count as f64).powi(2));
         if mean == 0.0 {

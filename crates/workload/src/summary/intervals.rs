@@ -87,8 +87,8 @@ impl Intervals {
         })
     }
 
-    /// The interval of the next request, which arrives at `at`. Time never goes back here: a record with an earlier time
-    /// than one before it counts in the latest interval.
+    /// The interval of the next request, which arrives at `at`. Time never goes back here: a record
+    /// with an earlier time than one before it counts in the latest interval.
     fn at(&mut self, at: Ps) -> &mut Interval {
         if self.by == By::Requests && at > Ps::ZERO {
             self.count_time();
@@ -106,7 +106,12 @@ impl Intervals {
     fn count_time(&mut self) {
         let mut first = Interval::default();
         self.intervals.iter().for_each(|interval| first.join(interval));
-        *self = Intervals { by: By::Time, width: FIRST_WIDTH_PS, requests: self.requests, intervals: vec![first] };
+        *self = Intervals {
+            by: By::Time,
+            width: FIRST_WIDTH_PS,
+            requests: self.requests,
+            intervals: vec![first],
+        };
     }
 
     fn double(&mut self) {
@@ -161,7 +166,9 @@ mod tests {
     #[test]
     fn intervals_double_as_time_goes_on() {
         let mut intervals = Intervals::default();
-        [(0, 0), (0, 1), (1, 1), (3, 2), (127, 3)].iter().for_each(|&(at, page)| add(&mut intervals, at, page));
+        [(0, 0), (0, 1), (1, 1), (3, 2), (127, 3)]
+            .iter()
+            .for_each(|&(at, page)| add(&mut intervals, at, page));
         assert_eq!((intervals.by(), intervals.width()), (By::Time, MS));
         let (all, nothing) = (rows(&intervals), (0, 0, 2));
         assert_eq!((all.len(), &all[..4]), (128, &[(2, 2, 2), (1, 1, 2), nothing, (1, 1, 3)][..]));

@@ -31,16 +31,22 @@ impl TraceSummary {
     /// | `intervals.footprint_bytes` | distinct pages from the start of the trace to the end of each interval |
     pub fn to_json(&self) -> Value {
         let mut object = json!({
-            "requests": self.requests(), "reads": self.reads(), "writes": self.writes(), "trims": self.trims(),
-            "flushes": self.flushes(), "read_share": self.read_share(), "mean_bytes": self.mean_bytes(),
+            "requests": self.requests(), "reads": self.reads(), "writes": self.writes(),
+            "trims": self.trims(),
+            "flushes": self.flushes(), "read_share": self.read_share(),
+            "mean_bytes": self.mean_bytes(),
             "read_bytes": self.read_bytes(), "written_bytes": self.written_bytes(),
             "footprint_bytes": self.footprint_bytes(), "pages_written": self.pages_written(),
-            "distinct_pages_written": self.distinct_pages_written(), "overwrite_ratio": self.overwrite_ratio(),
-            "highest_bytes": self.highest_bytes(), "devices": self.devices(), "duration_s": seconds(self.duration().0),
+            "distinct_pages_written": self.distinct_pages_written(),
+            "overwrite_ratio": self.overwrite_ratio(),
+            "highest_bytes": self.highest_bytes(), "devices": self.devices(),
+            "duration_s": seconds(self.duration().0),
             "unaligned_share": self.unaligned_share(), "sequential_share": self.sequential_share(),
-            "out_of_order": self.out_of_order(), "zero_time": self.zero_time(), "jumps": self.jumps(), "repeats": self.repeats(),
+            "out_of_order": self.out_of_order(), "zero_time": self.zero_time(),
+            "jumps": self.jumps(), "repeats": self.repeats(),
             "sizes": self.sizes_json(),
-            "device_counts": self.device_counts().map(|(device, counts)| device_json(device, counts)).collect::<Value>(),
+            "device_counts": self.device_counts().map(|(device, counts)| device_json(device,
+                counts)).collect::<Value>(),
             "intervals": self.intervals_json(),
         });
         if !self.zero_time() {
@@ -71,8 +77,10 @@ impl TraceSummary {
             "requests": each.iter().map(|i| i.requests).collect::<Vec<u64>>(),
             "read_bytes": each.iter().map(|i| i.read_bytes).collect::<Vec<u64>>(),
             "written_bytes": each.iter().map(|i| i.written_bytes).collect::<Vec<u64>>(),
-            "working_set_bytes": each.iter().map(|i| i.working_set_pages() * PAGE_BYTES).collect::<Vec<u64>>(),
-            "footprint_bytes": each.iter().map(|i| i.footprint_pages * PAGE_BYTES).collect::<Vec<u64>>(),
+            "working_set_bytes":
+                each.iter().map(|i| i.working_set_pages() * PAGE_BYTES).collect::<Vec<u64>>(),
+            "footprint_bytes":
+                each.iter().map(|i| i.footprint_pages * PAGE_BYTES).collect::<Vec<u64>>(),
         })
     }
 }
@@ -85,6 +93,7 @@ fn device_json(device: u32, counts: &DeviceCounts) -> Value {
     let [reads, writes, trims, flushes] = counts.requests;
     json!({
         "device": device, "reads": reads, "writes": writes, "trims": trims, "flushes": flushes,
-        "read_bytes": counts.bytes[HostOp::Read as usize], "written_bytes": counts.bytes[HostOp::Write as usize],
+        "read_bytes": counts.bytes[HostOp::Read as usize],
+        "written_bytes": counts.bytes[HostOp::Write as usize],
     })
 }

@@ -1,5 +1,5 @@
-//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and how all that goes in
-//! the course of time.
+//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and
+//! how all that goes in the course of time.
 
 mod bursts;
 mod intervals;
@@ -47,9 +47,9 @@ pub struct DeviceCounts {
     last: Option<Request>,
 }
 
-/// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each)
-/// and its devices (about 100 bytes each), not with its length. Every device is an address space of its own: two devices
-/// never overwrite each other.
+/// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches
+/// (about 150 bytes each) and its devices (about 100 bytes each), not with its length. Every device
+/// is an address space of its own: two devices never overwrite each other.
 #[derive(Clone, Default, Debug)]
 pub struct TraceSummary {
     counts: [u64; OPS],
@@ -95,14 +95,16 @@ impl TraceSummary {
         let mut pages = 0..0;
         if request.op != HostOp::Flush {
             let again = device.last.replace(*request).is_some_and(|last| {
-                let same = (last.op, last.lba, last.sectors) == (request.op, request.lba, request.sectors);
+                let same =
+                    (last.op, last.lba, last.sectors) == (request.op, request.lba, request.sectors);
                 same && last.at.0.abs_diff(request.at.0) <= REPEAT.0
             });
             self.repeats += u64::from(again && timed);
             self.sequential += u64::from(device.end.replace(end) == Some(first));
             self.bytes[op] += bytes;
             self.sizes[op].0[size_class(sectors)] += 1;
-            self.highest_bytes = self.highest_bytes.max(end.saturating_mul(u64::from(SECTOR_BYTES)));
+            self.highest_bytes =
+                self.highest_bytes.max(end.saturating_mul(u64::from(SECTOR_BYTES)));
             self.unaligned += u64::from(first % PAGE_SECTORS != 0 || end % PAGE_SECTORS != 0);
             pages = first / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS);
         }
@@ -124,8 +126,8 @@ impl TraceSummary {
         self.bursts.add(at);
     }
 
-    /// Records that repeat operation, address and length of the one before on the same device within [`REPEAT`]: some
-    /// tracers record a request twice.
+    /// Records that repeat operation, address and length of the one before on the same device
+    /// within [`REPEAT`]: some tracers record a request twice.
     pub fn repeats(&self) -> u64 {
         self.repeats
     }
@@ -220,7 +222,8 @@ impl TraceSummary {
         share(self.unaligned, self.requests() - self.flushes())
     }
 
-    /// Requests that start where the one before on the same device ended, among all but flushes, 0 to 1.
+    /// Requests that start where the one before on the same device ended, among all but flushes, 0
+    /// to 1.
     pub fn sequential_share(&self) -> f64 {
         share(self.sequential, self.requests() - self.flushes())
     }
@@ -235,10 +238,10 @@ impl TraceSummary {
         self.jumps
     }
 
-    /// The index of dispersion of counts: requests are counted in windows of a second from the first record to the
-    /// window of the latest, empty ones too; this is the variance of the counts over their mean. 0 when every second has
-    /// as many requests, 1 for a Poisson process, more for bursts. A record with an earlier time than one before it
-    /// counts in the latest window.
+    /// The index of dispersion of counts: requests are counted in windows of a second from the
+    /// first record to the window of the latest, empty ones too; this is the variance of the counts
+    /// over their mean. 0 when every second has as many requests, 1 for a Poisson process, more for
+    /// bursts. A record with an earlier time than one before it counts in the latest window.
     pub fn dispersion(&self) -> f64 {
         self.bursts.dispersion()
     }
@@ -248,11 +251,13 @@ impl TraceSummary {
         self.bursts.peak_to_mean()
     }
 
-    /// How many requests of kind `op` have at most so many bytes, and more than half as many; without sizes that no
-    /// request has. The least is a sector.
+    /// How many requests of kind `op` have at most so many bytes, and more than half as many;
+    /// without sizes that no request has. The least is a sector.
     pub fn sizes(&self, op: HostOp) -> impl Iterator<Item = (u64, u64)> {
         let Sizes(sizes) = self.sizes[op as usize];
-        (0..SIZES).map(move |class| (u64::from(SECTOR_BYTES) << class, sizes[class])).filter(|&(_, count)| count > 0)
+        (0..SIZES)
+            .map(move |class| (u64::from(SECTOR_BYTES) << class, sizes[class]))
+            .filter(|&(_, count)| count > 0)
     }
 
     /// The devices in order of their numbers.
@@ -303,16 +308,25 @@ mod tests {
         assert_eq!((s.read_bytes(), s.written_bytes()), (4096, 33 * 512));
         assert_eq!((s.read_share(), s.mean_bytes()), (0.2, 41.0 * 512.0 / 5.0));
         assert_eq!(s.footprint_bytes(), 4 * 4096);
-        assert_eq!((s.pages_written(), s.distinct_pages_written(), s.overwrite_ratio()), (5, 4, 1.25));
+        assert_eq!(
+            (s.pages_written(), s.distinct_pages_written(), s.overwrite_ratio()),
+            (5, 4, 1.25)
+        );
         assert_eq!((s.highest_bytes(), s.devices(), s.duration()), (808 * 512, 3, Dur(80)));
-        assert_eq!((s.unaligned_share(), s.sequential_share(), s.out_of_order()), (1.0 / 6.0, 2.0 / 6.0, 1));
+        assert_eq!(
+            (s.unaligned_share(), s.sequential_share(), s.out_of_order()),
+            (1.0 / 6.0, 2.0 / 6.0, 1)
+        );
         assert!(!s.zero_time());
     }
 
     #[test]
     fn an_empty_stream_divides_by_nothing() {
         let s = TraceSummary::new();
-        assert_eq!((s.read_share(), s.mean_bytes(), s.overwrite_ratio(), s.unaligned_share()), (0.0, 0.0, 0.0, 0.0));
+        assert_eq!(
+            (s.read_share(), s.mean_bytes(), s.overwrite_ratio(), s.unaligned_share()),
+            (0.0, 0.0, 0.0, 0.0)
+        );
         assert!(s.zero_time());
     }
 }

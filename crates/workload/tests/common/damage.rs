@@ -1,4 +1,5 @@
-//! Damaged copies of the texts that fuzzing begins with (`fuzz/corpus`), for tests with a stable compiler.
+//! Damaged copies of the texts that fuzzing begins with (`fuzz/corpus`), for tests with a stable
+//! compiler.
 
 use flashatlas_types::Rng;
 use std::path::Path;

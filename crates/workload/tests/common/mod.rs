@@ -3,7 +3,8 @@
 
 use flashatlas_types::{HostOp, Lba, Ps, Request};
 use flashatlas_workload::{
-    Opened, Origin, ReadOptions, Record, RecordSource, WriteError, WriteOptions, Written, create, open,
+    Opened, Origin, ReadOptions, Record, RecordSource, WriteError, WriteOptions, Written, create,
+    open,
 };
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
@@ -30,7 +31,11 @@ pub fn drain(source: &mut dyn RecordSource) -> (Vec<Record>, Option<String>) {
 }
 
 /// Every record of `bytes`.
-pub fn read_with(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> Result<Vec<Record>, String> {
+pub fn read_with(
+    bytes: &[u8],
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Vec<Record>, String> {
     let Opened { mut source, .. } =
         open(Box::new(Cursor::new(bytes.to_vec())), format, options).map_err(|e| e.to_string())?;
     match drain(&mut *source) {
@@ -156,7 +161,8 @@ pub fn write_from(
     origin: &Origin,
 ) -> Result<(Vec<u8>, Written), WriteError> {
     let shared = Shared::default();
-    let mut sink = create(format, Box::new(shared.clone()), compression, &WriteOptions { lossy }).unwrap();
+    let mut sink =
+        create(format, Box::new(shared.clone()), compression, &WriteOptions { lossy }).unwrap();
     records.iter().try_for_each(|record| sink.put(record))?;
     sink.describe(origin);
     let written = sink.finish()?;

@@ -94,28 +94,44 @@ impl Below {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Read sectors. What they hold is in [`Below::pages_read`] and [`Below::bytes_read`] until the next command.
-    pub fn read(&mut self, now: Ps, lba: u64, sectors: u32, after: &[Tag]) -> Result<Tag, SubmitError> {
+    /// Read sectors. What they hold is in [`Below::pages_read`] and [`Below::bytes_read`] until the
+    /// next command.
+    pub fn read(
+        &mut self,
+        now: Ps,
+        lba: u64,
+        sectors: u32,
+        after: &[Tag],
+    ) -> Result<Tag, SubmitError> {
         self.counters.reads += 1;
         self.counters.read_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
         let tag = self.reserve_tag();
         self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
     }
 
-    /// The stamps of the layer's pages that the last read, of `sectors` sectors from `lba` on, touched; an error for a page that
-    /// nothing this layer wrote stands in.
-    pub fn pages_read(&self, lba: u64, sectors: u32) -> impl Iterator<Item = Result<Stamp, SubmitError>> {
+    /// The stamps of the layer's pages that the last read, of `sectors` sectors from `lba` on,
+    /// touched; an error for a page that nothing this layer wrote stands in.
+    pub fn pages_read(
+        &self,
+        lba: u64,
+        sectors: u32,
+    ) -> impl Iterator<Item = Result<Stamp, SubmitError>> {
         let first = units(Lba(lba), sectors, self.unit_sectors).start;
         pieces(Lba(lba), sectors, self.page_sectors).map(move |piece| {
             let lba = lba + u64::from(piece.offset);
             let touched = units(Lba(lba), piece.sectors, self.unit_sectors);
-            let stamps = &self.reply.stamps[(touched.start - first) as usize..(touched.end - first) as usize];
+            let stamps = &self.reply.stamps
+                [(touched.start - first) as usize..(touched.end - first) as usize];
             self.page_of(lba, stamps.iter().copied())
         })
     }
 
     /// The stamp of the page at sector `lba`, given those of the units that hold it.
-    fn page_of(&self, lba: u64, mut units: impl Iterator<Item = Stamp>) -> Result<Stamp, SubmitError> {
+    fn page_of(
+        &self,
+        lba: u64,
+        mut units: impl Iterator<Item = Stamp>,
+    ) -> Result<Stamp, SubmitError> {
         let first = units.next();
         let page = if self.unit_sectors <= self.page_sectors {
             first.filter(|&stamp| units.all(|other| other == stamp))
@@ -127,7 +143,9 @@ impl Below {
             }
         };
         page.ok_or_else(|| {
-            let what = format!("sector {lba} of the device beneath does not hold the page that was written there");
+            let what = format!(
+                "sector {lba} of the device beneath does not hold the page that was written there"
+            );
             LayerError::Damaged { layer: "hard", what }.into()
         })
     }
@@ -139,9 +157,10 @@ impl Below {
 
     /// What the page at sector `lba` holds, behind the device's back.
     pub fn page_held(&self, lba: u64) -> Result<Stamp, SubmitError> {
-        let units: Result<Vec<Stamp>, SubmitError> = units(Lba(lba), self.page_sectors, self.unit_sectors)
-            .map(|unit| self.device.held(Lpn(unit as u32)))
-            .collect();
+        let units: Result<Vec<Stamp>, SubmitError> =
+            units(Lba(lba), self.page_sectors, self.unit_sectors)
+                .map(|unit| self.device.held(Lpn(unit as u32)))
+                .collect();
         self.page_of(lba, units?.into_iter())
     }
 
@@ -163,7 +182,8 @@ impl Below {
             stamps.extend(pages.flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
         } else {
             let each = (self.unit_sectors / self.page_sectors) as usize;
-            let units = data.stamps.chunks_exact(each).map(|pages| Held::Pages(Pages::from_slice(pages)));
+            let units =
+                data.stamps.chunks_exact(each).map(|pages| Held::Pages(Pages::from_slice(pages)));
             stamps.extend(units.map(|unit| self.contents.compose(unit)));
         }
         let cmd = Cmd::WriteUnits { lba, fua: false, stamps: &stamps, data: data.bytes };
@@ -186,13 +206,20 @@ impl Below {
             let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
             Held::Bytes(Arc::from(&bytes[..used]))
         };
-        let stamps: Vec<Stamp> = bytes.chunks(unit_bytes).map(|bytes| self.contents.compose(unit(bytes))).collect();
+        let stamps: Vec<Stamp> =
+            bytes.chunks(unit_bytes).map(|bytes| self.contents.compose(unit(bytes))).collect();
         let (lba, data) = (self.first_sector(superpage), self.keep_bytes.then_some(bytes));
         let tag = self.reserve_tag();
         self.write_sectors(now, tag, Cmd::WriteUnits { lba, fua, stamps: &stamps, data }, after)
     }
 
-    fn write_sectors(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
+    fn write_sectors(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+    ) -> Result<Tag, SubmitError> {
         if let Some((_, sectors)) = cmd.range(self.unit_sectors) {
             self.counters.writes += 1;
             self.counters.write_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
@@ -203,7 +230,8 @@ impl Below {
         self.send(now, tag, cmd, after)
     }
 
-    /// The bytes of a superpage; `None` where something stands in it that is no record of this layer.
+    /// The bytes of a superpage; `None` where something stands in it that is no record of this
+    /// layer.
     pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
         let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);
         self.read(now, lba.0, sectors, &[])?;
@@ -259,14 +287,21 @@ impl Below {
     }
 
     /// Tell the device that superpages are no longer needed.
-    pub fn trim(&mut self, now: Ps, superpage: u32, count: u32, after: &[Tag]) -> Result<Tag, SubmitError> {
+    pub fn trim(
+        &mut self,
+        now: Ps,
+        superpage: u32,
+        count: u32,
+        after: &[Tag],
+    ) -> Result<Tag, SubmitError> {
         self.counters.trims += 1;
         let (lba, sectors) = (self.first_sector(superpage), count * self.superpage_sectors);
         let tag = self.reserve_tag();
         self.send(now, tag, Cmd::Trim { lba, sectors }, after)
     }
 
-    /// Let the device run up to and including `until`; commands from above that are complete with it go to `out`.
+    /// Let the device run up to and including `until`; commands from above that are complete with
+    /// it go to `out`.
     #[inline]
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.device.advance(until, &mut self.done);

@@ -1,5 +1,5 @@
-//! What stands on the device beneath, byte by byte (`docs/FORMATS.md`): four kinds of record, each in a superpage of its own
-//! with the same header.
+//! What stands on the device beneath, byte by byte (`docs/FORMATS.md`): four kinds of record, each
+//! in a superpage of its own with the same header.
 
 use super::settings::{Areas, HEADER_BYTES};
 use flashatlas_types::SECTOR_BYTES;
@@ -50,7 +50,10 @@ impl Record {
     /// When the words do not fit.
     pub fn encode(&self, superpage_bytes: u32) -> Vec<u8> {
         let length = self.words.len() * 4;
-        assert!(HEADER_BYTES as usize + length <= superpage_bytes as usize, "{length} bytes in {superpage_bytes}");
+        assert!(
+            HEADER_BYTES as usize + length <= superpage_bytes as usize,
+            "{length} bytes in {superpage_bytes}"
+        );
         let mut bytes = Vec::with_capacity(superpage_bytes as usize);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -73,7 +76,9 @@ impl Record {
         if bytes.iter().all(|&b| b == 0) {
             return Err(NoRecord::Blank);
         }
-        let word = |at: usize| bytes.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")));
+        let word = |at: usize| {
+            bytes.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")))
+        };
         if bytes.get(..4) != Some(&MAGIC) {
             return Err(NoRecord::Foreign);
         }
@@ -82,8 +87,11 @@ impl Record {
         else {
             return Err(NoRecord::Damaged);
         };
-        let end = (count as usize).checked_mul(4).and_then(|n| n.checked_add(HEADER_BYTES as usize));
-        let Some(used) = end.and_then(|end| bytes.get(..end)) else { return Err(NoRecord::Damaged) };
+        let end =
+            (count as usize).checked_mul(4).and_then(|n| n.checked_add(HEADER_BYTES as usize));
+        let Some(used) = end.and_then(|end| bytes.get(..end)) else {
+            return Err(NoRecord::Damaged);
+        };
         let mut summed = used.to_vec();
         summed[20..24].fill(0);
         let kinds = [Kind::Superblock, Kind::Summary, Kind::Journal, Kind::Checkpoint, Kind::Chunk];
@@ -136,7 +144,10 @@ pub(super) fn push(words: &mut Vec<u32>, change: Change<'_>) {
 }
 
 /// The changes in a log record; `None` in place of one that cannot be.
-pub(super) fn changes<'a>(mut words: &'a [u32], areas: &'a Areas) -> impl Iterator<Item = Option<Change<'a>>> {
+pub(super) fn changes<'a>(
+    mut words: &'a [u32],
+    areas: &'a Areas,
+) -> impl Iterator<Item = Option<Change<'a>>> {
     std::iter::from_fn(move || {
         let (&first, rest) = words.split_first()?;
         let length = if first & TRIMMED != 0 { 1 } else { areas.pages as usize };

@@ -1,13 +1,16 @@
-//! How the map survives: a ring of records with the changes since the last checkpoint, and two checkpoints of the whole map that
-//! are written in turn.
+//! How the map survives: a ring of records with the changes since the last checkpoint, and two
+//! checkpoints of the whole map that are written in turn.
 //!
-//! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a *journal* of the segment that is
-//! open), when superpages that were vacated are needed, and when it can hold no more. Before it, everything that it maps is made durable; it is durable
-//! itself (FUA) before a superpage that it vacates is written again, and before the command that asked for it is complete. So a
-//! mount believes every record that it can read, and nothing of what a torn one would have said is lost: it was not promised.
+//! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a
+//! *journal* of the segment that is open), when superpages that were vacated are needed, and when
+//! it can hold no more. Before it, everything that it maps is made durable; it is durable itself
+//! (FUA) before a superpage that it vacates is written again, and before the command that asked for
+//! it is complete. So a mount believes every record that it can read, and nothing of what a torn
+//! one would have said is lost: it was not promised.
 //!
-//! A checkpoint is begun when half of the ring is used, and written a few superpages at a time beside the records that follow.
-//! Its chunks may have changes that are newer than its beginning: the records from there on say the same again, in order.
+//! A checkpoint is begun when half of the ring is used, and written a few superpages at a time
+//! beside the records that follow. Its chunks may have changes that are newer than its beginning:
+//! the records from there on say the same again, in order.
 
 use super::Hard;
 use super::format::{Change, Kind, Record, push};
@@ -53,7 +56,8 @@ impl Log {
         Log { start, next, generation, ..Log::default() }
     }
 
-    /// Changes that fit into the next record, of superpages with `pages` pages each (a trim is as long as one of 1).
+    /// Changes that fit into the next record, of superpages with `pages` pages each (a trim is as
+    /// long as one of 1).
     pub fn room(&self, areas: &Areas, pages: u32) -> usize {
         (areas.chunk_entries as usize - self.pending.len()) / (1 + pages as usize)
     }
@@ -73,14 +77,17 @@ impl Log {
 
     pub fn check(&self, areas: &Areas) -> Result<(), Violation> {
         let used = self.next - self.start;
-        Violation::unless(used <= u64::from(areas.ring), "the ring holds every record since the checkpoint", || {
-            format!("{used} records, {} places", areas.ring)
-        })
+        Violation::unless(
+            used <= u64::from(areas.ring),
+            "the ring holds every record since the checkpoint",
+            || format!("{used} records, {} places", areas.ring),
+        )
     }
 }
 
 impl Hard {
-    /// The next record has room for a change, which is not made yet, of a superpage with `pages` pages.
+    /// The next record has room for a change, which is not made yet, of a superpage with `pages`
+    /// pages.
     pub(super) fn log_room(&mut self, now: Ps, pages: u32) -> Result<(), SubmitError> {
         if self.log.room(&self.areas, pages) == 0 {
             self.record(now)?;
@@ -101,14 +108,16 @@ impl Hard {
         if !self.log.pending.is_empty() {
             return self.record(now);
         }
-        let after: Vec<Tag> = self.log.last.into_iter().chain(self.sent_after.iter().copied()).collect();
+        let after: Vec<Tag> =
+            self.log.last.into_iter().chain(self.sent_after.iter().copied()).collect();
         self.below.flush(now, &after)
     }
 
     /// Write the changes since the last record. What they vacated is free then.
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
-            // so many mounts cut a checkpoint short that no place is left: what is durable now needs no record
+            // so many mounts cut a checkpoint short that no place is left: what is durable now
+            // needs no record
             self.below.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
@@ -118,12 +127,14 @@ impl Hard {
         let mut after = vec![self.flush_before(now, Canary::RecordBeforeData)?];
         after.extend(self.log.last);
         let words = std::mem::take(&mut self.log.pending);
-        let record = Record { kind, sequence: self.log.next, words }.encode(self.areas.superpage_bytes());
+        let record =
+            Record { kind, sequence: self.log.next, words }.encode(self.areas.superpage_bytes());
         let place = self.areas.record(self.log.next);
         let tag = self.below.write_record(now, place, &record, true, &after)?;
         let joins = &self.below.joins;
         self.log.trims.retain(|&trim| joins.is_in_flight(trim));
-        let settled = self.log.trims.is_empty() && !self.log.last.is_some_and(|last| joins.is_in_flight(last));
+        let settled = self.log.trims.is_empty()
+            && !self.log.last.is_some_and(|last| joins.is_in_flight(last));
         self.log.fresh = if settled { 0 } else { self.log.fresh } + self.map.vacated.len();
         (self.log.superpages, self.log.last) = (0, Some(tag));
         self.log.next += 1;
@@ -164,18 +175,28 @@ impl Hard {
         Ok(())
     }
 
-    /// Write so many parts of the checkpoint; after the last one it takes the place of the one before.
+    /// Write so many parts of the checkpoint; after the last one it takes the place of the one
+    /// before.
     fn write_checkpoint(&mut self, now: Ps, parts: u32) -> Result<(), SubmitError> {
         let begun = self.log.checkpoint.take();
-        let Checkpoint { start, next_chunk } = begun.unwrap_or(Checkpoint { start: self.log.next, next_chunk: 0 });
+        let Checkpoint { start, next_chunk } =
+            begun.unwrap_or(Checkpoint { start: self.log.next, next_chunk: 0 });
         let generation = self.log.generation + 1;
         let header = self.areas.checkpoint((generation % 2) as u32);
         let end = next_chunk.saturating_add(parts).min(self.areas.chunks);
         for chunk in next_chunk..end {
-            let entries = self.map.entries(chunk * self.areas.chunk_entries, self.areas.chunk_entries);
-            let record = Record { kind: Kind::Chunk, sequence: generation, words: entries.to_vec() };
+            let entries =
+                self.map.entries(chunk * self.areas.chunk_entries, self.areas.chunk_entries);
+            let record =
+                Record { kind: Kind::Chunk, sequence: generation, words: entries.to_vec() };
             let bytes = record.encode(self.areas.superpage_bytes());
-            self.below.write_record(now, header + 1 + chunk, &bytes, false, self.log.last.as_slice())?;
+            self.below.write_record(
+                now,
+                header + 1 + chunk,
+                &bytes,
+                false,
+                self.log.last.as_slice(),
+            )?;
             self.counters.checkpoint_chunks += 1;
         }
         if end < self.areas.chunks {

@@ -1,8 +1,9 @@
-//! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual superpages (VSPs) with the
-//! valid pages of each.
+//! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual
+//! superpages (VSPs) with the valid pages of each.
 //!
-//! A superpage is *free*, *closed* (it was written and holds valid pages), or *vacated*: nothing in it is valid any more, but a
-//! mount would still find the mapping that says otherwise, so it may not be written before the log says so, too.
+//! A superpage is *free*, *closed* (it was written and holds valid pages), or *vacated*: nothing in
+//! it is valid any more, but a mount would still find the mapping that says otherwise, so it may
+//! not be written before the log says so, too.
 
 use super::settings::Areas;
 use flashatlas_ftl::victims::{Candidates, LaneShape, VictimPolicy, victim_by_name};
@@ -16,7 +17,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Map {
     /// By logical page: virtual page, counted from the first data superpage.
     forward: Vec<u32>,
-    /// By virtual page: the logical page that was written there. Stale where `forward` points elsewhere.
+    /// By virtual page: the logical page that was written there. Stale where `forward` points
+    /// elsewhere.
     reverse: Vec<u32>,
     /// Valid pages by superpage.
     valid: Vec<u32>,
@@ -31,7 +33,11 @@ fn policy(victim: &str, areas: &Areas) -> Box<dyn VictimPolicy> {
     let def = victim_by_name(victim).expect("the configuration is checked");
     let defaults = RawConfig::default().resolve(&def.params.iter().collect::<Vec<_>>(), |_| None);
     let lane = LaneShape { blocks: areas.data, slots: areas.pages };
-    (def.build)(&defaults.expect("every policy has defaults"), lane, Rng::stream(Seed(1), "hard.victim"))
+    (def.build)(
+        &defaults.expect("every policy has defaults"),
+        lane,
+        Rng::stream(Seed(1), "hard.victim"),
+    )
 }
 
 impl Map {
@@ -51,7 +57,16 @@ impl Map {
         let (free, closed): (Vec<u32>, Vec<u32>) =
             (0..areas.data).partition(|&superpage| valid[superpage as usize] == 0);
         let (pages, policy) = (areas.pages, policy(victim, areas));
-        let mut map = Map { forward, reverse, valid, pages, free: free.into(), vacated: Vec::new(), policy, clock: 0 };
+        let mut map = Map {
+            forward,
+            reverse,
+            valid,
+            pages,
+            free: free.into(),
+            vacated: Vec::new(),
+            policy,
+            clock: 0,
+        };
         map.put_back(&closed);
         map
     }
@@ -81,7 +96,10 @@ impl Map {
                 valid += 1;
             }
         }
-        assert!(self.valid[superpage as usize] == 0, "superpage {superpage} is written over valid pages");
+        assert!(
+            self.valid[superpage as usize] == 0,
+            "superpage {superpage} is written over valid pages"
+        );
         self.clock += u64::from(self.pages);
         self.valid[superpage as usize] = valid;
         if valid == 0 {
@@ -132,7 +150,9 @@ impl Map {
     fn tell_policy(&mut self, superpage: u32) {
         self.policy.closed(superpage, self.pages, self.clock);
         let valid = self.valid[superpage as usize];
-        (valid..self.pages).rev().for_each(|left| self.policy.invalidated(superpage, left, self.clock));
+        (valid..self.pages)
+            .rev()
+            .for_each(|left| self.policy.invalidated(superpage, left, self.clock));
     }
 
     /// Entries of a part of the map, for a checkpoint.
@@ -146,7 +166,8 @@ impl Map {
         4 * (self.forward.len() + self.reverse.len()) as u64
     }
 
-    /// Bytes of the list of superpages, at most; what the victim policy keeps besides is not counted.
+    /// Bytes of the list of superpages, at most; what the victim policy keeps besides is not
+    /// counted.
     pub fn list_bytes(&self) -> u64 {
         4 * self.valid.len() as u64 + 4 * (self.free.capacity() + self.vacated.capacity()) as u64
     }
@@ -173,7 +194,10 @@ impl Map {
         }
         let mut empty: Vec<u32> = self.free.iter().chain(&self.vacated).copied().collect();
         empty.sort_unstable();
-        let expected = (0u32..).zip(&self.valid).filter(|(_, valid)| **valid == 0).map(|(superpage, _)| superpage);
+        let expected = (0u32..)
+            .zip(&self.valid)
+            .filter(|(_, valid)| **valid == 0)
+            .map(|(superpage, _)| superpage);
         Violation::unless(
             expected.eq(empty.iter().copied()),
             "a superpage without valid pages is free or vacated, once",

@@ -1,13 +1,15 @@
-//! HARD, a host driver that turns small random writes into superpage writes (Jang and Shin, *HARD: Host-Level Address Remapping
-//! Driver for Solid-State Disk*, chapter 14): a drive that maps superpages reads and programs a whole one for every small write,
-//! so the host gathers small writes in a *virtual superpage* (VSP), writes that whole to an address of its own choice, and keeps
-//! the map from the file system's pages to where they went.
+//! HARD, a host driver that turns small random writes into superpage writes (Jang and Shin, *HARD:
+//! Host-Level Address Remapping Driver for Solid-State Disk*, chapter 14): a drive that maps
+//! superpages reads and programs a whole one for every small write, so the host gathers small
+//! writes in a *virtual superpage* (VSP), writes that whole to an address of its own choice, and
+//! keeps the map from the file system's pages to where they went.
 //!
-//! What the paper leaves open and a power failure needs is here as well: the map is kept on the drive itself, as checkpoints and
-//! a ring of log records ([`log`]), and a superpage whose pages all moved is written again only when the log says so.
+//! What the paper leaves open and a power failure needs is here as well: the map is kept on the
+//! drive itself, as checkpoints and a ring of log records ([`log`]), and a superpage whose pages
+//! all moved is written again only when the log says so.
 //!
-//! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the paper's VAR), [`mount`] reads what
-//! stands on the drive.
+//! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
+//! paper's VAR), [`mount`] reads what stands on the drive.
 
 mod beneath;
 mod buffer;
@@ -34,8 +36,10 @@ use std::collections::VecDeque;
 
 pub const DEF: LayerDef = LayerDef {
     name: "hard",
-    summary: "gathers small random writes into superpage writes, and keeps the map from pages to where they went",
-    paper: "Jang and Shin, HARD: Host-Level Address Remapping Driver for Solid-State Disk (2012), chapter 14",
+    summary: "gathers small random writes into superpage writes, and keeps the map from pages to \
+              where they went",
+    paper: "Jang and Shin, HARD: Host-Level Address Remapping Driver for Solid-State Disk (2012), \
+            chapter 14",
     params: settings::PARAMS,
     fits: |params, beneath| Ok(Areas::new(params, beneath)?.shape()),
     build: |params, device| Ok(Box::new(Hard::mount(params, device)?)),
@@ -149,10 +153,18 @@ impl Hard {
         }
     }
 
-    fn carry_out(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, reply: &mut Reply) -> Result<(), SubmitError> {
+    fn carry_out(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
         match cmd {
             // a host above knows no map of this layer
-            Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => self.read(now, tag, lba, sectors, reply),
+            Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
+                self.read(now, tag, lba, sectors, reply)
+            }
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => cmd.asks_within(0, 0),
             Cmd::Write { lba, sectors, fua, content, data } => {
                 self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
@@ -166,7 +178,8 @@ impl Hard {
         }
     }
 
-    /// The command `tag` is complete when `beneath` are, and what it was sent after, and its `lookups` were made.
+    /// The command `tag` is complete when `beneath` are, and what it was sent after, and its
+    /// `lookups` were made.
     fn complete(&mut self, now: Ps, tag: Tag, beneath: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
         if !self.below.instant {
@@ -199,7 +212,10 @@ impl Device for Hard {
         for &tag in after {
             self.sent_after.extend(self.below.joins.behind(tag));
         }
-        let changes = matches!(cmd, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush);
+        let changes = matches!(
+            cmd,
+            Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush
+        );
         let done = self.carry_out(now, tag, cmd, reply);
         if let (true, Err(error)) = (changes, &done) {
             self.failed = Some(error.clone());
@@ -347,7 +363,8 @@ impl Device for Hard {
                 ),
             ],
             approximations: vec![
-                "hard: the host's lookups take time only where a command asks nothing of the drive (hard.lookup_time)"
+                "hard: the host's lookups take time only where a command asks nothing of the \
+                 drive (hard.lookup_time)"
                     .into(),
             ],
         };

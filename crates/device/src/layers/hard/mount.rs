@@ -1,5 +1,5 @@
-//! Mounting: superblock, newest checkpoint, the records after it. Nothing is written but the superblock of a blank device, so a
-//! mount may be cut anywhere, and a second one finds the same.
+//! Mounting: superblock, newest checkpoint, the records after it. Nothing is written but the
+//! superblock of a blank device, so a mount may be cut anywhere, and a second one finds the same.
 
 use super::format::{Change, Kind, NoRecord, Record, changes, superblock};
 use super::map::{Map, NONE};
@@ -12,7 +12,8 @@ use flashatlas_types::{Canary, Ps};
 impl Hard {
     /// Take everything from the device beneath.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
-        self.buffer = Buffer::new(self.areas.pages, self.areas.page_sectors, self.settings.keep_bytes);
+        self.buffer =
+            Buffer::new(self.areas.pages, self.areas.page_sectors, self.settings.keep_bytes);
         match self.record_at(0)? {
             Ok(record) => self.known(&record)?,
             Err(NoRecord::Blank) => return self.format(),
@@ -52,14 +53,16 @@ impl Hard {
             return Err(foreign(&format!("sector {sector} holds data")));
         }
         let words = superblock(&self.areas).into_iter().map(|(_, value)| value).collect();
-        let record = Record { kind: Kind::Superblock, sequence: 0, words }.encode(self.areas.superpage_bytes());
+        let record = Record { kind: Kind::Superblock, sequence: 0, words }
+            .encode(self.areas.superpage_bytes());
         self.below.write_record(Ps::ZERO, 0, &record, true, &[])?;
         self.map = Map::new(&self.areas, &self.victim);
         self.log = Log::after(1, 1, 0);
         Ok(())
     }
 
-    /// The first record after the newest checkpoint, its generation, and its map; an empty map where there is none yet.
+    /// The first record after the newest checkpoint, its generation, and its map; an empty map
+    /// where there is none yet.
     fn newest_checkpoint(&mut self) -> Result<(u64, u64, Vec<u32>), SubmitError> {
         let mut newest: Option<Record> = None;
         for which in 0..2 {
@@ -76,7 +79,9 @@ impl Hard {
             return Ok((1, 0, forward));
         };
         let generation = header.sequence;
-        let [low, high, chunks] = header.words[..] else { return Err(damaged("the header of a checkpoint")) };
+        let [low, high, chunks] = header.words[..] else {
+            return Err(damaged("the header of a checkpoint"));
+        };
         let first = self.areas.checkpoint((generation % 2) as u32) + 1;
         for chunk in 0..chunks.min(self.areas.chunks) {
             match self.record_at(first + chunk)? {
@@ -105,14 +110,19 @@ impl Hard {
             match found {
                 Ok(record) if log(&record) && record.sequence == sequence && !ended => {
                     for change in changes(&record.words, &self.areas) {
-                        let change = change.ok_or_else(|| damaged(&format!("log record {sequence}")))?;
+                        let change =
+                            change.ok_or_else(|| damaged(&format!("log record {sequence}")))?;
                         carry_out(change, self.areas.pages, forward);
                     }
                     next = sequence + 1;
                 }
-                // records are durable in order: one that is newer than a gap says that the gap is damage
+                // records are durable in order: one that is newer than a gap says that the gap is
+                // damage
                 Ok(record) if log(&record) && record.sequence > next => {
-                    return Err(damaged(&format!("log record {next} is missing, {} is there", record.sequence)));
+                    return Err(damaged(&format!(
+                        "log record {next} is missing, {} is there",
+                        record.sequence
+                    )));
                 }
                 _ => ended = true,
             }

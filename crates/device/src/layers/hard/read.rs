@@ -1,5 +1,5 @@
-//! Reads: each page is looked up; pages that follow each other on the device beneath are read together, so one request may
-//! become several (the 5 % that reads lose in the paper).
+//! Reads: each page is looked up; pages that follow each other on the device beneath are read
+//! together, so one request may become several (the 5 % that reads lose in the paper).
 
 use super::Hard;
 use crate::pieces::{Piece, pieces};
@@ -33,7 +33,9 @@ impl Hard {
             if let Some(vpn) = stands {
                 let at = self.sector_of(vpn) + u64::from(piece.first);
                 match &mut run {
-                    Some(run) if run.lba + u64::from(run.sectors) == at => run.sectors += piece.sectors,
+                    Some(run) if run.lba + u64::from(run.sectors) == at => {
+                        run.sectors += piece.sectors
+                    }
                     _ => {
                         self.read_run(now, run.take(), &mut waits, reply)?;
                         run = Some(Run { lba: at, sectors: piece.sectors });
@@ -50,12 +52,20 @@ impl Hard {
     }
 
     /// A page from the merge buffer, or one that nobody wrote.
-    fn answer(&mut self, piece: &Piece, buffered: Option<usize>, waits: &mut SmallVec<[Tag; 4]>, reply: &mut Reply) {
+    fn answer(
+        &mut self,
+        piece: &Piece,
+        buffered: Option<usize>,
+        waits: &mut SmallVec<[Tag; 4]>,
+        reply: &mut Reply,
+    ) {
         reply.stamps.push(buffered.map_or(Stamp::ZERO, |place| self.buffer.stamps[place]));
         if self.settings.keep_bytes {
             let bytes = (piece.sectors * SECTOR_BYTES) as usize;
             match buffered.and_then(|place| self.buffer.bytes_at(place)) {
-                Some(page) => reply.bytes.extend_from_slice(&page[(piece.first * SECTOR_BYTES) as usize..][..bytes]),
+                Some(page) => reply
+                    .bytes
+                    .extend_from_slice(&page[(piece.first * SECTOR_BYTES) as usize..][..bytes]),
                 None => reply.bytes.extend(std::iter::repeat_n(0, bytes)),
             }
         }

@@ -1,5 +1,5 @@
-//! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages that lost many are read and written together to a
-//! free one; those superpages are free then.
+//! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages that lost many are read
+//! and written together to a free one; those superpages are free then.
 
 use super::Hard;
 use super::beneath::Data;
@@ -76,8 +76,15 @@ impl Hard {
     }
 
     /// Read valid pages of a superpage until `wanted` are on their way.
-    fn pick_up(&mut self, now: Ps, victim: u32, wanted: usize, moving: &mut Moving) -> Result<(), SubmitError> {
-        let pages: Vec<(u32, u32)> = self.map.valid_pages(victim).take(wanted - moving.lpns.len()).collect();
+    fn pick_up(
+        &mut self,
+        now: Ps,
+        victim: u32,
+        wanted: usize,
+        moving: &mut Moving,
+    ) -> Result<(), SubmitError> {
+        let pages: Vec<(u32, u32)> =
+            self.map.valid_pages(victim).take(wanted - moving.lpns.len()).collect();
         let page_sectors = self.areas.page_sectors;
         for run in pages.chunk_by(|a, b| a.0 + 1 == b.0) {
             let (lba, sectors) = (self.sector_of(run[0].0), run.len() as u32 * page_sectors);
@@ -93,10 +100,13 @@ impl Hard {
         Ok(())
     }
 
-    /// Fill the places that the merge buffer has left with the valid pages of superpages that are empty then.
+    /// Fill the places that the merge buffer has left with the valid pages of superpages that are
+    /// empty then.
     pub(super) fn fill(&mut self, now: Ps) -> Result<(), SubmitError> {
         let mut aside = Vec::new();
-        while let Some((victim, valid)) = self.map.victim().filter(|&(_, valid)| valid as usize <= self.buffer.room()) {
+        while let Some((victim, valid)) =
+            self.map.victim().filter(|&(_, valid)| valid as usize <= self.buffer.room())
+        {
             let newer = |(_, lpn)| self.buffer.find(lpn).is_some();
             if valid == 0 || self.map.valid_pages(victim).any(newer) {
                 break; // what is gathered replaces some of its pages: it is emptier soon
@@ -105,7 +115,10 @@ impl Hard {
             self.pick_up(now, victim, valid as usize, &mut moving)?;
             let page_bytes = (self.areas.page_sectors * SECTOR_BYTES) as usize;
             for (i, (&lpn, &stamp)) in moving.lpns.iter().zip(&moving.stamps).enumerate() {
-                let bytes = self.settings.keep_bytes.then(|| &moving.bytes[i * page_bytes..(i + 1) * page_bytes]);
+                let bytes = self
+                    .settings
+                    .keep_bytes
+                    .then(|| &moving.bytes[i * page_bytes..(i + 1) * page_bytes]);
                 self.buffer.put(lpn, stamp, bytes);
             }
             self.counters.filled_pages += u64::from(valid);

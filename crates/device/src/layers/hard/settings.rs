@@ -8,8 +8,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.superpage",
         kind: ParamKind::Bytes(1024, 16 << 20),
         default: Some("16KiB"),
-        doc: "bytes of a virtual superpage: what the drive beneath maps together (`flashatlas probe superpage` finds it; HARD, \
-              section 14.3: 16 KB)",
+        doc: "bytes of a virtual superpage: what the drive beneath maps together (`flashatlas \
+              probe superpage` finds it; HARD, section 14.3: 16 KB)",
     },
     ParamDef {
         key: "hard.page",
@@ -21,7 +21,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.reserve",
         kind: ParamKind::Ratio(0.0, 0.95),
         default: Some("0.1"),
-        doc: "share of the superpages for data that is not exported: what reclamation lives on (the paper is silent; 10 % chosen)",
+        doc: "share of the superpages for data that is not exported: what reclamation lives on \
+              (the paper is silent; 10 % chosen)",
     },
     ParamDef {
         key: "hard.dispatch_after",
@@ -33,15 +34,15 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.fill",
         kind: ParamKind::Choice(&["reclaim", "pad"]),
         default: Some("reclaim"),
-        doc: "what fills a superpage that goes out before it is full: `reclaim`: the valid pages of a superpage which all fit, \
-              if there is one; `pad`: nothing",
+        doc: "what fills a superpage that goes out before it is full: `reclaim`: the valid pages \
+              of a superpage which all fit, if there is one; `pad`: nothing",
     },
     ParamDef {
         key: "hard.complete",
         kind: ParamKind::Choice(&["buffered", "written"]),
         default: Some("buffered"),
-        doc: "when a small write is complete: `buffered`: when it is in the host's buffer, as in a volatile write cache; \
-              `written`: when its superpage is on the drive",
+        doc: "when a small write is complete: `buffered`: when it is in the host's buffer, as in a \
+              volatile write cache; `written`: when its superpage is on the drive",
     },
     ParamDef {
         key: "hard.buffers",
@@ -59,7 +60,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.low_water",
         kind: ParamKind::Int(0, 1 << 30),
         default: Some("0"),
-        doc: "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 %, at least 8",
+        doc: "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 \
+              %, at least 8",
     },
     ParamDef {
         key: "hard.segment",
@@ -71,7 +73,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.ring",
         kind: ParamKind::Int(0, 1 << 20),
         default: Some("0"),
-        doc: "superpages for summaries and journals, written in turn; 0: one in 500 of all, at least 16",
+        doc: "superpages for summaries and journals, written in turn; 0: one in 500 of all, at \
+              least 16",
     },
     ParamDef {
         key: "hard.trim",
@@ -83,19 +86,20 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.lookup_time",
         kind: ParamKind::Time,
         default: Some("100ns"),
-        doc: "the host's time to look up or change the entry of a page, where a command asks nothing of the drive (a miss in its \
-              caches; assumed)",
+        doc: "the host's time to look up or change the entry of a page, where a command asks \
+              nothing of the drive (a miss in its caches; assumed)",
     },
 ];
 
 /// Bytes of the header of each record.
 pub(super) const HEADER_BYTES: u32 = 32;
 
-/// Free superpages with which those that were vacated are freed: reclamation writes to one before it vacates another.
+/// Free superpages with which those that were vacated are freed: reclamation writes to one before
+/// it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Where everything stands, in superpages of the device beneath: the superblock, two checkpoints of the map, the ring of log
-/// records, data.
+/// Where everything stands, in superpages of the device beneath: the superblock, two checkpoints of
+/// the map, the ring of log records, data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
     pub page_sectors: u32,
@@ -122,7 +126,10 @@ impl Areas {
         let unit = beneath.shape.unit_sectors * SECTOR_BYTES;
         let wrong = |key: &str, why: String| Err(ConfigError::new(key, why));
         if page % SECTOR_BYTES != 0 {
-            return wrong("hard.page", format!("{page} bytes are no whole number of {SECTOR_BYTES}-byte sectors"));
+            return wrong(
+                "hard.page",
+                format!("{page} bytes are no whole number of {SECTOR_BYTES}-byte sectors"),
+            );
         }
         if superpage % page != 0 || superpage == page {
             return wrong(
@@ -134,21 +141,26 @@ impl Areas {
             return wrong(
                 "hard.superpage",
                 format!(
-                    "{superpage} bytes are no whole number of the {unit} bytes that the device beneath maps together: each write would be a read-modify-write there"
+                    "{superpage} bytes are no whole number of the {unit} bytes that the device \
+                     beneath maps together: each write would be a read-modify-write there"
                 ),
             );
         }
         if page % unit != 0 && unit % page != 0 {
             return wrong(
                 "hard.page",
-                format!("pages of {page} bytes and mapping units of {unit} bytes beneath do not fit into each other"),
+                format!(
+                    "pages of {page} bytes and mapping units of {unit} bytes beneath do not fit \
+                     into each other"
+                ),
             );
         }
         if beneath.shape.bytes() % u64::from(superpage) != 0 {
             return wrong(
                 "hard.superpage",
                 format!(
-                    "{superpage} bytes do not divide the {} bytes of the device beneath (drive.logical_pages sets them)",
+                    "{superpage} bytes do not divide the {} bytes of the device beneath \
+                     (drive.logical_pages sets them)",
                     beneath.shape.bytes()
                 ),
             );
@@ -158,7 +170,10 @@ impl Areas {
         if superpages * u64::from(pages) >= 1 << 31 {
             return wrong(
                 "hard.page",
-                format!("the device beneath has {} pages, the layer knows up to 2^31", superpages * u64::from(pages)),
+                format!(
+                    "the device beneath has {} pages, the layer knows up to 2^31",
+                    superpages * u64::from(pages)
+                ),
             );
         }
         let superpages = superpages as u32;
@@ -179,7 +194,9 @@ impl Areas {
             let most = chunk_entries / (1 + pages);
             return Err(ConfigError::allowing(
                 "hard.segment",
-                format!("a summary of {segment} superpages does not fit into one of {superpage} bytes"),
+                format!(
+                    "a summary of {segment} superpages does not fit into one of {superpage} bytes"
+                ),
                 format!("1 to {most}"),
             ));
         }
@@ -201,8 +218,9 @@ impl Areas {
             return wrong(
                 "hard.reserve",
                 format!(
-                    "of {superpages} superpages {data} are for data (the others hold the map and its log), and {reserve} of these are not \
-                     exported: reclamation needs {least} at least (hard.reserve, hard.low_water, hard.ring)"
+                    "of {superpages} superpages {data} are for data (the others hold the map and \
+                     its log), and {reserve} of these are not exported: reclamation needs {least} \
+                     at least (hard.reserve, hard.low_water, hard.ring)"
                 ),
             );
         }
@@ -211,7 +229,10 @@ impl Areas {
 
     /// What the layer exports.
     pub fn shape(&self) -> Shape {
-        Shape { unit_sectors: self.page_sectors, sectors: u64::from(self.exported) * u64::from(self.page_sectors) }
+        Shape {
+            unit_sectors: self.page_sectors,
+            sectors: u64::from(self.exported) * u64::from(self.page_sectors),
+        }
     }
 
     /// Sectors of a superpage.

@@ -64,12 +64,15 @@ impl Hard {
             self.make_room(now)?;
             self.log_room(now, self.areas.pages)?;
             let spare = self.map.free.len().saturating_sub(RECLAIM as usize).max(1);
-            let most =
-                (direct.len() / per_superpage).min(RUN).min(self.log.room(&self.areas, self.areas.pages)).min(spare);
+            let most = (direct.len() / per_superpage)
+                .min(RUN)
+                .min(self.log.room(&self.areas, self.areas.pages))
+                .min(spare);
             let (first, count, freed_by) = self.take_free(most as u32);
             let (group, rest) = direct.split_at(count as usize * per_superpage);
             let lpns: Vec<u32> = group.iter().map(|p| p.lpn.0).collect();
-            let stamps: Vec<Stamp> = group.iter().map(|p| content.stamp(p, Stamp::ZERO, page_sectors)).collect();
+            let stamps: Vec<Stamp> =
+                group.iter().map(|p| content.stamp(p, Stamp::ZERO, page_sectors)).collect();
             for &lpn in &lpns {
                 self.buffer.drop_page(lpn);
             }
@@ -77,7 +80,8 @@ impl Hard {
                 let start = (group[0].offset * SECTOR_BYTES) as usize;
                 &d[start..start + (group.len() as u32 * page_sectors * SECTOR_BYTES) as usize]
             });
-            let after: SmallVec<[Tag; 4]> = self.sent_after.iter().copied().chain(freed_by).collect();
+            let after: SmallVec<[Tag; 4]> =
+                self.sent_after.iter().copied().chain(freed_by).collect();
             let tag = self.below.reserve_tag();
             let to = self.areas.data_first() + first;
             self.below.write(now, tag, to, &Data { stamps: &stamps, bytes }, &after)?;
@@ -124,7 +128,8 @@ impl Hard {
             waits.push(read);
         }
         let bytes = data.map(|d| {
-            let under = old.1.unwrap_or_else(|| vec![0; (page_sectors * SECTOR_BYTES) as usize].into());
+            let under =
+                old.1.unwrap_or_else(|| vec![0; (page_sectors * SECTOR_BYTES) as usize].into());
             placed(slice_of(d, piece), piece, under)
         });
         self.buffer.put(piece.lpn.0, content.stamp(piece, old.0, page_sectors), bytes.as_deref());
@@ -156,7 +161,8 @@ impl Hard {
         }
     }
 
-    /// The superpage that is being gathered goes to the drive; places that are left are filled with pages reclaimed, or padded.
+    /// The superpage that is being gathered goes to the drive; places that are left are filled with
+    /// pages reclaimed, or padded.
     pub(super) fn dispatch(&mut self, now: Ps) -> Result<(), SubmitError> {
         self.make_room(now)?;
         if self.settings.fill && !self.buffer.is_full() {
@@ -166,7 +172,13 @@ impl Hard {
         after.extend(self.buffer.admitted_by.take());
         let (lpns, stamps, bytes) = self.buffer.take();
         self.counters.padded_pages += lpns.iter().filter(|&&lpn| lpn == NONE).count() as u64;
-        self.send_superpage(now, tag, &lpns, &Data { stamps: &stamps, bytes: bytes.as_deref() }, &mut after)?;
+        self.send_superpage(
+            now,
+            tag,
+            &lpns,
+            &Data { stamps: &stamps, bytes: bytes.as_deref() },
+            &mut after,
+        )?;
         self.close_segment(now)
     }
 
@@ -210,9 +222,17 @@ impl Hard {
         (first, count, self.log.freed_by(self.map.free.len()))
     }
 
-    pub(super) fn trim(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32) -> Result<(), SubmitError> {
+    pub(super) fn trim(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        lba: Lba,
+        sectors: u32,
+    ) -> Result<(), SubmitError> {
         let page_sectors = self.areas.page_sectors;
-        let whole = || pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0);
+        let whole = || {
+            pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0)
+        };
         // a record that is written for want of room must not free what this trim vacates
         self.log_room(now, 1)?;
         let (mut first, mut count) = (NONE, 0);
@@ -231,7 +251,8 @@ impl Hard {
         Ok(())
     }
 
-    /// What was gathered goes out, the log says where everything is, and the device beneath makes both durable.
+    /// What was gathered goes out, the log says where everything is, and the device beneath makes
+    /// both durable.
     pub(super) fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), SubmitError> {
         if !self.buffer.is_empty() {
             self.counters.flushed += 1;

@@ -1,5 +1,6 @@
-//! What the host decides by itself: which regions leave, and, in host control, which subregions are worth fetching (the counters,
-//! thresholds and timers of the driver of Linux, `drivers/ufs/core/ufshpb.c`).
+//! What the host decides by itself: which regions leave, and, in host control, which subregions are
+//! worth fetching (the counters, thresholds and timers of the driver of Linux,
+//! `drivers/ufs/core/ufshpb.c`).
 
 use super::HpbHost;
 use super::regions::State;
@@ -7,12 +8,15 @@ use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
 impl HpbHost {
-    /// Memory for one more subregion: regions that were not read longest are dropped. Whether there is any.
+    /// Memory for one more subregion: regions that were not read longest are dropped. Whether there
+    /// is any.
     pub(super) fn make_room(&mut self, now: Ps, subregion: u32) -> bool {
         let region = self.regions.region_of(subregion);
         let mut reads_max = u32::MAX;
         if self.settings.terms.host_controls {
-            if !self.regions.has_room() && self.regions.region(region).reads < self.settings.eviction_enter {
+            if !self.regions.has_room()
+                && self.regions.region(region).reads < self.settings.eviction_enter
+            {
                 return false;
             }
             reads_max = self.settings.eviction_exit;
@@ -35,7 +39,8 @@ impl HpbHost {
     /// The limit of memory may have shrunk.
     pub(super) fn keep_within_limit(&mut self, now: Ps) {
         while self.regions.is_over_limit() {
-            let Some(victim) = self.regions.victim(None, u32::MAX) else { return }; // what is being fetched comes first
+            // what is being fetched comes first
+            let Some(victim) = self.regions.victim(None, u32::MAX) else { return };
             self.counters.pressure_evictions += 1;
             self.evict(now, victim);
         }
@@ -56,10 +61,12 @@ impl HpbHost {
         self.regions.region(region).reads += 1;
         let subregion = self.regions.subregion(index);
         subregion.reads += 1;
-        let enough = self.settings.terms.host_controls && subregion.reads == self.settings.terms.activation_reads;
+        let enough = self.settings.terms.host_controls
+            && subregion.reads == self.settings.terms.activation_reads;
         if std::mem::take(&mut self.regions.region(region).update) {
             let held = self.regions.of_region(region);
-            let held: Vec<u32> = held.filter(|&s| self.regions.subregion(s).state == State::Valid).collect();
+            let held: Vec<u32> =
+                held.filter(|&s| self.regions.subregion(s).state == State::Valid).collect();
             held.into_iter().for_each(|s| self.want(now, s));
         }
         if enough && self.regions.subregion(index).state != State::Invalid {
@@ -97,12 +104,15 @@ impl HpbHost {
         }
     }
 
-    /// Look at clocks: memory that shrinks, timers of regions, pinned regions at the very start. Sets when to look again.
+    /// Look at clocks: memory that shrinks, timers of regions, pinned regions at the very start.
+    /// Sets when to look again.
     pub(super) fn look_around(&mut self, now: Ps) {
         let pressure = &self.settings.memory;
-        let reached = pressure.iter().rposition(|&(at, _)| at <= now).expect("the first is time zero");
+        let reached =
+            pressure.iter().rposition(|&(at, _)| at <= now).expect("the first is time zero");
         let next = pressure.get(reached + 1).map_or(Ps(u64::MAX), |&(at, _)| at);
-        let limit = (pressure[reached].1 / self.settings.subregion_bytes()).min(u64::from(u32::MAX)) as u32;
+        let limit =
+            (pressure[reached].1 / self.settings.subregion_bytes()).min(u64::from(u32::MAX)) as u32;
         if self.regions.limit != limit {
             self.regions.limit = limit;
             self.keep_within_limit(now);
@@ -124,7 +134,8 @@ impl HpbHost {
             if now < of.expires {
                 continue;
             }
-            of.expiries = of.expiries.saturating_sub(1); // what was being fetched when it expired is dropped later
+            // what was being fetched when it expired is dropped later
+            of.expiries = of.expiries.saturating_sub(1);
             if !of.written && of.expiries > 0 {
                 of.expires = now.after(timeout);
                 continue;

@@ -1,9 +1,11 @@
-//! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory*,
-//! HotStorage 2017; the states and thresholds are those of `drivers/ufs/core/ufshpb.c` in Linux 5.15 to 6.4): the host keeps
-//! subregions of the drive's map in its own memory, sends the entry of a page along when it reads it, and so saves the drive a
+//! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address
+//! Mapping Table in Host Memory*, HotStorage 2017; the states and thresholds are those of
+//! `drivers/ufs/core/ufshpb.c` in Linux 5.15 to 6.4): the host keeps subregions of the drive's map
+//! in its own memory, sends the entry of a page along when it reads it, and so saves the drive a
 //! look at its map on flash. The drive's side is in [`crate::hpb`].
 //!
-//! [`regions`] is what the host knows, [`requests`] how it comes to know it, [`control`] what it decides by itself.
+//! [`regions`] is what the host knows, [`requests`] how it comes to know it, [`control`] what it
+//! decides by itself.
 
 mod control;
 mod regions;
@@ -22,8 +24,10 @@ use std::ops::Range;
 
 pub const DEF: LayerDef = LayerDef {
     name: "hpb-host",
-    summary: "keeps a part of the drive's map in host memory, and sends entries along with reads (HPB)",
-    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory (HotStorage 2017)",
+    summary: "keeps a part of the drive's map in host memory, and sends entries along with reads \
+              (HPB)",
+    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
+            Host Memory (HotStorage 2017)",
     params: settings::PARAMS,
     fits: settings::fits,
     build: BUILD,
@@ -100,12 +104,14 @@ struct Counters {
     notices_inactive: u64,
     notices_reset: u64,
     pairs: u64,
-    /// Regions dropped for others; because the drive said so; because memory ran short; because their timer expired.
+    /// Regions dropped for others; because the drive said so; because memory ran short; because
+    /// their timer expired.
     evictions: u64,
     inactivated: u64,
     pressure_evictions: u64,
     expired: u64,
-    /// Subregions that were worth fetching, and for which there was no memory; that the drive could not read.
+    /// Subregions that were worth fetching, and for which there was no memory; that the drive could
+    /// not read.
     no_room: u64,
     failed_requests: u64,
 }
@@ -166,7 +172,13 @@ impl HpbHost {
         };
         match known {
             Ok(entries) => {
-                self.device.submit_after(now, tag, Cmd::HpbRead { lba, sectors, entries }, after, reply)?;
+                self.device.submit_after(
+                    now,
+                    tag,
+                    Cmd::HpbRead { lba, sectors, entries },
+                    after,
+                    reply,
+                )?;
                 self.counters.hits += 1;
             }
             Err(miss) => {
@@ -313,23 +325,34 @@ impl Device for HpbHost {
         ]);
         if let Some((drive, _)) = self.device.ssd().hpb() {
             counters.push(("believed", drive.believed));
-            counters.extend(Refusal::ALL.iter().map(|&why| (why.name(), drive.refused[why as usize])));
-            counters.extend([("handed_out", drive.handed_out), ("dirtied", drive.dirtied), ("resets", drive.resets)]);
+            counters
+                .extend(Refusal::ALL.iter().map(|&why| (why.name(), drive.refused[why as usize])));
+            counters.extend([
+                ("handed_out", drive.handed_out),
+                ("dirtied", drive.dirtied),
+                ("resets", drive.resets),
+            ]);
         }
         let (entries, bits) = self.regions.most_bytes();
         let mut approximations = vec![
-            "hpb-host: the host's look at its entries takes no time; its clocks are looked at when a command comes"
+            "hpb-host: the host's look at its entries takes no time; its clocks are looked at \
+             when a command comes"
                 .into(),
         ];
         if self.settings.trusts_the_host() {
             approximations.push(
-                "hpb-host: with hpb.protect = plain a host that forges entries may read what a page held before".into(),
+                "hpb-host: with hpb.protect = plain a host that forges entries may read what a \
+                 page held before"
+                    .into(),
             );
         }
         let report = LayerReport {
             layer: DEF.name,
             counters,
-            memory: vec![("map entries, at most", entries), ("bits of pages written since, for the map", bits)],
+            memory: vec![
+                ("map entries, at most", entries),
+                ("bits of pages written since, for the map", bits),
+            ],
             approximations,
         };
         std::iter::once(report).chain(self.device.reports()).collect()

@@ -1,4 +1,5 @@
-//! What the host knows of the map: subregions with their entries, in regions that are dropped together.
+//! What the host knows of the map: subregions with their entries, in regions that are dropped
+//! together.
 
 use super::settings::Settings;
 use crate::hpb::{NO_ENTRY, Terms};
@@ -71,11 +72,19 @@ pub(super) enum Miss {
 }
 
 impl Miss {
-    pub const ALL: [Miss; 6] = [Miss::Long, Miss::Crosses, Miss::Region, Miss::Subregion, Miss::Dirty, Miss::NoEntry];
+    pub const ALL: [Miss; 6] =
+        [Miss::Long, Miss::Crosses, Miss::Region, Miss::Subregion, Miss::Dirty, Miss::NoEntry];
 
     /// The name of its counter.
     pub const fn name(self) -> &'static str {
-        ["miss_long", "miss_crosses", "miss_region", "miss_subregion", "miss_dirty", "miss_no_entry"][self as usize]
+        [
+            "miss_long",
+            "miss_crosses",
+            "miss_region",
+            "miss_subregion",
+            "miss_dirty",
+            "miss_no_entry",
+        ][self as usize]
     }
 }
 
@@ -153,7 +162,11 @@ impl Regions {
             return Err(Miss::Crosses);
         }
         if subregion.state != State::Valid {
-            return Err(if self.is_active(self.region_of(index)) { Miss::Subregion } else { Miss::Region });
+            return Err(if self.is_active(self.region_of(index)) {
+                Miss::Subregion
+            } else {
+                Miss::Region
+            });
         }
         let pages = start as usize..(start + count) as usize;
         if pages.clone().any(|page| subregion.dirty.contains(page)) {
@@ -199,7 +212,9 @@ impl Regions {
     /// What is known of a page is newer than what was written to it.
     pub fn clean(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
-        self.subregions[index as usize].dirty.remove((lpn.0 - index * self.terms.subregion) as usize);
+        self.subregions[index as usize]
+            .dirty
+            .remove((lpn.0 - index * self.terms.subregion) as usize);
     }
 
     /// Whether entries of a region were made before command `made`.
@@ -235,10 +250,14 @@ impl Regions {
         }
     }
 
-    /// The region to drop for another: the one that was not read longest, of which nothing is being fetched.
+    /// The region to drop for another: the one that was not read longest, of which nothing is being
+    /// fetched.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
-        let issued = |r: u32| self.of_region(r).any(|s| self.subregions[s as usize].state == State::Issued);
-        let fits = |r: &u32| Some(*r) != but && self.regions[*r as usize].reads <= reads_max && !issued(*r);
+        let issued =
+            |r: u32| self.of_region(r).any(|s| self.subregions[s as usize].state == State::Issued);
+        let fits = |r: &u32| {
+            Some(*r) != but && self.regions[*r as usize].reads <= reads_max && !issued(*r)
+        };
         self.lru.iter().find(fits)
     }
 

@@ -109,7 +109,8 @@ impl HpbHost {
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
             self.counters.map_requests += 1;
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
-            let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries: reply.entries };
+            let fetch =
+                Fetch { tag, subregion: index, made: self.requests.sent, entries: reply.entries };
             match self.instant {
                 true => self.fetched(now, fetch),
                 false => self.requests.fetches.push(fetch),
@@ -120,12 +121,15 @@ impl HpbHost {
     /// Give a region back that the drive does not know to be dropped.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
-        if self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }).is_ok() && !self.instant {
+        if self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }).is_ok()
+            && !self.instant
+        {
             self.requests.returning.push(tag);
         }
     }
 
-    /// A command of the layer itself. What is refused is done without: the host's part of the map is there to save time.
+    /// A command of the layer itself. What is refused is done without: the host's part of the map
+    /// is there to save time.
     fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
         let mut reply = Reply::default();
         self.device.submit(now, tag, cmd, &mut reply)?;
@@ -133,7 +137,8 @@ impl HpbHost {
         Ok(reply)
     }
 
-    /// Commands are complete at `now`: those from above go up, and what their responses say is done.
+    /// Commands are complete at `now`: those from above go up, and what their responses say is
+    /// done.
     pub(super) fn arrived(&mut self, now: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
         for d in done.drain(..) {
             if d.tag.0 & OWN == 0 {
@@ -202,7 +207,9 @@ impl HpbHost {
     /// Whether a subregion's entries were made, or are being made, after command `made`.
     fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
         match self.regions.subregion(subregion).state {
-            State::Issued => self.requests.fetches.iter().any(|f| f.subregion == subregion && f.made > made),
+            State::Issued => {
+                self.requests.fetches.iter().any(|f| f.subregion == subregion && f.made > made)
+            }
             State::Valid => self.regions.subregion(subregion).made > made,
             State::Unused | State::Invalid => false,
         }
@@ -212,7 +219,9 @@ impl HpbHost {
     fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.settings.terms.subregion_of(lpn);
         // what is being fetched was made before the page changed: the entry waits for it
-        if let Some(fetch) = self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made) {
+        if let Some(fetch) =
+            self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made)
+        {
             fetch.entries[(lpn.0 - self.settings.terms.pages(index).start) as usize] = entry;
             self.regions.clean(lpn);
         } else {

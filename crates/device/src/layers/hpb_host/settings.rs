@@ -5,7 +5,13 @@ use crate::layers::{Beneath, Shape};
 use flashatlas_ftl::maps::{MAPS, map_by_name};
 use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, Ps, SECTOR_BYTES, Value};
 
-const fn int(key: &'static str, low: u64, high: u64, default: &'static str, doc: &'static str) -> ParamDef {
+const fn int(
+    key: &'static str,
+    low: u64,
+    high: u64,
+    default: &'static str,
+    doc: &'static str,
+) -> ParamDef {
     ParamDef { key, kind: ParamKind::Int(low, high), default: Some(default), doc }
 }
 
@@ -13,7 +19,12 @@ const fn bytes(key: &'static str, low: u64, default: &'static str, doc: &'static
     ParamDef { key, kind: ParamKind::Bytes(low, 1 << 40), default: Some(default), doc }
 }
 
-const fn choice(key: &'static str, of: &'static [&'static str], default: &'static str, doc: &'static str) -> ParamDef {
+const fn choice(
+    key: &'static str,
+    of: &'static [&'static str],
+    default: &'static str,
+    doc: &'static str,
+) -> ParamDef {
     ParamDef { key, kind: ParamKind::Choice(of), default: Some(default), doc }
 }
 
@@ -32,15 +43,21 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "hpb.subregion",
         512,
         "16MiB",
-        "bytes that a subregion covers: what is fetched at once, and what one changed entry makes stale (the paper's group; 16 MB: \
-         one of its map pages)",
+        "bytes that a subregion covers: what is fetched at once, and what one changed entry makes \
+         stale (the paper's group; 16 MB: one of its map pages)",
     ),
-    bytes("hpb.host_bytes", 0, "2MiB", "host memory for entries (Linux's pool: 2,048 KB, the entries of 1 GB)"),
+    bytes(
+        "hpb.host_bytes",
+        0,
+        "2MiB",
+        "host memory for entries (Linux's pool: 2,048 KB, the entries of 1 GB)",
+    ),
     ParamDef {
         key: "hpb.pressure",
         kind: ParamKind::Text,
         default: Some(""),
-        doc: "the host runs short of memory during the run: `2s=1MiB,5s=256KiB` lets hpb.host_bytes be so much from these times on",
+        doc: "the host runs short of memory during the run: `2s=1MiB,5s=256KiB` lets \
+              hpb.host_bytes be so much from these times on",
     },
     int(
         "hpb.pinned_regions",
@@ -53,14 +70,15 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "hpb.control",
         &["device", "host"],
         "device",
-        "who decides what the host caches: the drive recommends subregions, or the host counts its reads",
+        "who decides what the host caches: the drive recommends subregions, or the host counts \
+         its reads",
     ),
     choice(
         "hpb.update",
         &["fetch", "piggyback"],
         "fetch",
-        "how entries that have changed reach the host: it fetches the subregion, or they come with responses (only with \
-         hpb.protect = plain)",
+        "how entries that have changed reach the host: it fetches the subregion, or they come with \
+         responses (only with hpb.protect = plain)",
     ),
     choice(
         "hpb.protect",
@@ -72,15 +90,16 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "hpb.dirty",
         &["group", "page"],
         "group",
-        "what the drive knows to have changed: subregions, a bit each; or pages, a bit each (4 MB of SRAM for 128 GB)",
+        "what the drive knows to have changed: subregions, a bit each; or pages, a bit each (4 MB \
+         of SRAM for 128 GB)",
     ),
     int("hpb.requests", 1, 32, "1", "subregions that are fetched at the same time"),
     bytes(
         "hpb.max_read",
         512,
         "4KiB",
-        "the longest read that brings entries along, one for each page of it (HPB 1.0: 4 KB, which has room for one; longer ones \
-         need a header segment of UFS 3.0)",
+        "the longest read that brings entries along, one for each page of it (HPB 1.0: 4 KB, which \
+         has room for one; longer ones need a header segment of UFS 3.0)",
     ),
     int(
         "hpb.activation_reads",
@@ -94,7 +113,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         1,
         1 << 20,
         "4",
-        "reads of a subregion that has changed since it was fetched after which it is fetched again",
+        "reads of a subregion that has changed since it was fetched after which it is fetched \
+         again",
     ),
     int(
         "hpb.active_regions",
@@ -103,20 +123,28 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "0",
         "regions that the drive has the host cache at once; 0: as many as there are",
     ),
-    int("hpb.pairs", 1, 4096, "8", "entries that one response takes along, with hpb.update = piggyback"),
+    int(
+        "hpb.pairs",
+        1,
+        4096,
+        "8",
+        "entries that one response takes along, with hpb.update = piggyback",
+    ),
     int(
         "hpb.changes",
         1,
         1 << 24,
         "4096",
-        "changed entries that wait in the drive for a response; a subregion with more must be fetched",
+        "changed entries that wait in the drive for a response; a subregion with more must be \
+         fetched",
     ),
     ParamDef {
         key: "hpb.remark",
         kind: ParamKind::Bool,
         default: Some("true"),
-        doc: "what is written while a subregion is on its way is not read by the entries that arrive; false: the driver of Linux, \
-              which forgets such writes, so that only the drive notices",
+        doc: "what is written while a subregion is on its way is not read by the entries that \
+              arrive; false: the driver of Linux, which forgets such writes, so that only the \
+              drive notices",
     },
     int(
         "hpb.eviction_enter",
@@ -132,13 +160,18 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "128",
         "host control: with more reads than these a region is not dropped (Linux: 128)",
     ),
-    time("hpb.read_timeout", "1000ms", "host control: after this time a region's timer expires (Linux: 1,000 ms)"),
+    time(
+        "hpb.read_timeout",
+        "1000ms",
+        "host control: after this time a region's timer expires (Linux: 1,000 ms)",
+    ),
     int(
         "hpb.timeout_expiries",
         1,
         1 << 20,
         "100",
-        "host control: a region is dropped when its timer has expired so often (Linux: 100); one that was written, the first time",
+        "host control: a region is dropped when its timer has expired so often (Linux: 100); one \
+         that was written, the first time",
     ),
     time("hpb.poll", "200ms", "host control: how often timers are looked at (Linux: 200 ms)"),
     int(
@@ -146,12 +179,14 @@ pub(super) const PARAMS: &[ParamDef] = &[
         0,
         u64::MAX,
         "1",
-        "what the drive's keys are drawn from, so that runs can be repeated (a real drive takes noise)",
+        "what the drive's keys are drawn from, so that runs can be repeated (a real drive takes \
+         noise)",
     ),
     time(
         "hpb.hash_time",
         "20ns",
-        "the drive's time for a SipHash-2-4 of an entry: 8 rounds, of a cycle each at 400 MHz (assumed)",
+        "the drive's time for a SipHash-2-4 of an entry: 8 rounds, of a cycle each at 400 MHz \
+         (assumed)",
     ),
 ];
 
@@ -160,21 +195,23 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
     let no = |why: String| Err(ConfigError::new("layers", why));
     if let Some(layer) = beneath.layers.first() {
         return no(format!(
-            "hpb-host must stand on the drive itself: the entries it caches are of the drive's map, and `{0}` beneath has one of \
-             its own; `{0},hpb-host` would do",
+            "hpb-host must stand on the drive itself: the entries it caches are of the drive's \
+             map, and `{0}` beneath has one of its own; `{0},hpb-host` would do",
             layer.name
         ));
     }
     let scheme = params.text("ftl.scheme");
     if scheme != "page" {
-        return no(format!("hpb-host caches the map of ftl.scheme = page; {scheme} has no map of pages to hand out"));
+        return no(format!(
+            "hpb-host caches the map of ftl.scheme = page; {scheme} has no map of pages to hand out"
+        ));
     }
     let store = params.text("map.store");
     if !map_by_name(store)?.hands_out {
         let stores: Vec<&str> = MAPS.iter().filter(|m| m.hands_out).map(|m| m.name).collect();
         return no(format!(
-            "hpb-host saves reads of map pages, which map.store = {store} does not hand out (its map is in the drive's memory, \
-             or is learned): it needs one of {}",
+            "hpb-host saves reads of map pages, which map.store = {store} does not hand out (its \
+             map is in the drive's memory, or is learned): it needs one of {}",
             stores.join(", ")
         ));
     }
@@ -200,28 +237,35 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
         let key = if regions > 1 << 16 { "hpb.region" } else { "hpb.subregion" };
         return Err(ConfigError::new(
             key,
-            format!("{regions} regions of {} subregions: commands have 16 bits for either", region / subregion),
+            format!(
+                "{regions} regions of {} subregions: commands have 16 bits for either",
+                region / subregion
+            ),
         ));
     }
     let shape = beneath.shape;
     let settings = Settings::new(params, shape)?;
     let (fetched, _) = settings.terms.host_bytes();
     if fetched >= 1 << 24 {
-        let why = format!("the entries of a subregion take {fetched} bytes, READ BUFFER has 24 bits for their number");
+        let why = format!(
+            "the entries of a subregion take {fetched} bytes, READ BUFFER has 24 bits for their \
+             number"
+        );
         return Err(ConfigError::new("hpb.subregion", why));
     }
     if params.text("hpb.update") == "piggyback" {
         if params.text("hpb.protect") != "plain" {
             return Err(ConfigError::new(
                 "hpb.update",
-                "piggyback needs hpb.protect = plain: a generation is that of a subregion, and an entry that comes alone could not \
-                 be told from the one it replaces",
+                "piggyback needs hpb.protect = plain: a generation is that of a subregion, and an \
+                 entry that comes alone could not be told from the one it replaces",
             ));
         }
         if params.text("hpb.dirty") != "group" {
             return Err(ConfigError::new(
                 "hpb.update",
-                "piggyback needs hpb.dirty = group: a page stays changed until its subregion is fetched",
+                "piggyback needs hpb.dirty = group: a page stays changed until its subregion is \
+                 fetched",
             ));
         }
     }
@@ -230,7 +274,8 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
         return Err(ConfigError::new(
             "hpb.host_bytes",
             format!(
-                "{} bytes hold no subregion: the entries of one ({} pages) take {least}; to cache nothing, leave the layer out",
+                "{} bytes hold no subregion: the entries of one ({} pages) take {least}; to cache \
+                 nothing, leave the layer out",
                 settings.memory[0].1, settings.terms.subregion
             ),
         ));
@@ -240,7 +285,8 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
         return Err(ConfigError::new(
             "hpb.pinned_regions",
             format!(
-                "the entries of {pinned} pinned subregions take {} bytes, more than hpb.host_bytes (hpb.pressure)",
+                "the entries of {pinned} pinned subregions take {} bytes, more than \
+                 hpb.host_bytes (hpb.pressure)",
                 u64::from(pinned) * least
             ),
         ));
@@ -303,13 +349,18 @@ impl Settings {
 /// `2s=1MiB,5s=256KiB`.
 fn pressure(text: &str) -> Result<Vec<(Ps, u64)>, ConfigError> {
     const KEY: &str = "hpb.pressure";
-    let wrong = |step: &str, why: &str| ConfigError::new(KEY, format!("`{step}`: {why}, such as 2s=1MiB,5s=256KiB"));
+    let wrong = |step: &str, why: &str| {
+        ConfigError::new(KEY, format!("`{step}`: {why}, such as 2s=1MiB,5s=256KiB"))
+    };
     let mut steps: Vec<(Ps, u64)> = Vec::new();
     for step in text.split(',').map(str::trim).filter(|step| !step.is_empty()) {
-        let (at, bytes) = step.split_once('=').ok_or_else(|| wrong(step, "expected a time and bytes"))?;
+        let (at, bytes) =
+            step.split_once('=').ok_or_else(|| wrong(step, "expected a time and bytes"))?;
         let at = time(KEY, "", "").parse(at.trim())?;
         let bytes = self::bytes(KEY, 0, "", "").parse(bytes.trim())?;
-        let (Value::Time(at), Value::Int(bytes)) = (at, bytes) else { unreachable!("they are what was asked for") };
+        let (Value::Time(at), Value::Int(bytes)) = (at, bytes) else {
+            unreachable!("they are what was asked for")
+        };
         if steps.last().is_some_and(|last| Ps::ZERO.after(at) <= last.0) {
             return Err(wrong(step, "expected times that ascend"));
         }

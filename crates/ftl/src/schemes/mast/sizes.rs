@@ -1,13 +1,13 @@
 //! When the areas of MAST change their sizes (papers/1, section 3).
 //!
-//! Every `ftl.resize_window` pages that the host writes, the share of valid pages of HA and CA is looked at: of a block's
-//! pages all count, programmed or not; an area without blocks is passed over. A trend is the change of a running mean to which
-//! each window counts one half.
+//! Every `ftl.resize_window` pages that the host writes, the share of valid pages of HA and CA is
+//! looked at: of a block's pages all count, programmed or not; an area without blocks is passed
+//! over. A trend is the change of a running mean to which each window counts one half.
 //!
-//! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this window and the one before,
-//!    hot pages die in CA: CA gives a block to LA.
-//! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages enter HA: LA gives a
-//!    block to CA (`ftl.resize_hot`: to HA, the other reading).
+//! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this
+//!    window and the one before, hot pages die in CA: CA gives a block to LA.
+//! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages
+//!    enter HA: LA gives a block to CA (`ftl.resize_hot`: to HA, the other reading).
 //!
 //! After a window that changed a size, the next one changes none.
 
@@ -24,7 +24,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "ftl.resize_window",
         kind: ParamKind::Int(0, 1 << 40),
         default: Some("4096"),
-        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the sizes stay",
+        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the \
+              sizes stay",
     },
     ParamDef {
         key: "ftl.cold_utilisation",

@@ -19,7 +19,9 @@ impl PageMapped {
             check_names(medium, ppn, lpn)?;
         }
         let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
-        Violation::unless(mapped == valid, "every valid slot is mapped", || format!("{mapped} mapped, {valid} valid"))?;
+        Violation::unless(mapped == valid, "every valid slot is mapped", || {
+            format!("{mapped} mapped, {valid} valid")
+        })?;
         self.check_roles()?;
         self.check_buffers()
     }
@@ -30,13 +32,17 @@ impl PageMapped {
         for (id, lane) in self.lanes.iter().enumerate() {
             for block in self.pool.listed(id as u32).iter() {
                 free += 1;
-                Violation::unless(self.pool.blocks.role(block) == Role::Free, "listed free blocks are free", || {
-                    format!("{block}")
-                })?;
+                Violation::unless(
+                    self.pool.blocks.role(block) == Role::Free,
+                    "listed free blocks are free",
+                    || format!("{block}"),
+                )?;
             }
             for frontier in &lane.frontiers {
                 let open = frontier.block.is_none_or(|b| self.pool.blocks.role(b) == Role::Open);
-                Violation::unless(open, "a frontier's block is open", || format!("{:?}", frontier.block))?;
+                Violation::unless(open, "a frontier's block is open", || {
+                    format!("{:?}", frontier.block)
+                })?;
             }
         }
         let count = |role| self.pool.blocks.count(role);
@@ -49,7 +55,8 @@ impl PageMapped {
         })
     }
 
-    /// Buffers hold less than a frame, the index of buffered pages is exact, and counts of leaving blocks agree.
+    /// Buffers hold less than a frame, the index of buffered pages is exact, and counts of leaving
+    /// blocks agree.
     fn check_buffers(&self) -> Result<(), Violation> {
         let mut host = 0;
         for (lane, l) in self.lanes.iter().enumerate() {
@@ -62,18 +69,26 @@ impl PageMapped {
                 for p in frontier.buffer.iter().filter(|p| p.is_host()) {
                     host += 1;
                     let entry = self.buffered.get(&p.unit.lpn);
-                    Violation::unless(entry == Some(&(lane as u32, f as u32)), "a buffered page is indexed", || {
-                        format!("page {}: {entry:?}", p.unit.lpn)
-                    })?;
+                    Violation::unless(
+                        entry == Some(&(lane as u32, f as u32)),
+                        "a buffered page is indexed",
+                        || format!("page {}: {entry:?}", p.unit.lpn),
+                    )?;
                 }
             }
             for leaving in &l.leaving {
                 let from = |p: Ppn| p != Ppn::NONE && self.layout.block_of(p) == leaving.block;
-                let found = l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
+                let found =
+                    l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
                 Violation::unless(
                     found == leaving.buffered as usize,
                     "a leaving block counts its buffered copies",
-                    || format!("block {}: {} counted, {found} buffered", leaving.block, leaving.buffered),
+                    || {
+                        format!(
+                            "block {}: {} counted, {found} buffered",
+                            leaving.block, leaving.buffered
+                        )
+                    },
                 )?;
             }
         }

@@ -1,6 +1,7 @@
-//! Collection of the page-mapped FTL: in the foreground when a lane runs out of free blocks, in idle time, and to level
-//! wear. The erase of a victim waits for the copies of its valid pages, and for the programs that superseded the others:
-//! at a power cut no page is on its way with neither version on flash.
+//! Collection of the page-mapped FTL: in the foreground when a lane runs out of free blocks, in
+//! idle time, and to level wear. The erase of a victim waits for the copies of its valid pages, and
+//! for the programs that superseded the others: at a power cut no page is on its way with neither
+//! version on flash.
 
 use super::frontier::Frontier;
 use super::{GcMode, Leaving, PageMapped, Pending};
@@ -11,8 +12,14 @@ use flashatlas_nand::Part;
 use flashatlas_types::{BlockId, Canary, Cause, FtlError, LaneId, OpId, Ppn};
 
 impl PageMapped {
-    /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full of valid data.
-    pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
+    /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full
+    /// of valid data.
+    pub(super) fn make_room(
+        &mut self,
+        cx: &mut Cx<'_>,
+        lane: u32,
+        f: u32,
+    ) -> Result<bool, FtlError> {
         if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
             if self.settings.mode == GcMode::Single && self.pool.free(lane) == 0 {
                 self.restore_reserve(cx, lane, f)?;
@@ -24,7 +31,8 @@ impl PageMapped {
         match self.settings.mode {
             GcMode::Single => self.make_room_single(cx, lane, f),
             GcMode::Dual => {
-                // one block goes to the frontier: what stays behind must not be below the low-water mark
+                // one block goes to the frontier: what stays behind must not be below the low-water
+                // mark
                 if self.pool.free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
                     if self.settings.gc_parallel {
@@ -41,17 +49,21 @@ impl PageMapped {
         }
     }
 
-    /// The one reserved block becomes the frontier, a victim's survivors its first pages, the victim the reserve.
+    /// The one reserved block becomes the frontier, a victim's survivors its first pages, the
+    /// victim the reserve.
     fn make_room_single(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
-        // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of slots leaves room
+        // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of
+        // slots leaves room
         for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
             if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
                 return Ok(true);
             }
             match self.pool.free(lane) {
-                // a failed erase took the reserved block: one of map pages stands in for it until the victim is erased
+                // a failed erase took the reserved block: one of map pages stands in for it until
+                // the victim is erased
                 0 => {
-                    let waiting = self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
+                    let waiting =
+                        self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
                     let most = self.layout.slots_per_block - 1 - waiting;
                     let Some(victim) = self.pick(lane, most) else { return Ok(false) };
                     let Some(block) = self.pool.borrow_from_map(lane) else { return Ok(false) };
@@ -69,12 +81,13 @@ impl PageMapped {
         Ok(false)
     }
 
-    /// Single mode lost its reserved block to a failed erase: collect a victim whose survivors fit what is left of the
-    /// frontier, if there is one.
+    /// Single mode lost its reserved block to a failed erase: collect a victim whose survivors fit
+    /// what is left of the frontier, if there is one.
     fn restore_reserve(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
         let frontier = &self.lanes[lane as usize].frontiers[f as usize];
         let frames = self.layout.frames_per_block - frontier.next;
-        let room = (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
+        let room =
+            (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
         if let Some(victim) = self.pick(lane, room) {
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
@@ -83,7 +96,8 @@ impl PageMapped {
 
     /// Collect until the lane has `target` free blocks, or nothing more can be freed.
     fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
-        // A pass over all blocks gathers every invalid slot there is; a second one is for what padding left behind.
+        // A pass over all blocks gathers every invalid slot there is; a second one is for what
+        // padding left behind.
         let mut fruitful = 2 * self.layout.blocks_per_lane;
         let mut fruitless = fruitful * FRUITLESS_MAX;
         while fruitful > 0 && fruitless > 0 {
@@ -107,12 +121,13 @@ impl PageMapped {
         self.pad_copies(cx, lane)
     }
 
-    /// Copies that wait for the rest of their frame keep their old blocks from being erased: when blocks run out, they go
-    /// out as they are.
+    /// Copies that wait for the rest of their frame keep their old blocks from being erased: when
+    /// blocks run out, they go out as they are.
     fn pad_copies(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
         for f in self.settings.streams..2 * self.settings.streams {
             let frontier = &self.lanes[lane as usize].frontiers[f as usize];
-            if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0) {
+            if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0)
+            {
                 self.program(cx, lane, f, true)?;
             }
         }
@@ -127,17 +142,26 @@ impl PageMapped {
         free > 0 && free >= needed
     }
 
-    /// The closed block with the fewest valid slots, if what collection has open takes them all: the way on for a drive whose
-    /// power failed while the last free block was being filled, and that had not erased the victim yet.
+    /// The closed block with the fewest valid slots, if what collection has open takes them all:
+    /// the way on for a drive whose power failed while the last free block was being filled, and
+    /// that had not erased the victim yet.
     fn least_valid(&self, lane: u32) -> Option<BlockId> {
         let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
         let room = |f: &Frontier| match f.block {
-            Some(_) => (self.layout.frames_per_block - f.next) * self.layout.slots_per_frame - f.buffer.len() as u32,
+            Some(_) => {
+                (self.layout.frames_per_block - f.next) * self.layout.slots_per_frame
+                    - f.buffer.len() as u32
+            }
             None => 0,
         };
         let room = frontiers.iter().map(room).min().unwrap_or(0);
-        let closed = self.layout.lane_blocks(LaneId(lane)).filter(|&b| self.pool.blocks.role(b) == Role::Closed);
-        closed.min_by_key(|&b| self.pool.blocks.valid(b)).filter(|&b| self.pool.blocks.valid(b) <= room)
+        let closed = self
+            .layout
+            .lane_blocks(LaneId(lane))
+            .filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        closed
+            .min_by_key(|&b| self.pool.blocks.valid(b))
+            .filter(|&b| self.pool.blocks.valid(b) <= room)
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.
@@ -173,14 +197,20 @@ impl PageMapped {
     /// The policy's victim, unless it has more than `most` valid slots.
     fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
         let valid = self.pool.blocks.valid_of(&self.layout, LaneId(lane));
-        let candidates = Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
+        let candidates =
+            Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
         let local = self.lanes[lane as usize].policy.pick(&candidates)?;
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
-        assert!(self.pool.blocks.role(block) == Role::Closed, "victim {block} is {:?}", self.pool.blocks.role(block));
+        assert!(
+            self.pool.blocks.role(block) == Role::Closed,
+            "victim {block} is {:?}",
+            self.pool.blocks.role(block)
+        );
         (self.pool.blocks.valid(block) <= most).then_some(block)
     }
 
-    /// Move what is valid in `victim` away and erase it, at once or when the last copy is programmed.
+    /// Move what is valid in `victim` away and erase it, at once or when the last copy is
+    /// programmed.
     pub(super) fn collect(
         &mut self,
         cx: &mut Cx<'_>,
@@ -205,16 +235,25 @@ impl PageMapped {
                 self.move_frame(cx, lane, victim, index, cause)?;
             }
         }
-        self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("just added").read = true;
+        self.lanes[lane as usize]
+            .leaving
+            .iter_mut()
+            .find(|l| l.block == victim)
+            .expect("just added")
+            .read = true;
         self.erase_left(cx, lane)
     }
 
-    /// The spare areas of the valid slots name the pages that the map has there. All of them are looked up before any
-    /// is moved: the accesses do not depend on each other, so their cache misses overlap.
+    /// The spare areas of the valid slots name the pages that the map has there. All of them are
+    /// looked up before any is moved: the accesses do not depend on each other, so their cache
+    /// misses overlap.
     fn verify(&self, cx: &Cx<'_>, victim: BlockId) -> Result<(), FtlError> {
         let first = self.layout.block_slot(victim).0;
         let mut wrong = None;
-        for slot in (first..first + self.layout.slots_per_block).map(Ppn).filter(|&s| self.pool.blocks.is_valid(s)) {
+        for slot in (first..first + self.layout.slots_per_block)
+            .map(Ppn)
+            .filter(|&s| self.pool.blocks.is_valid(s))
+        {
             let lpn = cx.flash.medium.lpn(slot)?;
             if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
                 wrong = Some((slot, lpn));
@@ -223,7 +262,8 @@ impl PageMapped {
         wrong.map_or(Ok(()), |(at, found)| Err(FtlError::NotMapped { at, found }))
     }
 
-    /// Read the valid slots of one frame in one operation, and put them into the buffers of their streams.
+    /// Read the valid slots of one frame in one operation, and put them into the buffers of their
+    /// streams.
     fn move_frame(
         &mut self,
         cx: &mut Cx<'_>,
@@ -239,7 +279,11 @@ impl PageMapped {
             return Ok(());
         }
         let sensed = cx.flash.read(frame, valid, Part::Whole, cause, &[])?;
-        let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
+        let leaving = self.lanes[lane as usize]
+            .leaving
+            .iter_mut()
+            .find(|l| l.block == victim)
+            .expect("leaving");
         leaving.buffered += valid.count_ones();
         while valid != 0 {
             let from = Ppn(first.0 + valid.trailing_zeros());
@@ -249,7 +293,11 @@ impl PageMapped {
                 cx.flash.erase(victim, cause, &[])?;
             }
             let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
-            let f = if self.settings.mode == GcMode::Single { stream } else { self.settings.streams + stream };
+            let f = if self.settings.mode == GcMode::Single {
+                stream
+            } else {
+                self.settings.streams + stream
+            };
             self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;
         }
         Ok(())
@@ -284,7 +332,9 @@ impl PageMapped {
     /// Erase the leaving blocks whose last copy is programmed.
     #[inline]
     pub(super) fn erase_left(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
-        while let Some(i) = self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0) {
+        while let Some(i) =
+            self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0)
+        {
             let mut leaving = self.lanes[lane as usize].leaving.swap_remove(i);
             self.erase(cx, lane, &mut leaving)?;
         }
@@ -304,18 +354,24 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own, compare its extremes, and
-    /// free the closed block with the fewest erases when they lie too far apart. Its data goes where collection writes;
-    /// the block itself is then the first to be used.
+    /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own,
+    /// compare its extremes, and free the closed block with the fewest erases when they lie too far
+    /// apart. Its data goes where collection writes; the block itself is then the first to be used.
     fn level_wear(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
         if !self.settings.wear_static || self.lanes[lane as usize].erases_until_wear_check > 0 {
             return Ok(());
         }
-        self.lanes[lane as usize].erases_until_wear_check = (self.layout.blocks_per_lane / 4).max(1);
+        self.lanes[lane as usize].erases_until_wear_check =
+            (self.layout.blocks_per_lane / 4).max(1);
         let erases = |block: &BlockId| cx.flash.medium.erases(*block);
         let blocks = || self.layout.lane_blocks(LaneId(lane));
-        let most = blocks().filter(|&b| self.pool.blocks.role(b) != Role::Bad).map(|b| erases(&b)).max().unwrap_or(0);
-        let coldest = blocks().filter(|&b| self.pool.blocks.role(b) == Role::Closed).min_by_key(erases);
+        let most = blocks()
+            .filter(|&b| self.pool.blocks.role(b) != Role::Bad)
+            .map(|b| erases(&b))
+            .max()
+            .unwrap_or(0);
+        let coldest =
+            blocks().filter(|&b| self.pool.blocks.role(b) == Role::Closed).min_by_key(erases);
         if let Some(block) = coldest
             && most - erases(&block) > self.settings.wear_threshold
             && self.collection_has_room(lane)

@@ -37,6 +37,7 @@ pub(super) struct Leaving {
     pub buffered: u32,
     /// Every valid unit was read.
     pub read: bool,
-    /// What the erase waits for: the copies. (That it waits for reads of the block is a rule of the medium.)
+    /// What the erase waits for: the copies. (That it waits for reads of the block is a rule of the
+    /// medium.)
     pub after: Vec<OpId>,
 }

@@ -1,16 +1,19 @@
 //! Building the tables of the page-mapped FTL from what stands on the medium.
 //!
-//! 1. The spare area of each block's first page says whether it is erased, or holds data or map pages. (Where that page cannot
-//!    be read, the first one that can does.) A block without a readable page is erased.
+//! 1. The spare area of each block's first page says whether it is erased, or holds data or map
+//!    pages. (Where that page cannot be read, the first one that can does.) A block without a
+//!    readable page is erased.
 //! 2. The map store puts together what survives of the map: map pages on flash, segments in NVM.
-//! 3. Roll forward: the spare areas of data that was programmed after the oldest change which that map may lack. Of each
-//!    block the last page says whether it holds such data. An entry is taken from there when its program has a larger number
-//!    than the map goes up to, and is the newest of its page.
-//! 4. Every entry is followed once, for the valid slots. One that leads to another page, and is superseded nowhere, is lost.
+//! 3. Roll forward: the spare areas of data that was programmed after the oldest change which that
+//!    map may lack. Of each block the last page says whether it holds such data. An entry is taken
+//!    from there when its program has a larger number than the map goes up to, and is the newest of
+//!    its page.
+//! 4. Every entry is followed once, for the valid slots. One that leads to another page, and is
+//!    superseded nowhere, is lost.
 //! 5. The store writes what it cannot keep in memory.
 //!
-//! Blocks that are neither erased nor full are written on: a drive that was collecting when the power failed may have no other
-//! room.
+//! Blocks that are neither erased nor full are written on: a drive that was collecting when the
+//! power failed may have no other room.
 
 use super::frontier::Frontier;
 use super::settings::Settings;
@@ -29,7 +32,11 @@ use std::collections::VecDeque;
 
 impl PageMapped {
     /// Rebuild the tables: of several copies of a page the one programmed last is valid.
-    pub(super) fn mount(params: &Params, cx: &mut Cx<'_>, seed: Seed) -> Result<PageMapped, FtlError> {
+    pub(super) fn mount(
+        params: &Params,
+        cx: &mut Cx<'_>,
+        seed: Seed,
+    ) -> Result<PageMapped, FtlError> {
         let layout = cx.flash.medium.layout().clone();
         let settings = Settings::new(params, &layout);
         let streams = settings.streams;
@@ -43,13 +50,16 @@ impl PageMapped {
         };
         let mut ftl = PageMapped {
             map: (map_by_name(params.text("map.store")).expect("resolved").build)(params, &layout),
-            pool: Pool::new(&layout, cx.flash.medium, params.flag("ftl.wear_dynamic"), settings.map_quota),
-            lanes: (0..layout.lanes).map(lane).collect(),
-            classifier: (classifier_by_name(params.text("ftl.classifier")).expect("resolved").build)(
-                params,
-                layout.logical_units,
-                streams,
+            pool: Pool::new(
+                &layout,
+                cx.flash.medium,
+                params.flag("ftl.wear_dynamic"),
+                settings.map_quota,
             ),
+            lanes: (0..layout.lanes).map(lane).collect(),
+            classifier: (classifier_by_name(params.text("ftl.classifier"))
+                .expect("resolved")
+                .build)(params, layout.logical_units, streams),
             cursor: vec![0; streams as usize],
             gathering: vec![None; streams as usize],
             buffered: FxHashMap::default(),
@@ -98,8 +108,9 @@ impl PageMapped {
         self.mount.read_spare_areas(&self.layout, block, count);
     }
 
-    /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no page can be read is erased:
-    /// its erase was cut, or its first program, and nobody knows what it was for.
+    /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no
+    /// page can be read is erased: its erase was cut, or its first program, and nobody knows what
+    /// it was for.
     fn sort_blocks(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<BlockId>, Vec<BlockId>), FtlError> {
         let (mut data, mut map) = (Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
@@ -127,8 +138,9 @@ impl PageMapped {
         Ok((data, map))
     }
 
-    /// Blocks that are not full are written on. Those with the most room are collection's: a victim that was moving when the
-    /// power failed has to fit what is left of the block that it was moving to, if no other is free. Returns the other blocks.
+    /// Blocks that are not full are written on. Those with the most room are collection's: a victim
+    /// that was moving when the power failed has to fit what is left of the block that it was
+    /// moving to, if no other is free. Returns the other blocks.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
         let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
@@ -151,13 +163,20 @@ impl PageMapped {
     }
 
     /// Take newer entries from the spare areas of a block of data.
-    fn roll_forward(&mut self, medium: &Medium, block: BlockId, replay: &Replay) -> Result<(), FtlError> {
+    fn roll_forward(
+        &mut self,
+        medium: &Medium,
+        block: BlockId,
+        replay: &Replay,
+    ) -> Result<(), FtlError> {
         let programmed = medium.write_pointer(block);
         let full = programmed == self.layout.frames_per_block;
         if replay.from > 0 {
             self.read_spare_areas(block, 1);
             let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
-            if replay.from == u64::MAX || (full && last.is_ok_and(|sequence| sequence <= replay.from)) {
+            if replay.from == u64::MAX
+                || (full && last.is_ok_and(|sequence| sequence <= replay.from))
+            {
                 return Ok(());
             }
         }
@@ -184,18 +203,20 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Whether a slot holds a newer version of a page than the one that its entry leads to: of two in one frame the later
-    /// slot does. What holds another page by now is no version of it.
+    /// Whether a slot holds a newer version of a page than the one that its entry leads to: of two
+    /// in one frame the later slot does. What holds another page by now is no version of it.
     fn is_newer(&self, medium: &Medium, lpn: Lpn, slot: Ppn, sequence: u64) -> bool {
         let Some(known) = self.map.peek(lpn).mapped() else { return true };
         if !self.holds(medium, known, lpn) {
             return true;
         }
-        let known_sequence = medium.frame_sequence(self.layout.frame_of(known)).expect("it was just read");
+        let known_sequence =
+            medium.frame_sequence(self.layout.frame_of(known)).expect("it was just read");
         (sequence, slot) > (known_sequence, known) || Canary::SkipSequence.sings()
     }
 
-    /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map pages.)
+    /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map
+    /// pages.)
     fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
         medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
     }

@@ -11,20 +11,23 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "ftl.gc_mode",
         kind: ParamKind::Choice(&["dual", "single"]),
         default: Some("dual"),
-        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one reserved block, which \
-              becomes the host's frontier (Jasmine, and the models of write amplification)",
+        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into \
+              the one reserved block, which becomes the host's frontier (Jasmine, and the models \
+              of write amplification)",
     },
     ParamDef {
         key: "ftl.low_water",
         kind: ParamKind::Int(0, 1 << 20),
         default: Some("0"),
-        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; above ftl.streams; 0: one above",
+        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; \
+              above ftl.streams; 0: one above",
     },
     ParamDef {
         key: "ftl.gc_parallel",
         kind: ParamKind::Bool,
         default: Some("true"),
-        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on its own",
+        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; \
+              false: each on its own",
     },
     ParamDef {
         key: "ftl.idle_free",
@@ -82,8 +85,9 @@ fn low_water(params: &Params) -> u32 {
     }
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs; where several units
-/// share a frame, also the blocks whose last survivors wait for the rest of theirs; and those of map pages.
+/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs;
+/// where several units share a frame, also the blocks whose last survivors wait for the rest of
+/// theirs; and those of map pages.
 fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
     let streams = params.int("ftl.streams");
     let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
@@ -99,8 +103,9 @@ fn map_quota(params: &Params, layout: &Layout) -> Result<MapQuota, ConfigError> 
     (map_by_name(params.text("map.store"))?.fits)(params, layout)
 }
 
-/// What a mount takes at most. Map pages are written once each; the room for one may cost the collection of a block in which all
-/// frames but one are valid; and a block in which programs fail may be replaced in each lane.
+/// What a mount takes at most. Map pages are written once each; the room for one may cost the
+/// collection of a block in which all frames but one are valid; and a block in which programs fail
+/// may be replaced in each lane.
 pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
     let quota = map_quota(params, layout).expect("the configuration is checked");
     let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
@@ -124,8 +129,8 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
     if params.text("ftl.gc_mode") == "dual" && low_water(params) <= params.u32("ftl.streams") {
         return Err(ConfigError::new(
             "ftl.low_water",
-            "must be above ftl.streams: collection may open that many blocks, and after a power failure one more for what the \
-             torn page took",
+            "must be above ftl.streams: collection may open that many blocks, and after a power \
+             failure one more for what the torn page took",
         ));
     }
     if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
@@ -140,9 +145,10 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps {reserve} for frontiers, \
-                 collection and (of these {map_quota}) map pages, which leaves room for {usable} units; export less or lower \
-                 the reserve (ftl.low_water, ftl.streams, map.over_provisioning, drive.frame_*)",
+                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps \
+                 {reserve} for frontiers, collection and (of these {map_quota}) map pages, which \
+                 leaves room for {usable} units; export less or lower the reserve (ftl.low_water, \
+                 ftl.streams, map.over_provisioning, drive.frame_*)",
                 layout.logical_units, layout.blocks_per_lane, layout.lanes,
             ),
         ));
@@ -154,7 +160,11 @@ impl Settings {
     /// The settings that `params` describe.
     pub fn new(params: &Params, layout: &Layout) -> Settings {
         Settings {
-            mode: if params.text("ftl.gc_mode") == "single" { GcMode::Single } else { GcMode::Dual },
+            mode: if params.text("ftl.gc_mode") == "single" {
+                GcMode::Single
+            } else {
+                GcMode::Dual
+            },
             streams: params.u32("ftl.streams"),
             low_water: low_water(params),
             gc_parallel: params.flag("ftl.gc_parallel"),

@@ -1,8 +1,9 @@
 //! A blank medium brought into the steady state of the page-mapped FTL, by programs alone.
 //!
-//! Each lane gets as many full blocks as it would have, with as many valid slots in each as the victim policy's model says
-//! ([`crate::steady`]). Blocks are programmed from the one that is to be collected first to the newest, and a slot that
-//! is to be invalid is given a page whose valid version comes later: what stands there is then an old version of it.
+//! Each lane gets as many full blocks as it would have, with as many valid slots in each as the
+//! victim policy's model says ([`crate::steady`]). Blocks are programmed from the one that is to be
+//! collected first to the newest, and a slot that is to be invalid is given a page whose valid
+//! version comes later: what stands there is then an old version of it.
 
 use super::settings::{GcMode, Settings};
 use crate::Cx;
@@ -29,16 +30,27 @@ pub(super) fn make(
     let no_model = |key: &str, why: String| {
         ConfigError::new(
             key,
-            format!("{why}: use --precondition fill and a warm-up, trace:FILE, or a checkpoint made with one that has"),
+            format!(
+                "{why}: use --precondition fill and a warm-up, trace:FILE, or a checkpoint made \
+                 with one that has"
+            ),
         )
     };
     let steady = victim.steady.ok_or_else(|| {
-        let known: Vec<&str> = VICTIMS.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
-        let why = format!("the steady state of `{}` has no model ({} have)", victim.name, known.join(", "));
+        let known: Vec<&str> =
+            VICTIMS.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
+        let why = format!(
+            "the steady state of `{}` has no model ({} have)",
+            victim.name,
+            known.join(", ")
+        );
         no_model("ftl.victim", why)
     })?;
     if settings.streams > 1 {
-        return Err(no_model("ftl.streams", "the steady state of several streams has no model".into()));
+        return Err(no_model(
+            "ftl.streams",
+            "the steady state of several streams has no model".into(),
+        ));
     }
     let mut rng = Rng::stream(seed, "precondition.steady");
     // free blocks at the moment at which the host's frontier has been filled
@@ -55,27 +67,36 @@ pub(super) fn make(
         shuffle(&mut blocks, &mut rng);
         blocks.truncate(blocks.len().saturating_sub(free as usize));
         let (n, units) = (blocks.len() as u32, u64::from(layout.logical_units));
-        let share = units / u64::from(layout.lanes) + u64::from(u64::from(lane) < units % u64::from(layout.lanes));
+        let share = units / u64::from(layout.lanes)
+            + u64::from(u64::from(lane) < units % u64::from(layout.lanes));
         if share > u64::from(n) * u64::from(layout.slots_per_block) {
             return Err(ConfigError::new(
                 "drive.over_provisioning",
-                format!("{share} pages do not fit the {n} blocks of lane {lane} that are full in the steady state"),
+                format!(
+                    "{share} pages do not fit the {n} blocks of lane {lane} that are full in the \
+                     steady state"
+                ),
             ));
         }
         // most lanes are of one shape, and its model is solved once
-        let lane =
-            models.entry((n, share)).or_insert_with(|| Lane::new(steady, params, n, layout.slots_per_block, share));
+        let lane = models
+            .entry((n, share))
+            .or_insert_with(|| Lane::new(steady, params, n, layout.slots_per_block, share));
         lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
     let mut pages: Vec<u32> = (0..layout.logical_units).collect();
     shuffle(&mut pages, &mut rng);
-    let bytes = cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
+    let bytes =
+        cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
     let mut writer = Writer { pages, next: 0, units: Vec::new(), stamp, bytes };
     let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
     for age in 0..longest {
-        // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed together
+        // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
+        // together
         for lane in &lanes {
-            if let Some(&(block, valid)) = (age + lane.len()).checked_sub(longest).and_then(|i| lane.get(i)) {
+            if let Some(&(block, valid)) =
+                (age + lane.len()).checked_sub(longest).and_then(|i| lane.get(i))
+            {
                 writer.block(cx, block, valid, &mut rng);
             }
         }
@@ -112,7 +133,11 @@ impl Writer<'_> {
                     valid -= 1;
                     let lpn = Lpn(self.pages[self.next]);
                     self.next += 1;
-                    self.units.push(Unit { lpn, stamp: (self.stamp)(lpn), bytes: self.bytes.clone() });
+                    self.units.push(Unit {
+                        lpn,
+                        stamp: (self.stamp)(lpn),
+                        bytes: self.bytes.clone(),
+                    });
                 } else {
                     self.units.push(self.old_version(rng));
                 }
@@ -128,7 +153,11 @@ impl Writer<'_> {
     /// A page whose valid version comes later; padding when none does.
     fn old_version(&self, rng: &mut Rng) -> Unit {
         let later = &self.pages[self.next..];
-        let lpn = if later.is_empty() { Lpn::NONE } else { Lpn(later[rng.below(later.len() as u64) as usize]) };
+        let lpn = if later.is_empty() {
+            Lpn::NONE
+        } else {
+            Lpn(later[rng.below(later.len() as u64) as usize])
+        };
         Unit { lpn, stamp: OLD, bytes: self.bytes.clone() }
     }
 }

@@ -3,12 +3,20 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
+TESTS  := $(VENV)/.test-tools
 TRACE  := out/traces/cloudPhysicsIO.vscsi
-TRACES := $(or $(FLASHATLAS_TRACES),../shared/traces)
-SOURCES := $(shell find crates devices papers python -name '*.rs' -o -name '*.toml' -o -name '*.pyi' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) \
+  -not -path '*/tests/*' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+
+# How much the tests prove: one in so many random cases and power failures. `make test-full` takes
+# them all.
+FLASHATLAS_PROOFS ?= 10
+export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python system-tests crash crash-long lint bench theory papers fuzz miri memcheck docs clean tools
+.PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked \
+  system-tests crash crash-long fingerprints lint bench theory papers fuzz miri memcheck docs \
+  clean tools
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,11 +30,15 @@ tools:
 
 $(VENV)/.tools: | tools
 	python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" "maturin>=1.9,<2"
 	@touch $@
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras test
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet
+	@touch $@
+
+$(TESTS): $(VENV)/.tools pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check --group test
 	@touch $@
 
 build: $(STAMP) ## build everything into .venv
@@ -41,7 +53,7 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 	$(VENV)/bin/flashatlas compare --drive mast-4gb --schemes fast,last,mast,page --trace $(TRACE) --shift -7 --fit compact \
 	  --precondition fill --mode open --title "Log blocks against page mapping, CloudPhysics trace" --out out/demo-log-blocks > out/demo-log-blocks.txt
 	@echo "Report: out/demo-log-blocks/report.html"
-	@$(MAKE) --no-print-directory $(if $(wildcard $(TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
+	@$(MAKE) --no-print-directory $(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
 	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
@@ -52,43 +64,52 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 
 .PHONY: demo-traces
 demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a folder with their traces
-	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(TRACES)/blkreplay_natural/linux-mysql.load.gz --fit compact \
+	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz --fit compact \
 	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo --title "A database" --out out/demo-mysql > out/demo-mysql.txt
 	@echo "Report: out/demo-mysql/report.html"
-	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(TRACES)/mobile_pixel6a/pubg_exec.csv.gz --drop-duplicates 5ms \
-	  --time-gap-max 1s --precondition trace:$(TRACES)/mobile_pixel6a/pubg_precond.csv.gz --mode open \
+	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_exec.csv.gz --drop-duplicates 5ms \
+	  --time-gap-max 1s --precondition trace:$(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_precond.csv.gz --mode open \
 	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --out out/demo-phone > out/demo-phone.txt
 	@echo "Report: out/demo-phone/report.html"
 
-test: test-rust test-python crash ## all tests, the README's commands with their output, and every power failure
+test: test-rust test-seeded-bugs test-python crash ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
+
+test-full: ## all tests with every random case and every power failure, and with checked arithmetic (half an hour)
+	$(MAKE) --no-print-directory test test-checked FLASHATLAS_PROOFS=1
 
 test-rust: tools
-	cargo test --workspace --exclude flashatlas-python --quiet
+	cargo test --release --quiet --workspace
 
-test-python: $(STAMP)
-	$(PY) -m pytest
+test-seeded-bugs: tools # bugs on purpose, each of which `crash` must find; a build of their own
+	cargo test --release --quiet -p flashatlas-crash --features seeded-bugs --test suite seeded_bugs
+
+test-checked: tools # the Rust tests with debug assertions and overflow checks
+	cargo test --profile checked --quiet --workspace
+
+test-python: $(STAMP) $(TESTS)
+	$(PY) -m pytest -n auto
 
 system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for the report, fio for job files
 	@command -v fio >/dev/null && command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium; }
 
-crash: $(STAMP) ## every power failure of every scheme and map store, and of the mounts on the square geometry (minutes)
-	$(VENV)/bin/flashatlas crash --json out/crash-1.json
-	$(VENV)/bin/flashatlas crash --depth 2 --geometry square --steps 60 --json out/crash-2.json
+crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
 
 crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry, and cuts of those mounts (hours)
 	$(VENV)/bin/flashatlas crash --seeds 50
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
 
-lint: $(STAMP) ## formatting and lints of both languages
+lint: $(STAMP) $(TESTS) ## formatting and lints of both languages
 	cargo fmt --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests
 	$(VENV)/bin/ruff format --check python tests
 	$(VENV)/bin/mypy
 
 bench: tools ## throughput, as ratios to a floor program measured in the same run
-	cargo run --release --quiet -p flashatlas-benches
+	cargo run --profile dist --quiet -p flashatlas-benches
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+os.environ |= {"NO_COLOR": "1", "COLUMNS": "110"}
+
+from flashatlas.cli import main
+
 ROOT = Path(__file__).resolve().parent.parent
+
+ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 10)
+"""How much is proved: one in so many random cases; 1: all (``make test-full``)."""
+
+
+class Finished(NamedTuple):
+    """What a command printed, and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def cli(tmp_path):
-    """Run the command line in an empty folder; returns the finished process."""
+def cli(tmp_path, monkeypatch):
+    """Run the command line in an empty folder, in this process: starting one takes half a second.
 
-    def call(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from flashatlas.cli import main; main()", *arguments]
-        env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "110"}
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+    What needs a process of its own (signals, pipes) starts one itself.
+    """
+
+    def call(*arguments: str) -> Finished:
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        monkeypatch.setattr(sys, "argv", ["flashatlas", *arguments])
+        monkeypatch.chdir(tmp_path)
+        code = 0
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+        for stream in (out, err):
+            stream.flush()
+        return Finished(code, *(s.buffer.getvalue().decode() for s in (out, err)))
 
     return call
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 
 import pytest
+from conftest import ONE_IN
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce import demand_map_page, nvm_map_page
 from flashatlas.reproduce.experiment import load
+
+demand_map_module = importlib.import_module("flashatlas.reproduce.demand_map")
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +21,26 @@ def nvm():
     return reproduce.nvm_map(stand_ins=True, operations=60)
 
 
+SMALL_PHONE = ["drive.blocks=96", "drive.logical_pages=1048576"]
+"""The phone of the experiment has 128 GB, and takes minutes to fill under each store."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_phone():
+    def small(name):
+        experiment = load(name)
+        for application in experiment.get("application", []):
+            if application["name"] == "phone" and ONE_IN > 1:
+                application["set"] = SMALL_PHONE
+        return experiment
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demand_map_module, "load", small)
+        yield
+
+
 @pytest.fixture(scope="module")
-def demand():
+def demand(small_phone):
     return reproduce.demand_map(stand_ins=True, limit=1500, cache_bytes=[65536, 1 << 20])
 
 

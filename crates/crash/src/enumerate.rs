@@ -6,6 +6,7 @@ use crate::cut::{Cut, How};
 use crate::faults::Faults;
 use crate::model::Step;
 use crate::recording::Recording;
+use crate::sample::Sample;
 use crate::verify::{Lost, Mounted, Remains, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::{Change, Medium, Torn};
@@ -98,6 +99,8 @@ pub struct Enumerator<'c, 'f> {
     lost: Lost,
     /// Operations of the workload that are cut.
     window: Range<u32>,
+    /// Which cuts of the workload are taken; those of a mount all are.
+    sample: Sample,
     tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
 }
@@ -121,6 +124,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             broken: false,
             lost: Lost::default(),
             window: 0..u32::MAX,
+            sample: Sample::all(),
             tally,
             on_failure,
         }
@@ -140,7 +144,13 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         Enumerator { window, ..self }
     }
 
-    /// Every cut of a recording.
+    /// Take a sample of the cuts of the workload. The state at its end is always looked at.
+    #[must_use]
+    pub fn sampled(self, sample: Sample) -> Self {
+        Enumerator { sample, ..self }
+    }
+
+    /// Every cut of a recording, or those of the sample.
     pub fn run(mut self, recording: &Recording) -> Tally {
         self.verifier.knows(recording.contents.clone());
         let (mut medium, mut model) = (recording.base.clone(), recording.model.clone());
@@ -167,6 +177,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             model.end(step);
             if matches!(step, Step::Flush | Step::Write { fua: true, .. })
                 && self.window.contains(&operations)
+                && self.sample.takes()
             {
                 self.examine(
                     &medium,
@@ -194,9 +205,14 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         after: u32,
         model: &crate::model::Model,
     ) {
-        self.examine(medium, Cut { after, how: How::Before }, model, None);
+        if self.sample.takes() {
+            self.examine(medium, Cut { after, how: How::Before }, model, None);
+        }
         for torn in self.depth.faults.torn(medium.layout(), change) {
-            self.examine(medium, Cut { after, how: How::Torn(torn) }, model, Some((change, torn)));
+            if self.sample.takes() {
+                let cut = Cut { after, how: How::Torn(torn) };
+                self.examine(medium, cut, model, Some((change, torn)));
+            }
         }
     }
 

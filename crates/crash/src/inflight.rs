@@ -17,6 +17,7 @@
 use crate::cut::{Cut, How};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
+use crate::sample::Sample;
 use crate::verify::{Remains, Verifier};
 use crate::{Failure, Tally, guarded};
 use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
@@ -89,13 +90,14 @@ struct World {
     forgets_trims: bool,
 }
 
-/// Run `steps` in simulated time, and examine what cuts may leave after each command; only the
-/// state that `only` names, if that is given.
+/// Run `steps` in simulated time, and examine what cuts may leave after each command: those that
+/// `sample` draws, or only the state that `only` names, if that is given.
 pub fn subsets(
     config: &DriveConfig,
     steps: &[Step],
     (filled, seed): (bool, u64),
     only: Option<Cut>,
+    mut sample: Sample,
     on_failure: &mut dyn FnMut(&[Cut], Failure),
 ) -> Tally {
     let mut tally = Tally::default();
@@ -111,7 +113,7 @@ pub fn subsets(
                 let states = world.states(&mut rng, tally);
                 for (index, state) in states.into_iter().enumerate() {
                     let cut = Cut { after: number as u32, how: How::Subset(index as u32) };
-                    if only.is_some_and(|only| only != cut) {
+                    if only.is_some_and(|only| only != cut) || !sample.takes() {
                         continue;
                     }
                     let (medium, model) = world.left(&state);

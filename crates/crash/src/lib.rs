@@ -20,6 +20,7 @@ pub mod part;
 pub mod parts;
 pub mod recording;
 pub mod run;
+pub mod sample;
 pub mod subject;
 pub mod verify;
 pub mod workloads;
@@ -29,6 +30,7 @@ pub use enumerate::{Depth, Enumerator, Tally};
 pub use faults::{Fault, Faults};
 pub use recording::Recording;
 pub use run::{Plan, Report, rerun, run};
+pub use sample::Sample;
 
 /// A promise that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]

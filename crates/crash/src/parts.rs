@@ -13,6 +13,7 @@ use crate::model::Model;
 use crate::part::{PARTS, Part};
 use crate::recording::Recording;
 use crate::recording::SEED;
+use crate::sample::Sample;
 use crate::verify::{Lost, Remains, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_ftl::Place;
@@ -76,6 +77,10 @@ pub struct Workload<'a> {
     pub factory: bool,
     /// Whether the drive has no block to lose.
     pub tight: bool,
+    /// One in so many failures is tried, at least one of each kind, and one in so many cuts there.
+    pub one_in: u32,
+    /// Names what is drawn.
+    pub name: &'a str,
 }
 
 impl Workload<'_> {
@@ -109,7 +114,11 @@ impl Workload<'_> {
                 Some(only) => {
                     Some(only[0].after).filter(|&after| after < there_are).into_iter().collect()
                 }
-                None => spread(there_are, TRIES).collect(),
+                None => {
+                    let name = format!("{}:{}", self.name, part.letters());
+                    let mut sample = Sample::new(self.one_in.min(TRIES), &name);
+                    spread(there_are, TRIES).filter(|_| sample.takes()).collect()
+                }
             };
             for after in places {
                 let cut = Cut { after, how: How::Part(part) };
@@ -180,6 +189,7 @@ impl Workload<'_> {
         let mut tally = Enumerator::new(&config, self.depth, only, on_failure)
             .after(cut)
             .within(window)
+            .sampled(Sample::new(self.one_in, &format!("{}:{cut}", self.name)))
             .run(&recording);
         tally.failed_parts += 1;
         Ok(tally)

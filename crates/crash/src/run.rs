@@ -10,6 +10,7 @@ use crate::minimise::minimise;
 use crate::model::Step;
 use crate::parts;
 use crate::recording::Recording;
+use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
 use crate::workloads::{SEQUENCES, Shape, WORKLOADS, Workload, exhaustive};
 use flashatlas_device::DriveConfig;
@@ -45,6 +46,10 @@ pub struct Plan {
     pub seeds: u64,
     /// Steps of a workload, about.
     pub steps: u32,
+    /// One in so many cuts of each workload is taken, and one in so many short sequences; 1: all.
+    pub one_in: u32,
+    /// Which share of the workloads is run, and how many shares there are: `1/4` to `4/4`.
+    pub shard: Option<String>,
     /// Threads; 0: as many as there are cores.
     pub threads: usize,
     /// Whether a workload that fails is made short.
@@ -64,6 +69,8 @@ impl Default for Plan {
             seed: 1,
             seeds: 1,
             steps: STEPS,
+            one_in: 1,
+            shard: None,
             threads: 0,
             minimise: true,
         }
@@ -146,16 +153,18 @@ impl Job {
         self.workload.is_some_and(|w| w.filled)
     }
 
-    /// The workload with parts that fail.
+    /// The workload with parts that fail; one in so many of them, drawn by a name.
     fn parts<'a>(
         &self,
         config: &'a DriveConfig,
         clean: &'a Recording,
         depth: Depth,
+        (one_in, name): (u32, &'a str),
     ) -> parts::Workload<'a> {
         let factory = self.geometry.name == GEOMETRIES[0].name;
         let tight = self.workload.is_some_and(|w| w.tight);
-        parts::Workload { config, clean, filled: self.filled(), depth, factory, tight }
+        let filled = self.filled();
+        parts::Workload { config, clean, filled, depth, factory, tight, one_in, name }
     }
 
     /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
@@ -167,20 +176,31 @@ impl Job {
     ) -> Result<(Tally, u64, Vec<Found>), String> {
         let config = drive(&self.stack, self.geometry, self.workload)?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
+        let drawn = self.id(0, plan.steps, &[]).to_string();
+        let mut sequences = Sample::new(plan.one_in, &drawn);
         for seed in self.seeds.clone() {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
+            // of short sequences some are taken, whole; of others some cuts
+            let one_in = if self.workload.is_some() { plan.one_in } else { 1 };
+            if self.workload.is_none() && !sequences.takes() {
+                continue;
+            }
             workloads += 1;
+            let name = self.id(seed, plan.steps, &[]).to_string();
+            let sample = |what: &str| Sample::new(one_in, &format!("{name}{what}"));
             let steps = self.steps(&config, seed, plan.steps);
             let depth = Depth { cuts: plan.depth, faults };
             let mut failures: Vec<(Vec<Cut>, Failure)> = Vec::new();
             let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
             match Recording::make(&config, &steps, self.filled(), None) {
                 Ok(recording) => {
-                    tally.add(&Enumerator::new(&config, depth, None, &mut note).run(&recording));
+                    let cuts = Enumerator::new(&config, depth, None, &mut note);
+                    tally.add(&cuts.sampled(sample("")).run(&recording));
                     if self.workload.is_some() {
-                        tally.add(&self.parts(&config, &recording, depth).run(None, &mut note));
+                        let parts = self.parts(&config, &recording, depth, (one_in, &name));
+                        tally.add(&parts.run(None, &mut note));
                     }
                 }
                 Err(failure) => {
@@ -191,7 +211,8 @@ impl Job {
             // what is in flight is followed through one drive's plans
             if self.geometry.parallel && self.stack.layers.is_empty() {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
-                tally.add(&subsets(&config, &steps, (self.filled(), seed), None, &mut note));
+                let (start, sample) = ((self.filled(), seed), sample("x"));
+                tally.add(&subsets(&config, &steps, start, None, sample, &mut note));
             }
             for (cuts, failure) in failures {
                 let minimal = match found.is_empty() && plan.minimise && power_only(&cuts) {
@@ -324,7 +345,18 @@ fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
     if jobs.is_empty() {
         return Err("no scheme of those takes a store of those".into());
     }
-    Ok(jobs)
+    let (shard, of) = plan.shard.as_deref().map_or(Ok((1, 1)), parse_shard)?;
+    // jobs of one stack are neighbours: dealt out in turn, each share has some of every stack
+    Ok(jobs.into_iter().skip(shard - 1).step_by(of).collect())
+}
+
+/// `2/4` is the second of four.
+fn parse_shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match parts {
+        Some((i, n)) if 1 <= i && i <= n => Ok((i, n)),
+        _ => Err(format!("shard `{text}`: expected i/n with i from 1 to n, such as 2/4")),
+    }
 }
 
 /// Time between two calls of the progress function while no workload ends.
@@ -337,6 +369,9 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Unknown names; a stack that fits no drive of a geometry.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(usize, usize) -> bool) -> Result<Report, String> {
     let faults = Faults::parse(&plan.faults)?;
+    if plan.one_in == 0 {
+        return Err("one in 0: expected a positive number".into());
+    }
     if !(1..=4).contains(&plan.depth) {
         return Err(format!("a depth of {}: expected 1 to 4", plan.depth));
     }
@@ -455,7 +490,9 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
     };
     let missing = match id.cuts.first() {
         Some(&cut @ Cut { how: How::Subset(_), .. }) => {
-            subsets(&config, &steps, (job.filled(), id.seed), Some(cut), &mut note).reordered == 0
+            let start = (job.filled(), id.seed);
+            let all = Sample::all();
+            subsets(&config, &steps, start, Some(cut), all, &mut note).reordered == 0
         }
         kind => match Recording::make(&config, &steps, job.filled(), None) {
             Err(failure) => {
@@ -463,7 +500,8 @@ pub fn rerun(text: &str) -> Result<Option<Found>, String> {
                 false
             }
             Ok(recording) if matches!(kind, Some(Cut { how: How::Part(_), .. })) => {
-                let tally = job.parts(&config, &recording, depth).run(Some(&id.cuts), &mut note);
+                let parts = job.parts(&config, &recording, depth, (1, ""));
+                let tally = parts.run(Some(&id.cuts), &mut note);
                 tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
             }
             Ok(recording) => {

@@ -10,8 +10,8 @@ use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    BlockId, Canary, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, Stamp,
-    Tag, Violation,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug,
+    Stamp, Tag, Violation,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -257,7 +257,7 @@ impl Ssd {
 
     fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {
         let command = self.begin();
-        if !Canary::FlushWithoutCache.sings() {
+        if !SeededBug::FlushWithoutCache.is_active() {
             self.flush_all(now)?;
         }
         self.settle();

@@ -9,7 +9,7 @@ use crate::pieces::{
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
-use flashatlas_types::{Canary, Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, Stamp, Tag};
+use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Ssd {
                 self.evict(now, surplus)?;
             }
         }
-        if fua && !Canary::FuaIgnored.sings() {
+        if fua && !SeededBug::FuaIgnored.is_active() {
             for piece in &pieces {
                 self.evict_page(now, piece.lpn)?;
             }

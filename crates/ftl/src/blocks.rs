@@ -3,8 +3,8 @@
 
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Canary, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef,
-    ParamKind, Ppn, Violation,
+    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef, ParamKind,
+    Ppn, SeededBug, Violation,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -206,7 +206,7 @@ impl Blocks {
     ) -> Result<bool, MediumError> {
         if let Some(known) = known {
             if medium.frame_sequence(medium.layout().frame_of(known))? > sequence
-                && !Canary::SkipSequence.sings()
+                && !SeededBug::SkipSequence.is_active()
             {
                 return Ok(false);
             }

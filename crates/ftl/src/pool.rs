@@ -9,7 +9,7 @@
 use crate::Cx;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Canary, Cause, FtlError, Layout, MediumError, OpId};
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId, SeededBug};
 use std::collections::VecDeque;
 
 /// Blocks that are kept for map pages.
@@ -153,7 +153,7 @@ impl Pool {
                 self.put(cx.flash.medium, block);
                 op
             }
-            Err(MediumError::EraseFailed(_)) if Canary::ReuseBadBlock.sings() => {
+            Err(MediumError::EraseFailed(_)) if SeededBug::ReuseBadBlock.is_active() => {
                 self.put(cx.flash.medium, block);
                 OpId::NONE
             }

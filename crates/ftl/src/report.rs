@@ -1,7 +1,7 @@
 //! What a scheme counted, and what its tables occupy.
 
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Canary, Cause, Layout, MemoryKind};
+use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, SeededBug};
 
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl MountReport {
                 / per_frame
         };
         (self.programs, self.erases) = (done(|c| &c.programs), done(|c| &c.erases));
-        if Canary::HideDamage.sings() {
+        if SeededBug::HideDamage.is_active() {
             (self.unreadable_frames, self.lost) = (0, 0);
         }
     }

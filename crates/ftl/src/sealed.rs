@@ -6,7 +6,7 @@
 use crate::trims::Trims;
 use crate::{Cx, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole};
-use flashatlas_types::{BlockId, Canary, Cause, FtlError};
+use flashatlas_types::{BlockId, Cause, FtlError, SeededBug};
 
 /// Data block that a mount made.
 pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);
@@ -41,7 +41,7 @@ fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
 
 /// Mark a block that a mount made as complete.
 pub(crate) fn seal(cx: &mut Cx<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
-    if !is_sealed(cx.flash.medium, block) && !Canary::WithoutSeal.sings() {
+    if !is_sealed(cx.flash.medium, block) && !SeededBug::WithoutSeal.is_active() {
         let layout = cx.flash.medium.layout();
         let last = layout.frame_in(block, layout.frames_per_block - 1);
         cx.flash.program(last, std::iter::empty(), cause, &[])?;

@@ -20,7 +20,7 @@ use crate::{Cx, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Canary, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, Stamp,
+    BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, SeededBug, Stamp,
 };
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ impl Trims {
         cx: &mut Cx<'_>,
         mut take: impl FnMut(&mut Cx<'_>) -> Result<(BlockId, OpId), FtlError>,
     ) -> Result<(OpId, Vec<BlockId>), FtlError> {
-        if Canary::DropTrimRecord.sings() {
+        if SeededBug::DropTrimRecord.is_active() {
             self.pending = false;
             return Ok((OpId::NONE, Vec::new()));
         }
@@ -271,7 +271,7 @@ impl Trims {
         parts.sort_unstable();
         let whole = |parts: &&[Part]| {
             parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i)
-                || Canary::HalfTrimRecord.sings()
+                || SeededBug::HalfTrimRecord.is_active()
         };
         let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else {
             return blocks.to_vec();

@@ -6,8 +6,8 @@ use crate::journal::Change;
 use crate::power::{Draw, Power};
 use crate::{Counters, Nvm, Oob, OobRole};
 use flashatlas_types::{
-    BlockId, Canary, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, Stamp,
-    Violation,
+    BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, SeededBug,
+    Stamp, Violation,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -107,10 +107,10 @@ pub struct Medium {
     pub counters: Counters,
 }
 
-/// Whether a torn frame is believed: never, but for the canary.
+/// Whether a torn frame is believed: never, but for the seeded bug.
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
-    Canary::AcceptTorn.sings() && state == FrameState::Torn
+    SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
 }
 
 impl Rules {

@@ -17,7 +17,7 @@ use crate::journal::Change;
 use crate::medium::Block;
 use crate::power::Draw;
 use crate::{Flash, FrameState, Medium, Part};
-use flashatlas_types::{BlockId, Canary, Cause, FrameId, LaneId, MediumError, OpId};
+use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 
 impl Medium {
     /// Spare blocks that a lane has left.
@@ -61,7 +61,7 @@ impl Medium {
             return;
         };
         let first = self.layout.frame_in(block, 0).0 as usize;
-        if Canary::SpareWithoutCopy.sings() {
+        if SeededBug::SpareWithoutCopy.is_active() {
             self.state[first..failed.0 as usize].fill(FrameState::Torn as u8);
         }
         self.state[failed.0 as usize] = FrameState::Erased as u8;

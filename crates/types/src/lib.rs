@@ -3,7 +3,6 @@
 //!
 //! This crate depends on no other crate of the project; every other one speaks in its terms.
 
-mod canary;
 pub mod content;
 pub mod error;
 pub mod geometry;
@@ -14,9 +13,9 @@ pub mod quantity;
 pub mod registry;
 pub mod request;
 pub mod rng;
+mod seeded_bug;
 pub mod time;
 
-pub use canary::Canary;
 pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
@@ -26,4 +25,5 @@ pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use registry::by_name;
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed};
+pub use seeded_bug::SeededBug;
 pub use time::{Dur, Ps};

@@ -81,6 +81,16 @@ def crash(
     steps: Annotated[
         int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")
     ] = 160,
+    one_in: Annotated[
+        int,
+        typer.Option(
+            "--one-in", min=1, help="Take a sample: one in so many cuts of every workload."
+        ),
+    ] = 1,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Run one of N shares of the workloads."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")
     ] = None,
@@ -126,6 +136,8 @@ def crash(
         "seed": seed,
         "seeds": seeds,
         "steps": steps,
+        "one_in": one_in,
+        "shard": shard,
         "threads": jobs or 0,
     }
     with Bars(["power failures"], enabled=not quiet) as bars:

@@ -29,7 +29,7 @@ use crate::{Cx, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Canary, FtlError, Layout, Lpn, OpId, Ppn, Violation};
+use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, Violation};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
@@ -281,8 +281,8 @@ impl MapOnFlash {
         let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
         Header {
             version: cx.flash.medium.take_number(),
-            upto: pool.settled + if Canary::MapBeforeData.sings() { 3 } else { 0 },
-            replay_from: if Canary::ReplayTooLate.sings() { pool.settled } else { survives },
+            upto: pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },
+            replay_from: if SeededBug::ReplayTooLate.is_active() { pool.settled } else { survives },
         }
     }
 
@@ -329,7 +329,7 @@ impl MapOnFlash {
         self.incomplete = !damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0;
         if self.incomplete {
             replay.from = 0; // what the lost version held may have been programmed at any time
-        } else if any && (!self.roll_forward || Canary::TrustStaleMap.sings()) {
+        } else if any && (!self.roll_forward || SeededBug::TrustStaleMap.is_active()) {
             replay.from = u64::MAX;
         }
         Ok(replay)

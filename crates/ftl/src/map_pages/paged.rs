@@ -15,8 +15,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Canary, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef,
-    ParamKind, Params, Ppn, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef,
+    ParamKind, Params, Ppn, SeededBug, Violation,
 };
 use std::collections::BTreeSet;
 
@@ -367,8 +367,13 @@ impl<C: Cache> MapStore for Paged<C> {
     }
 
     fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
-        let trims: Vec<u32> =
-            self.map.changes.trimmed().iter().filter(|_| !Canary::DropTrims.sings()).collect();
+        let trims: Vec<u32> = self
+            .map
+            .changes
+            .trimmed()
+            .iter()
+            .filter(|_| !SeededBug::DropTrims.is_active())
+            .collect();
         let trimmed = self.write(cx, pool, trims, Reason::Trim)?;
         let flushed = self.write(cx, pool, self.cache.to_flush(&self.map), Reason::Flush)?;
         let earlier = self.map.unfinished(cx);

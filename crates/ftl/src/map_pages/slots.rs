@@ -10,7 +10,7 @@
 use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
 use crate::Cx;
 use flashatlas_nand::Nvm;
-use flashatlas_types::{Canary, MediumError, OpId};
+use flashatlas_types::{MediumError, OpId, SeededBug};
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 4] = *b"FAMS";
@@ -92,7 +92,7 @@ impl Slots {
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
         let (mut slot, free_since) = self.free.pop_front().expect("the caller asked for room");
-        if Canary::NvmInPlace.sings()
+        if SeededBug::NvmInPlace.is_active()
             && let Some(old) = self.of[segment as usize]
         {
             self.free.push_front((slot, free_since));
@@ -114,8 +114,11 @@ impl Slots {
         let mut waits = after.to_vec();
         waits.push(free_since);
         let stored = cx.flash.nvm_store(self.address(slot), &bytes, &waits)?;
-        let fenced =
-            if Canary::NvmWithoutFence.sings() { stored } else { cx.flash.nvm_fence(&[stored])? };
+        let fenced = if SeededBug::NvmWithoutFence.is_active() {
+            stored
+        } else {
+            cx.flash.nvm_fence(&[stored])?
+        };
         if let Some(old) = self.of[segment as usize].replace(slot) {
             self.free.push_back((old, fenced));
         }
@@ -146,7 +149,7 @@ impl Slots {
             return Err(Damaged);
         }
         let entries = nvm.bytes(self.address(slot) + HEADER_BYTES, length);
-        if crc32c::crc32c(entries) != word(16) && !Canary::NvmWithoutChecksum.sings() {
+        if crc32c::crc32c(entries) != word(16) && !SeededBug::NvmWithoutChecksum.is_active() {
             return Err(Damaged);
         }
         Ok(Some((segment, Header::decode(&header[NUMBERS_AT..]), entries)))

@@ -24,8 +24,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Canary, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef,
-    ParamKind, Params, Ppn, Ps, Violation,
+    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind,
+    Params, Ppn, Ps, SeededBug, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -320,7 +320,7 @@ impl MapStore for NvmHybrid {
                 replay.from = replay.from.max(header.replay_from);
                 newer
             });
-        if !Canary::NumbersBeginAgain.sings() {
+        if !SeededBug::NumbersBeginAgain.is_active() {
             cx.flash.medium.raise_number(newest);
         }
         order.sort_unstable();

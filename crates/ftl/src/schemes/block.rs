@@ -16,8 +16,8 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
 use flashatlas_types::{
-    BlockId, Canary, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind,
-    OpId, OpKind, ParamDef, ParamKind, Params, Ppn, Violation,
+    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId,
+    OpKind, ParamDef, ParamKind, Params, Ppn, SeededBug, Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -168,7 +168,7 @@ impl BlockMapped {
         }
         ftl.trims.mounted(&ftl.newest);
         ftl.reclaim_leftovers(cx)?;
-        if Canary::CopyTwice.sings() {
+        if SeededBug::CopyTwice.is_active() {
             ftl.reclaim_leftovers(cx)?;
         }
         ftl.mount.finish(&before, cx.flash.medium);
@@ -204,7 +204,7 @@ impl BlockMapped {
                     .mapped()
                     .is_some_and(|p| Some(self.layout.block_of(p)) != home)
             });
-            if elsewhere || Canary::CopyTwice.sings() {
+            if elsewhere || SeededBug::CopyTwice.is_active() {
                 self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
             }
         }

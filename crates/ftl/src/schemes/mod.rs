@@ -12,7 +12,7 @@ mod superblock;
 
 use crate::{Cx, Ftl, MountLimit};
 use flashatlas_types::{
-    BlockId, Canary, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, Stamp,
+    BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, SeededBug, Stamp,
 };
 
 /// The parameters of a scheme and of the parts that the given texts select, by key.
@@ -77,7 +77,8 @@ impl SchemeDef {
     ) -> Result<Box<dyn Ftl>, FtlError> {
         let medium = &mut *cx.flash.medium;
         for block in (0..medium.layout().blocks()).map(BlockId) {
-            if let Some(frame) = medium.last_programmed(block).filter(|_| !Canary::ReadOnce.sings())
+            if let Some(frame) =
+                medium.last_programmed(block).filter(|_| !SeededBug::ReadOnce.is_active())
             {
                 medium.reread(frame);
             }
@@ -137,7 +138,7 @@ mod tests {
             let files: BTreeSet<String> = std::fs::read_dir(dir)
                 .unwrap()
                 .map(|f| f.unwrap().path())
-                .filter(|p| p.extension().is_some_and(|e| e == "rs"))
+                .filter(|p| p.is_dir() || p.extension().is_some_and(|e| e == "rs"))
                 .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
                 .filter(|f| f != "mod" && !helpers.contains(&f.as_str()))
                 .collect();

@@ -16,7 +16,7 @@ use super::Hard;
 use super::format::{Change, Kind, Record, push};
 use super::settings::Areas;
 use crate::SubmitError;
-use flashatlas_types::{Canary, Ps, Tag, Violation};
+use flashatlas_types::{Ps, SeededBug, Tag, Violation};
 use smallvec::SmallVec;
 
 /// Records whose places are kept free in the ring while a checkpoint is written.
@@ -124,7 +124,7 @@ impl Hard {
         let full = self.log.superpages >= self.settings.segment;
         let kind = if full { Kind::Summary } else { Kind::Journal };
         *(if full { &mut self.counters.summaries } else { &mut self.counters.journals }) += 1;
-        let mut after = vec![self.flush_before(now, Canary::RecordBeforeData)?];
+        let mut after = vec![self.flush_before(now, SeededBug::RecordBeforeData)?];
         after.extend(self.log.last);
         let words = std::mem::take(&mut self.log.pending);
         let record =
@@ -152,8 +152,8 @@ impl Hard {
     }
 
     /// A FLUSH, so that what was written before is durable before what is written next.
-    fn flush_before(&mut self, now: Ps, canary: Canary) -> Result<Tag, SubmitError> {
-        match canary.sings() {
+    fn flush_before(&mut self, now: Ps, unless: SeededBug) -> Result<Tag, SubmitError> {
+        match unless.is_active() {
             true => Ok(self.log.last.unwrap_or(Tag(0))),
             false => self.below.flush(now, self.log.last.as_slice()),
         }
@@ -203,7 +203,7 @@ impl Hard {
             self.log.checkpoint = Some(Checkpoint { start, next_chunk: end });
             return Ok(());
         }
-        let flushed = self.flush_before(now, Canary::CheckpointBeforeChunks)?;
+        let flushed = self.flush_before(now, SeededBug::CheckpointBeforeChunks)?;
         let words = vec![start as u32, (start >> 32) as u32, self.areas.chunks];
         let record = Record { kind: Kind::Checkpoint, sequence: generation, words };
         let bytes = record.encode(self.areas.superpage_bytes());

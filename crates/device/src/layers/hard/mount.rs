@@ -7,7 +7,7 @@ use super::{DEF, Hard};
 use crate::layers::hard::buffer::Buffer;
 use crate::layers::hard::log::Log;
 use crate::{LayerError, SubmitError};
-use flashatlas_types::{Canary, Ps};
+use flashatlas_types::{Ps, SeededBug};
 
 impl Hard {
     /// Take everything from the device beneath.
@@ -139,7 +139,7 @@ fn carry_out(change: Change<'_>, pages: u32, forward: &mut [u32]) {
                 forward[lpn as usize] = vpn;
             }
         }
-        Change::Trimmed(first, count) if !Canary::DropTrims.sings() => {
+        Change::Trimmed(first, count) if !SeededBug::DropTrims.is_active() => {
             forward[first as usize..(first + count) as usize].fill(NONE);
         }
         Change::Trimmed(..) => {}

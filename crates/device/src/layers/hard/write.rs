@@ -7,7 +7,7 @@ use super::map::NONE;
 use super::settings::RECLAIM;
 use crate::SubmitError;
 use crate::pieces::{Content, Piece, pieces, placed, slice_of};
-use flashatlas_types::{Canary, Lba, Ps, SECTOR_BYTES, Stamp, Tag};
+use flashatlas_types::{Lba, Ps, SECTOR_BYTES, SeededBug, Stamp, Tag};
 use smallvec::SmallVec;
 
 /// Superpages that one command to the device beneath writes at most.
@@ -205,7 +205,7 @@ impl Hard {
     fn enter(&mut self, superpage: u32, lpns: &[u32]) {
         self.map.written(superpage, lpns);
         self.log.note(Change::Written(superpage, lpns));
-        if Canary::ReuseVacated.sings() {
+        if SeededBug::ReuseVacated.is_active() {
             let vacated = std::mem::take(&mut self.map.vacated);
             self.map.free.extend(vacated);
         }
@@ -244,7 +244,7 @@ impl Hard {
                 count = lpn - first + 1;
             }
         }
-        if count > 0 && !Canary::DropTrimRecord.sings() {
+        if count > 0 && !SeededBug::DropTrimRecord.is_active() {
             self.log.note(Change::Trimmed(first, count));
         }
         self.complete(now, tag, &[], whole().count() as u32);

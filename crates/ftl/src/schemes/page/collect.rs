@@ -9,7 +9,7 @@ use crate::Cx;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::Part;
-use flashatlas_types::{BlockId, Canary, Cause, FtlError, LaneId, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug};
 
 impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full
@@ -289,7 +289,7 @@ impl PageMapped {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
             let unit = cx.flash.medium.unit(from)?;
-            if Canary::EraseBeforeLastCopy.sings() && self.pool.blocks.valid(victim) == 1 {
+            if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }
             let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
@@ -345,7 +345,7 @@ impl PageMapped {
         let block = leaving.block;
         let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
         leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
-        if !Canary::EraseBeforeMap.sings() {
+        if !SeededBug::EraseBeforeMap.is_active() {
             leaving.after.push(self.map.before_erase(cx, &mut self.pool, block)?);
         }
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;

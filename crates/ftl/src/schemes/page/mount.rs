@@ -26,7 +26,7 @@ use crate::pool::Pool;
 use crate::victims::{LaneShape, victim_by_name};
 use crate::{Cx, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Canary, Cause, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -124,7 +124,7 @@ impl PageMapped {
                 continue;
             }
             self.read_spare_areas(block, 1); // its last page once more (SchemeDef::mount)
-            if !medium.has_readable_frame(block) && !Canary::KeepUnreadable.sings() {
+            if !medium.has_readable_frame(block) && !SeededBug::KeepUnreadable.is_active() {
                 self.read_spare_areas(block, medium.write_pointer(block) - 1);
                 self.mount.unreadable_blocks += 1;
                 self.pool.erase(cx, block, Cause::Recovery, &[])?;
@@ -146,7 +146,7 @@ impl PageMapped {
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
         partial.sort_unstable_by_key(|&b| (medium.write_pointer(b), b));
         for block in partial {
-            if Canary::CloseOpenBlocks.sings() {
+            if SeededBug::CloseOpenBlocks.is_active() {
                 full.push(block);
                 continue;
             }
@@ -212,7 +212,7 @@ impl PageMapped {
         }
         let known_sequence =
             medium.frame_sequence(self.layout.frame_of(known)).expect("it was just read");
-        (sequence, slot) > (known_sequence, known) || Canary::SkipSequence.sings()
+        (sequence, slot) > (known_sequence, known) || SeededBug::SkipSequence.is_active()
     }
 
     /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map

@@ -1,0 +1,91 @@
+//! Whatever a plan or an identity is damaged into, it is refused in one line or gone through.
+
+use flashatlas_crash::{Id, Plan, rerun, run};
+use flashatlas_testing::damage::{copies, corpus};
+use flashatlas_testing::proofs;
+use flashatlas_types::{Rng, Seed};
+
+const COPIES: usize = 10_000;
+const PIECES: &[&str] = &[
+    ":",
+    ".",
+    "@",
+    "*",
+    "-",
+    "9",
+    "18446744073709551615",
+    "page",
+    "mini",
+    "lanes",
+    ".2",
+    "random",
+    "g",
+    "fp",
+    "fx",
+    "um",
+    "x0",
+    "l1",
+    "a",
+    "\u{e9}",
+    "{",
+    "}",
+    "\"",
+    ",",
+    "null",
+    "-1",
+    "\"depth\":5,",
+    "\"steps\":0,",
+    "\"seeds\":18446744073709551615,",
+];
+
+/// Whether it was accepted.
+fn survive(text: &str) -> bool {
+    let one_line =
+        |error: String| assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
+    let mut accepted = false;
+    match text.parse::<Id>() {
+        Ok(id) => {
+            assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
+            // long workloads of many steps are as good as short ones here
+            if id.steps <= 40 && id.cuts.len() <= 2 {
+                match rerun(text) {
+                    Ok(found) => {
+                        accepted = true;
+                        assert!(found.is_none(), "{found:?}");
+                    }
+                    Err(error) => one_line(error),
+                }
+            }
+        }
+        Err(error) => one_line(error),
+    }
+    if let Ok(plan) = serde_json::from_str::<Plan>(text) {
+        let plan = Plan {
+            steps: plan.steps.min(4),
+            depth: plan.depth.min(1),
+            threads: 1,
+            minimise: false,
+            ..plan
+        };
+        // stopped at the first report of progress
+        match run(&plan, &mut |_, _| false) {
+            Ok(report) => {
+                accepted = true;
+                assert!(report.stopped && report.found.is_empty(), "{:?}", report.found);
+            }
+            Err(error) => one_line(error),
+        }
+    }
+    accepted
+}
+
+#[test]
+fn damaged_plans_are_refused_or_gone_through() {
+    let mut rng = Rng::stream(Seed(7), "damaged plans");
+    let (mut accepted, mut refused) = (0, 0);
+    for text in copies(&corpus("crash_plan", 4), proofs::cases(COPIES), PIECES, &mut rng) {
+        *if survive(&text) { &mut accepted } else { &mut refused } += 1;
+    }
+    let least = (proofs::cases(300), proofs::cases(3000));
+    assert!(accepted > least.0 && refused > least.1, "{accepted} {refused}");
+}

@@ -1,0 +1,13 @@
+//! The drive and its layers, tried as a host sees them.
+
+mod hpb;
+mod images;
+mod layers;
+mod log_blocks_reference;
+mod map_stores;
+mod merge_scripts;
+mod model;
+mod naive;
+mod nvm_hybrid;
+mod plan_graph;
+mod power_cuts;

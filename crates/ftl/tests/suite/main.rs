@@ -1,0 +1,3 @@
+//! Map stores beside independent references.
+
+mod dftl_reference;

@@ -1,0 +1,26 @@
+//! Recorded traces, which are no part of the project.
+
+use std::path::PathBuf;
+
+/// The environment variable that names their folder. Nothing is looked for elsewhere.
+pub const VARIABLE: &str = "FLASHATLAS_TRACES";
+
+/// The path of a trace under the folder that [`VARIABLE`] names. Where it is not there, that is
+/// said, and the test that asked is to be skipped.
+pub fn path(name: &str) -> Option<PathBuf> {
+    let Some(folder) = folder() else {
+        eprintln!("skipped: {name}: {VARIABLE} names no folder of traces");
+        return None;
+    };
+    let path = folder.join(name);
+    if !path.exists() {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+#[allow(clippy::disallowed_methods, reason = "what a test may use is told by the environment")]
+fn folder() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}

@@ -1,0 +1,235 @@
+//! Plans in a short notation, played on an engine.
+//!
+//! A script is a text of lines. `at 500` says when the operations below it are issued (after the
+//! events of that instant); every other line is one operation,
+//! `name = what where how after other names`:
+//!
+//! ```text
+//! at 0
+//!   a = read 0.1.2 upper x100        # die 0, its block 1, page 2, page kind, 100 bytes
+//!   b = program 0.1.3 x100 gc        # a class takes the place of the usual one
+//!   c = erase 0.1 after a b
+//!   d = sram 3 x8 store              # also dram, nvm: accesses, bytes of each
+//!   e = in x512                      # host link towards the drive; out: from it
+//!   f = delay 40 after e
+//!   g = join after d f
+//! ```
+//!
+//! Times are picoseconds. On the [`times`] of these tests a byte takes 1 ps on a channel.
+
+// every test file uses its own part of this module
+
+use flashatlas_timing::{Engine, Finished, Statistics, Times};
+use flashatlas_types::{
+    AllocationOrder, Cell, Class, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan, Ps, Span,
+    Tag,
+};
+use std::collections::BTreeMap;
+
+/// Blocks on a die of every board here.
+pub const BLOCKS: u32 = 8;
+
+/// A board of `channels`, each with `dies` dies: die 0 to `dies - 1` on channel 0, and so on.
+pub fn board(channels: u32, dies: u32) -> Layout {
+    let geometry = Geometry {
+        channels,
+        ways: dies,
+        dies: 1,
+        planes: 1,
+        blocks: BLOCKS,
+        pages: 16,
+        page_bytes: 4096,
+        spare_bytes: 128,
+        cell: Cell::Tlc,
+    };
+    // with ways before channels, lane and die have one number
+    Layout::new(geometry, Span::ONE, 4096, AllocationOrder::parse("WDPC").unwrap(), 1).unwrap()
+}
+
+/// tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command time; a byte takes 1 ps; no
+/// cache operations, nothing is suspended; host reads, map, host writes, collection, idle work in
+/// this order; a link without limit.
+pub fn times() -> Times {
+    Times {
+        read: [Dur(1_000), Dur(1_300), Dur(1_700)],
+        program: [Dur(5_000), Dur(6_000), Dur(8_000)],
+        erase: Dur(20_000),
+        channel_rate: 1_000_000_000_000,
+        rank: [0, 1, 2, 3, 4],
+        full_duplex: true,
+        ..Times::default()
+    }
+}
+
+/// [`times`] with changes.
+pub fn times_with(change: impl FnOnce(&mut Times)) -> Times {
+    let mut t = times();
+    change(&mut t);
+    t
+}
+
+/// The number of block `block` of a die.
+pub fn block(die: u32, block: u32) -> u32 {
+    die * BLOCKS + block
+}
+
+/// A read of the lower page 0 of a die's block.
+pub fn read(die: u32, at: u32, bytes: u32) -> OpKind {
+    OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes }
+}
+
+/// A program of a lower page of a die's block.
+pub fn program(die: u32, at: u32, page: u32, bytes: u32) -> OpKind {
+    OpKind::Program { die, block: block(die, at), page, level: 0, bytes }
+}
+
+/// An engine, the plan that is being written for it, and when each operation was complete.
+pub struct Player {
+    pub engine: Engine,
+    pub plan: Plan,
+    done: BTreeMap<OpId, u64>,
+    names: BTreeMap<String, OpId>,
+}
+
+impl Player {
+    pub fn new(layout: &Layout, times: Times) -> Player {
+        let engine = Engine::new(layout, times);
+        Player { engine, plan: Plan::default(), done: BTreeMap::new(), names: BTreeMap::new() }
+    }
+
+    /// Add an operation, and a [`OpKind::Complete`] behind it whose tag is its number.
+    pub fn op(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
+        let op = self.plan.push(kind, class, after);
+        self.plan.push(OpKind::Complete(Tag(op.0)), class, &[op]);
+        op
+    }
+
+    /// Issue what was added, once the events up to `at` have happened.
+    pub fn issue(&mut self, at: u64) {
+        self.advance(Ps(at));
+        self.engine.issue(Ps(at), &self.plan);
+        self.plan.clear();
+        self.advance(Ps(at));
+    }
+
+    pub fn advance(&mut self, until: Ps) {
+        let mut out = Vec::new();
+        self.engine.advance(until, &mut out);
+        for Finished { tag, at } in out {
+            assert_eq!(self.done.insert(OpId(tag.0), at.0), None, "operation {tag} completes once");
+        }
+    }
+
+    /// Let everything happen.
+    pub fn finish(&mut self) {
+        self.advance(Ps::MAX);
+        assert_eq!(self.engine.unfinished(), 0, "{}", self.engine.explain());
+    }
+
+    /// When an operation was complete.
+    #[track_caller]
+    pub fn done(&self, op: OpId) -> u64 {
+        *self.done.get(&op).unwrap_or_else(|| panic!("operation {op} is not complete"))
+    }
+
+    /// Busy times so far.
+    pub fn statistics(&mut self) -> Statistics {
+        self.engine.statistics()
+    }
+
+    fn line(&mut self, line: &str) {
+        let (name, what) = line.split_once('=').unwrap_or_else(|| panic!("`{line}` has no name"));
+        let (what, after) = what.split_once(" after ").unwrap_or((what, ""));
+        let after: Vec<OpId> = after.split_whitespace().map(|n| self.names[n]).collect();
+        let (kind, class) = operation(&what.split_whitespace().collect::<Vec<_>>());
+        let op = self.op(kind, class, &after);
+        assert!(self.names.insert(name.trim().to_owned(), op).is_none(), "{name} is there twice");
+    }
+}
+
+/// Play `script` and prove of every name in `expected` that it is not complete one picosecond
+/// before its time, and complete at it.
+#[track_caller]
+pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
+    let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    let mut at = 0;
+    for line in
+        script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+    {
+        match line.strip_prefix("at ") {
+            Some(instant) => at = instant.trim().parse().unwrap(),
+            None => groups.entry(at).or_default().push(line),
+        }
+    }
+    let mut stops: Vec<u64> = groups.keys().copied().collect();
+    stops.extend(expected.iter().flat_map(|&(_, t)| [t.saturating_sub(1), t]));
+    stops.sort_unstable();
+    stops.dedup();
+    let mut player = Player::new(layout, times);
+    for stop in stops {
+        player.advance(Ps(stop));
+        if let Some(lines) = groups.get(&stop) {
+            lines.iter().for_each(|line| player.line(line));
+            player.issue(stop);
+        }
+        for &(name, time) in expected {
+            let Some(&op) = player.names.get(name) else {
+                assert!(stop < time, "{name} is due at {time} and not yet issued at {stop}");
+                continue;
+            };
+            let complete = player.engine.is_complete(op);
+            assert_eq!(
+                complete,
+                stop >= time,
+                "{name} is due at {time}; at {stop} complete is {complete}"
+            );
+        }
+    }
+    player.finish();
+    for &(name, time) in expected {
+        assert_eq!(player.done(player.names[name]), time, "completion of {name}");
+    }
+    player
+}
+
+/// As [`expect`], on two channels of two dies.
+#[track_caller]
+pub fn expect_small(times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
+    expect(&board(2, 2), times, script, expected)
+}
+
+fn operation(words: &[&str]) -> (OpKind, Class) {
+    let place = |i: usize| {
+        let at: Vec<u32> = words[1].split('.').map(|n| n.parse().unwrap()).collect();
+        if i == 1 { block(at[0], at[1]) } else { at[i] }
+    };
+    let level =
+        ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
+    let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
+    let number = || words[1].parse::<u32>().unwrap();
+    let memory = |kind| {
+        let memory =
+            OpKind::Memory { kind, accesses: number(), bytes, write: words.contains(&"store") };
+        (memory, Class::HostWrite)
+    };
+    let (kind, usual) = match words[0] {
+        "read" => (
+            OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes },
+            Class::HostRead,
+        ),
+        "program" => (
+            OpKind::Program { die: place(0), block: place(1), page: place(2), level, bytes },
+            Class::HostWrite,
+        ),
+        "erase" => (OpKind::Erase { die: place(0), block: place(1) }, Class::Gc),
+        "sram" => memory(MemoryKind::Sram),
+        "dram" => memory(MemoryKind::Dram),
+        "nvm" => memory(MemoryKind::Nvm),
+        "in" => (OpKind::Link { inbound: true, bytes: u64::from(bytes) }, Class::HostWrite),
+        "out" => (OpKind::Link { inbound: false, bytes: u64::from(bytes) }, Class::HostRead),
+        "delay" => (OpKind::Delay(Dur(number().into())), Class::HostWrite),
+        "join" => (OpKind::Join, Class::HostWrite),
+        other => panic!("no operation is called `{other}`"),
+    };
+    (kind, Class::ALL.into_iter().find(|c| words.contains(&c.name())).unwrap_or(usual))
+}

@@ -1,0 +1,409 @@
+//! Every time and every resource rule of the engine: blocked one picosecond before, ready at it.
+//!
+//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
+//! `common`). Cache operations and suspension, the optional rules, are in `options.rs`.
+
+use crate::common::{board, expect, expect_small, times, times_with};
+use flashatlas_timing::{MemoryTimes, PARAMS, Times};
+use flashatlas_types::{Class, ConfigError, Dur, RawConfig};
+
+// ---- one operation
+
+#[test]
+fn a_read_takes_t_r_of_its_page_kind_and_the_transfer() {
+    // tR 1000, 1300, 1700; 100 bytes out
+    for (kind, ready) in [("lower", 1_100), ("middle", 1_400), ("upper", 1_800)] {
+        expect_small(times(), &format!("a = read 0.0.0 {kind} x100"), &[("a", ready)]);
+    }
+}
+
+#[test]
+fn a_program_takes_the_transfer_and_t_prog_of_its_page_kind() {
+    // 100 bytes in; tPROG 5000, 6000, 8000
+    for (kind, ready) in [("lower", 5_100), ("middle", 6_100), ("upper", 8_100)] {
+        expect_small(times(), &format!("a = program 0.0.0 {kind} x100"), &[("a", ready)]);
+    }
+}
+
+#[test]
+fn an_erase_takes_t_bers() {
+    expect_small(times(), "a = erase 0.0", &[("a", 20_000)]);
+}
+
+#[test]
+fn every_operation_starts_with_its_command() {
+    let t = || times_with(|t| t.command = Dur(30));
+    expect_small(t(), "a = read 0.0.0 x100", &[("a", 30 + 1_000 + 100)]);
+    expect_small(t(), "a = program 0.0.0 x100", &[("a", 30 + 100 + 5_000)]);
+    expect_small(t(), "a = erase 0.0", &[("a", 30 + 20_000)]);
+}
+
+#[test]
+fn a_transfer_rounds_up_to_a_picosecond() {
+    // 100 bytes at 3 bytes a ps: 33.3 ps
+    expect_small(times_with(|t| t.channel_rate *= 3), "a = read 0.0.0 x100", &[("a", 1_034)]);
+}
+
+#[test]
+fn a_channel_without_limit_takes_no_time() {
+    let t = || times_with(|t| t.channel_rate = 0);
+    expect_small(t(), "a = read 0.0.0 x100\nb = read 1.0.0 x100", &[("a", 1_000), ("b", 1_000)]);
+    expect_small(
+        t(),
+        "a = program 0.0.0 x100\nb = program 1.0.0 x100",
+        &[("a", 5_000), ("b", 5_000)],
+    );
+}
+
+#[test]
+fn operations_start_when_they_are_issued() {
+    expect_small(times(), "at 700\na = read 0.0.0 x100", &[("a", 700 + 1_100)]);
+}
+
+#[test]
+fn one_operation_on_n_planes_senses_once_and_transfers_n_pages() {
+    // four planes of 100 bytes: one tR and 400 bytes, against four times both
+    expect_small(times(), "a = read 0.0.0 x400", &[("a", 1_000 + 400)]);
+    expect_small(times(), "a = program 0.0.0 x400", &[("a", 400 + 5_000)]);
+    let single =
+        "a = read 0.0.0 x100\nb = read 0.1.0 x100\nc = read 0.2.0 x100\nd = read 0.3.0 x100";
+    expect_small(times(), single, &[("d", 4 * (1_000 + 100))]);
+}
+
+// ---- memory, link, fixed times
+
+fn memories(t: &mut Times) {
+    t.memory = [
+        MemoryTimes { read: Dur(2), write: Dur(2), rate: 4_000_000_000_000 },
+        MemoryTimes { read: Dur(50), write: Dur(50), rate: 2_000_000_000_000 },
+        MemoryTimes { read: Dur(70), write: Dur(300), rate: 0 },
+    ];
+}
+
+#[test]
+fn a_memory_access_takes_its_latency_and_its_bytes() {
+    let t = || times_with(memories);
+    // SRAM 2 + 64/4 = 18; DRAM 50 + 64/2 = 82; NVM without a limit to its rate
+    expect_small(t(), "a = sram 1 x64", &[("a", 18)]);
+    expect_small(t(), "a = dram 1 x64", &[("a", 82)]);
+    expect_small(t(), "a = nvm 1 x64\nb = nvm 1 x64 store", &[("a", 70), ("b", 300)]);
+}
+
+#[test]
+fn accesses_of_one_operation_follow_one_another() {
+    // 5 × (50 + 7/2 rounded up)
+    expect_small(times_with(memories), "a = dram 5 x7", &[("a", 5 * 54)]);
+}
+
+#[test]
+fn memory_operations_and_delays_share_nothing() {
+    let script = "a = dram 1 x64\nb = dram 2 x64\nc = delay 90\nd = delay 90\ne = read 0.0.0 x100";
+    expect_small(
+        times_with(memories),
+        script,
+        &[("a", 82), ("b", 164), ("c", 90), ("d", 90), ("e", 1_100)],
+    );
+}
+
+#[test]
+fn the_link_takes_its_bytes_each_way() {
+    // 2 bytes a ps; 101 bytes: 50.5 ps
+    let t = || times_with(|t| t.link_rate = 2_000_000_000_000);
+    expect_small(t(), "a = in x101", &[("a", 51)]);
+    expect_small(t(), "a = out x101", &[("a", 51)]);
+    expect_small(times(), "a = in x101\nb = out x101", &[("a", 0), ("b", 0)]);
+}
+
+#[test]
+fn one_way_of_the_link_serves_one_transfer_at_a_time() {
+    let t = || times_with(|t| t.link_rate = 1_000_000_000_000);
+    expect_small(t(), "a = in x100\nb = in x50", &[("a", 100), ("b", 150)]);
+    expect_small(t(), "a = out x100\nb = out x50", &[("a", 100), ("b", 150)]);
+}
+
+#[test]
+fn only_a_full_duplex_link_flows_both_ways_at_once() {
+    let t = |full| {
+        times_with(|t| {
+            t.link_rate = 1_000_000_000_000;
+            t.full_duplex = full;
+        })
+    };
+    let script = "a = in x100\nb = out x70";
+    let mut full = expect_small(t(true), script, &[("a", 100), ("b", 70)]);
+    assert_eq!(full.statistics().link_busy, [Dur(100), Dur(70)]);
+    let mut half = expect_small(t(false), script, &[("a", 100), ("b", 170)]);
+    assert_eq!(half.statistics().link_busy, [Dur(100), Dur(70)]);
+}
+
+#[test]
+fn the_link_serves_by_class_then_by_arrival() {
+    let t = times_with(|t| t.link_rate = 1_000_000_000_000);
+    // a is under way; then c (host read) before b and d (both gc)
+    let script = "a = out x100 gc\nb = out x10 gc\nc = out x20 host_read\nd = out x30 gc";
+    expect_small(t, script, &[("a", 100), ("c", 120), ("b", 130), ("d", 160)]);
+}
+
+#[test]
+fn a_delay_takes_its_time_and_none_takes_none() {
+    expect_small(
+        times(),
+        "at 5\na = delay 40\nb = delay 0\nc = delay 2 after a b",
+        &[("a", 45), ("b", 5), ("c", 47)],
+    );
+}
+
+// ---- dies and channels
+
+#[test]
+fn one_die_serves_one_operation_at_a_time() {
+    // the second page is sensed once the first has left: 2 × (1000 + 100); then 100 + 5000; then
+    // 20000
+    let script =
+        "a = read 0.0.0 x100 gc\nb = read 0.1.0 x100 gc\nc = program 0.2.0 x100 gc\nd = erase 0.3";
+    expect_small(times(), script, &[("a", 1_100), ("b", 2_200), ("c", 7_300), ("d", 27_300)]);
+}
+
+#[test]
+fn two_dies_of_a_channel_sense_together_and_transfer_in_turn() {
+    // both sensed at 1000; 1000-1100, 1100-1200
+    expect_small(
+        times(),
+        "a = read 0.0.0 x100\nb = read 1.0.0 x100",
+        &[("a", 1_100), ("b", 1_200)],
+    );
+}
+
+#[test]
+fn two_dies_of_a_channel_load_in_turn_and_program_together() {
+    // in 0-100 and 100-200, then tPROG each
+    expect_small(
+        times(),
+        "a = program 0.0.0 x100\nb = program 1.0.0 x100",
+        &[("a", 5_100), ("b", 5_200)],
+    );
+}
+
+#[test]
+fn commands_take_turns_on_a_channel() {
+    let t = || times_with(|t| t.command = Dur(30));
+    // commands 0-30, 30-60; sensed at 1030 and 1060; out 1030-1130, 1130-1230
+    expect_small(t(), "a = read 0.0.0 x100\nb = read 1.0.0 x100", &[("a", 1_130), ("b", 1_230)]);
+    // 0-30 and 30-60, then tBERS each
+    expect_small(t(), "a = erase 0.0\nb = erase 1.0", &[("a", 20_030), ("b", 20_060)]);
+    // a program's command and data are one use of the channel: 0-130, 130-160
+    expect_small(t(), "a = program 0.0.0 x100\nb = erase 1.0", &[("a", 5_130), ("b", 20_160)]);
+}
+
+#[test]
+fn two_channels_share_nothing() {
+    let t = times_with(|t| t.command = Dur(30));
+    let script =
+        "a = read 0.0.0 x100\nb = read 2.0.0 x100\nc = program 1.0.0 x100\nd = program 3.0.0 x100";
+    // on both: commands 0-30 (read), 30-160 (program with data); out 1030-1130
+    expect_small(t, script, &[("a", 1_130), ("b", 1_130), ("c", 5_160), ("d", 5_160)]);
+}
+
+#[test]
+fn a_die_keeps_a_sensed_page_until_the_channel_takes_it() {
+    // b is sensed at 1000 as is a, and goes out after it: 1000-1500, 1500-1600; only then is c
+    // sensed
+    let script = "a = read 0.0.0 x500\nb = read 1.0.0 x100\nc = read 1.1.0 x100";
+    expect_small(times(), script, &[("a", 1_500), ("b", 1_600), ("c", 2_700)]);
+}
+
+#[test]
+fn a_die_keeps_a_program_that_waits_for_the_channel() {
+    // b has die 1 from 0 on and waits for the channel until 3000; the host read c waits for b
+    let script = "a = program 0.0.0 x3000\nb = program 1.0.0 x100\nc = read 1.1.0 x100";
+    expect_small(times(), script, &[("a", 8_000), ("b", 8_100), ("c", 9_200)]);
+}
+
+#[test]
+fn an_erase_without_command_time_needs_no_channel() {
+    expect_small(times(), "a = program 0.0.0 x3000\nb = erase 1.0", &[("a", 8_000), ("b", 20_000)]);
+}
+
+#[test]
+fn an_operation_starts_when_all_that_it_names_are_complete() {
+    // a 1100, b 5100; c from 5100 on
+    let script = "a = read 0.0.0 x100\nb = program 2.0.0 x100\nc = read 0.1.0 x100 after a b";
+    expect_small(times(), script, &[("a", 1_100), ("b", 5_100), ("c", 6_200)]);
+}
+
+// ---- priorities
+
+/// Five operations of five classes, lowest first, wait for die 0 while it is busy until 1100.
+const FIVE_CLASSES: &str = "
+    first = read 0.0.0 x100
+    idle = read 0.1.0 x100 idle
+    gc = read 0.2.0 x100 gc
+    write = read 0.3.0 x100 host_write
+    map = read 0.4.0 x100 map
+    host = read 0.5.0 x100 host_read";
+
+#[test]
+fn a_die_serves_host_reads_first_and_idle_work_last() {
+    let order = [("host", 2_200), ("map", 3_300), ("write", 4_400), ("gc", 5_500), ("idle", 6_600)];
+    expect_small(times(), FIVE_CLASSES, &order);
+}
+
+#[test]
+fn priorities_can_be_reversed() {
+    let t = times_with(|t| t.rank = [4, 3, 2, 1, 0]);
+    let order = [("idle", 2_200), ("gc", 3_300), ("write", 4_400), ("map", 5_500), ("host", 6_600)];
+    expect_small(t, FIVE_CLASSES, &order);
+}
+
+#[test]
+fn within_a_class_a_die_serves_in_order_of_arrival() {
+    // b arrives at 50, before a; c at 60 behind both
+    let script = "
+        first = read 0.0.0 x100
+        later = delay 50
+        a = read 0.1.0 x100 after later
+        at 40
+        b = read 0.2.0 x100
+        at 60
+        c = read 0.3.0 x100";
+    expect_small(times(), script, &[("b", 2_200), ("a", 3_300), ("c", 4_400)]);
+}
+
+#[test]
+fn a_channel_serves_by_class_then_by_arrival() {
+    // a is out 1000-2000. b and d (gc) are sensed at 1000, c (host read, upper) at 1700: c, b, d
+    let script = "
+        a = read 0.0.0 x1000
+        b = read 1.0.0 x100 gc
+        c = read 2.0.0 upper x100
+        d = read 3.0.0 x100 gc";
+    expect(
+        &board(1, 4),
+        times(),
+        script,
+        &[("a", 2_000), ("c", 2_100), ("b", 2_200), ("d", 2_300)],
+    );
+}
+
+#[test]
+fn what_has_begun_is_not_interrupted() {
+    let script = "a = program 0.0.0 x100 idle\nat 1\nb = read 0.1.0 x100";
+    expect_small(times(), script, &[("a", 5_100), ("b", 6_200)]);
+}
+
+// ---- equal instants
+
+#[test]
+fn operations_issued_together_arrive_in_order_of_number() {
+    // the die is free: a takes it before b, of a higher class, arrives
+    expect_small(
+        times(),
+        "a = read 0.0.0 x100 idle\nb = read 0.1.0 x100",
+        &[("a", 1_100), ("b", 2_200)],
+    );
+}
+
+#[test]
+fn a_free_die_goes_to_what_waits_before_what_its_last_operation_released() {
+    // at 1100 a releases the host read c and frees the die, for which only b waits then
+    let script = "a = read 0.0.0 x100\nb = read 0.1.0 x100 idle\nc = read 0.2.0 x100 after a";
+    expect_small(times(), script, &[("a", 1_100), ("b", 2_200), ("c", 3_300)]);
+}
+
+#[test]
+fn what_one_completion_releases_arrives_in_order_of_number() {
+    // all wait for g; a takes the die, then b and c by class
+    let script = "
+        g = delay 10
+        a = read 0.0.0 x100 gc after g
+        b = read 0.1.0 x100 gc after g
+        c = read 0.2.0 x100 after g";
+    expect_small(times(), script, &[("a", 1_110), ("c", 2_210), ("b", 3_310)]);
+}
+
+#[test]
+fn what_began_first_ends_first_at_one_instant() {
+    // both delays end at 100; y began first, so b is first on the die
+    let script = "
+        x = delay 60
+        y = delay 100
+        z = delay 40 after x
+        a = read 0.0.0 x100 after z
+        b = read 0.1.0 x100 after y";
+    expect_small(times(), script, &[("b", 1_200), ("a", 2_300)]);
+}
+
+// ---- parameters
+
+fn resolve(settings: &[(&str, &str)]) -> Result<Times, ConfigError> {
+    let mut raw = RawConfig::default();
+    let must =
+        [("t_read", "25us"), ("t_program", "600us"), ("t_erase", "3ms"), ("channel_rate", "400MB")];
+    must.iter().for_each(|(key, text)| raw.set(&format!("timing.{key}"), text, "test"));
+    settings.iter().for_each(|(key, text)| raw.set(key, text, "test"));
+    Times::from_params(&raw.resolve(&PARAMS.iter().collect::<Vec<_>>(), |_| None)?)
+}
+
+#[test]
+fn page_kinds_that_are_not_given_are_as_the_one_before() {
+    let us = Dur::from_us;
+    let t = resolve(&[]).unwrap();
+    assert_eq!((t.read, t.program, t.erase), ([us(25); 3], [us(600); 3], us(3_000)));
+    let t =
+        resolve(&[("timing.t_read_middle", "30us"), ("timing.t_program_upper", "2ms")]).unwrap();
+    assert_eq!((t.read, t.program), ([us(25), us(30), us(30)], [us(600), us(600), us(2_000)]));
+}
+
+#[test]
+fn every_parameter_reaches_its_time() {
+    let t = resolve(&[
+        ("timing.t_command", "1us"),
+        ("timing.cache_program", "true"),
+        ("timing.suspend", "erase"),
+        ("timing.t_suspend", "2us"),
+        ("timing.t_resume", "3us"),
+        ("timing.suspends_max", "4"),
+        ("memory.nvm_read_latency", "5ns"),
+        ("memory.nvm_write_latency", "6ns"),
+        ("memory.nvm_rate", "10GB"),
+        ("memory.dram_latency", "7ns"),
+        ("memory.dram_rate", "8GB"),
+        ("host.link_rate", "9GB"),
+        ("host.full_duplex", "false"),
+    ])
+    .unwrap();
+    assert_eq!(
+        (t.command, t.channel_rate, t.cache_read, t.cache_program),
+        (Dur::from_us(1), 400_000_000, false, true)
+    );
+    let s = t.suspend;
+    assert_eq!(
+        (s.program, s.erase, s.latency, s.resume, s.max),
+        (false, true, Dur::from_us(2), Dur::from_us(3), 4)
+    );
+    assert_eq!(t.memory[0], MemoryTimes::default());
+    assert_eq!(
+        t.memory[1],
+        MemoryTimes { read: Dur::from_ns(7), write: Dur::from_ns(7), rate: 8_000_000_000 }
+    );
+    assert_eq!(
+        t.memory[2],
+        MemoryTimes { read: Dur::from_ns(5), write: Dur::from_ns(6), rate: 10_000_000_000 }
+    );
+    let mram = resolve(&[("memory.nvm", "stt-mram"), ("memory.nvm_write_latency", "6ns")])
+        .unwrap()
+        .memory[2];
+    assert_eq!(
+        mram,
+        MemoryTimes { read: Dur::from_ns(35), write: Dur::from_ns(6), rate: 3_000_000_000 }
+    );
+    assert_eq!((t.link_rate, t.full_duplex), (9_000_000_000, false));
+}
+
+#[test]
+fn the_default_order_is_host_reads_map_host_writes_collection_idle() {
+    assert_eq!(resolve(&[]).unwrap().rank, [0, 1, 2, 3, 4]);
+    let t = resolve(&[("timing.priority", "idle,gc,host_write,map,host_read")]).unwrap();
+    assert_eq!((t.rank[Class::Idle as usize], t.rank[Class::HostRead as usize]), (0, 4));
+    assert_eq!(resolve(&[("timing.priority", "idle,gc")]).unwrap_err().key, "timing.priority");
+}

@@ -1,0 +1,9 @@
+//! The event engine beside arithmetic, a naive engine and its rules.
+
+mod arithmetic;
+mod common;
+mod conformance;
+mod hazards;
+mod naive;
+mod options;
+mod reference;

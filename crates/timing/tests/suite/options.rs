@@ -1,0 +1,332 @@
+//! The rules that a drive switches on: cache read, cache program, suspension. Blocked one
+//! picosecond before, ready at it.
+//!
+//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
+//! `common`).
+
+use crate::common::{Player, board, expect, expect_small, times, times_with};
+use flashatlas_timing::{Suspend, Times};
+use flashatlas_types::Dur;
+
+// ---- cache read
+
+fn cache_read() -> Times {
+    times_with(|t| t.cache_read = true)
+}
+
+const THREE_READS: &str = "a = read 0.0.0 x100\nb = read 0.0.1 x100\nc = read 0.0.2 x100";
+const THREE_LONG_READS: &str = "a = read 0.0.0 x1500\nb = read 0.0.1 x1500\nc = read 0.0.2 x1500";
+
+#[test]
+fn without_cache_read_a_page_leaves_before_the_next_is_sensed() {
+    expect_small(times(), THREE_READS, &[("a", 1_100), ("b", 2_200), ("c", 3_300)]);
+    expect_small(times(), THREE_LONG_READS, &[("a", 2_500), ("b", 5_000), ("c", 7_500)]);
+}
+
+#[test]
+fn cache_read_senses_while_the_last_page_leaves() {
+    // sensed at 1000, 2000, 3000; each out at once
+    expect_small(cache_read(), THREE_READS, &[("a", 1_100), ("b", 2_100), ("c", 3_100)]);
+}
+
+#[test]
+fn a_sensed_page_waits_until_the_cache_register_is_free() {
+    // a: sensed 1000, out 1000-2500. b: sensed 2000, moves at 2500, out 2500-4000. c: sensed
+    // 2500-3500, out 4000-5500
+    expect_small(cache_read(), THREE_LONG_READS, &[("a", 2_500), ("b", 4_000), ("c", 5_500)]);
+}
+
+#[test]
+fn only_one_page_is_sensed_ahead() {
+    // d is sensed when c moves to the register at 4000: 4000-5700, out 5700-5800 (were it sensed
+    // earlier: 5500-5600)
+    let script = "
+        a = read 0.0.0 x1500
+        b = read 0.0.1 x1500
+        c = read 0.0.2 x1500
+        d = read 0.0.3 upper x100";
+    expect_small(cache_read(), script, &[("c", 5_500), ("d", 5_800)]);
+}
+
+#[test]
+fn a_program_or_an_erase_waits_until_the_cache_register_is_free() {
+    // a out 1000-2500; then in 2500-2600, tPROG; tBERS
+    expect_small(
+        cache_read(),
+        "a = read 0.0.0 x1500\nb = program 0.1.0 x100",
+        &[("a", 2_500), ("b", 7_600)],
+    );
+    expect_small(
+        cache_read(),
+        "a = read 0.0.0 x1500\nb = erase 0.1",
+        &[("a", 2_500), ("b", 22_500)],
+    );
+}
+
+#[test]
+fn a_read_behind_a_program_does_not_pass_it_for_the_cache_register() {
+    // b goes before c by class; it waits for the register, and c for it: 2500-7600, 8600-8700
+    let script = "a = read 0.0.0 x1500\nb = program 0.1.0 x100\nc = read 0.2.0 x100 gc";
+    expect_small(cache_read(), script, &[("a", 2_500), ("b", 7_600), ("c", 8_700)]);
+}
+
+#[test]
+fn cache_read_overlaps_with_command_cycles_too() {
+    // a: command 0-30, sensed 1030. The command for b comes before the data of a, or the die would
+    // stand still: 1030-1060; a out 1060-1160, while b is sensed until 2060, out 2060-2160
+    let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
+    expect_small(t, "a = read 0.0.0 x100\nb = read 0.0.1 x100", &[("a", 1_160), ("b", 2_160)]);
+}
+
+#[test]
+fn cache_read_overlaps_with_command_cycles_when_pages_wait_for_the_register() {
+    // a: command 0-30, sensed 1030, out 1060-2560 (b's command before it). b sensed 2060, moves at
+    // 2560; c's command 2560-2590; b out 2590-4090; c sensed 3590, out 4090-5590
+    let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
+    expect_small(t, THREE_LONG_READS, &[("a", 2_560), ("b", 4_090), ("c", 5_590)]);
+}
+
+// ---- cache program
+
+fn cache_program() -> Times {
+    times_with(|t| t.cache_program = true)
+}
+
+const THREE_PROGRAMS: &str =
+    "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x100";
+const THREE_LONG_PROGRAMS: &str =
+    "a = program 0.0.0 x7000\nb = program 0.0.1 x7000\nc = program 0.0.2 x7000";
+
+#[test]
+fn without_cache_program_a_page_is_programmed_before_the_next_comes() {
+    expect_small(times(), THREE_PROGRAMS, &[("a", 5_100), ("b", 10_200), ("c", 15_300)]);
+}
+
+#[test]
+fn cache_program_loads_while_the_last_page_is_programmed() {
+    // a in 0-100, cells until 5100; b in 100-200, cells until 10100; c in 5100-5200, cells until
+    // 15100
+    expect_small(cache_program(), THREE_PROGRAMS, &[("a", 5_100), ("b", 10_100), ("c", 15_100)]);
+}
+
+#[test]
+fn a_transfer_longer_than_t_prog_sets_the_pace() {
+    // in 0-7000, 7000-14000, 14000-21000; each then tPROG
+    let order = [("a", 12_000), ("b", 19_000), ("c", 26_000)];
+    expect_small(cache_program(), THREE_LONG_PROGRAMS, &order);
+}
+
+#[test]
+fn only_one_page_is_loaded_ahead() {
+    // c comes when b has left the register at 5100: in 5100-11100 (at 200-6200 there would be no
+    // wait), tPROG
+    let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x6000";
+    expect_small(cache_program(), script, &[("b", 10_100), ("c", 16_100)]);
+}
+
+#[test]
+fn a_program_that_arrives_during_another_is_loaded_at_once() {
+    // b in 4000-4100 and ready at 5100; without the cache 5200 + 5000
+    let script = "a = program 0.0.0 x100\nat 4000\nb = program 0.1.0 x100";
+    expect_small(cache_program(), script, &[("a", 5_100), ("b", 10_100)]);
+}
+
+#[test]
+fn a_command_belongs_to_the_load() {
+    // a in 0-130, cells until 5130; b in 130-260, cells until 10130
+    let t = times_with(|t| (t.cache_program, t.command) = (true, Dur(30)));
+    expect_small(
+        t,
+        "a = program 0.0.0 x100\nb = program 0.0.1 x100",
+        &[("a", 5_130), ("b", 10_130)],
+    );
+}
+
+#[test]
+fn only_a_program_that_is_next_is_loaded_ahead() {
+    // the host read b is next: 5100-6200; then c in 6200-6300, tPROG
+    let script = "a = program 0.0.0 x100\nat 50\nb = read 0.1.0 x100\nc = program 0.2.0 x100";
+    expect_small(cache_program(), script, &[("a", 5_100), ("b", 6_200), ("c", 11_300)]);
+    // an erase does not use the register, and nothing is loaded during one
+    let script = "a = program 0.0.0 x100\nb = erase 0.1\nc = program 0.2.0 x100 idle";
+    expect_small(cache_program(), script, &[("a", 5_100), ("b", 25_100), ("c", 30_200)]);
+}
+
+#[test]
+fn a_loaded_page_goes_before_a_read_that_comes_later() {
+    // b is in the register from 200 on: cells 5100-10100; c 10100-11200
+    let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";
+    expect_small(cache_program(), script, &[("a", 5_100), ("b", 10_100), ("c", 11_200)]);
+}
+
+// ---- suspension
+
+/// Both kinds, latency 50, resume 20, at most 2 suspensions.
+fn suspend() -> Suspend {
+    Suspend { program: true, erase: true, latency: Dur(50), resume: Dur(20), max: 2 }
+}
+
+fn suspends(change: impl FnOnce(&mut Suspend)) -> Times {
+    let mut s = suspend();
+    change(&mut s);
+    times_with(|t| t.suspend = s)
+}
+
+fn expect_suspends(t: Times, script: &str, expected: &[(&str, u64)], count: u64) -> Player {
+    let mut player = expect_small(t, script, expected);
+    assert_eq!(player.statistics().suspends, count, "suspensions");
+    player
+}
+
+#[test]
+fn a_host_read_suspends_a_program() {
+    // a: in 0-100, cells from 100, 4000 left at 1100. b: 1150-2150, out until 2250. a: 2250 + 20 +
+    // 4000
+    let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
+    let mut player = expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 6_270)], 1);
+    // cells: 1000 of the program, the read, 4000 and the resume
+    assert_eq!(player.statistics().die_busy[0], Dur(1_000 + 1_000 + 4_020));
+}
+
+#[test]
+fn a_host_read_suspends_an_erase() {
+    // 18900 left at 1100; b as above; a: 2250 + 20 + 18900
+    let script = "a = erase 0.0\nat 1100\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 21_170)], 1);
+}
+
+#[test]
+fn only_what_may_be_suspended_is() {
+    let program = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
+    let erase = "a = erase 0.0\nat 1100\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|s| s.program = false), program, &[("a", 5_100), ("b", 6_200)], 0);
+    expect_suspends(suspends(|s| s.program = false), erase, &[("b", 2_250)], 1);
+    expect_suspends(suspends(|s| s.erase = false), erase, &[("a", 20_000), ("b", 21_100)], 0);
+    expect_suspends(suspends(|s| s.erase = false), program, &[("b", 2_250)], 1);
+}
+
+#[test]
+fn nothing_is_suspended_for_other_reads_or_for_programs() {
+    for what in ["read 0.1.0 x100 map", "read 0.1.0 x100 gc", "program 0.1.0 x100 host_read"] {
+        let script = format!("a = program 0.0.0 x100\nat 1100\nb = {what}");
+        expect_suspends(suspends(|_| ()), &script, &[("a", 5_100)], 0);
+    }
+}
+
+#[test]
+fn a_read_is_not_suspended() {
+    let script = "a = read 0.0.0 x100 idle\nat 100\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("a", 1_100), ("b", 2_200)], 0);
+}
+
+#[test]
+fn what_ends_within_the_suspend_latency_runs_to_its_end() {
+    // at 5050 there are 50 left, as long as the latency: b waits, 5100-6200
+    let script = "a = program 0.0.0 x100\nat 5050\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("a", 5_100), ("b", 6_200)], 0);
+    // at 5049 there are 51 left: b 5099-6199; a 6199 + 20 + 51
+    let script = "a = program 0.0.0 x100\nat 5049\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("b", 6_199), ("a", 6_270)], 1);
+}
+
+#[test]
+fn an_operation_is_suspended_no_more_than_suspends_max_times() {
+    // a: 18900 left at 1100; resumes at 2250 with 18920. At 3000 18170 left: c 3050-4150; resumes
+    // with 18190. At 5000, 17340 left and no more: a ends at 22340, then d
+    let script = "
+        a = erase 0.0
+        at 1100
+        b = read 0.1.0 x100
+        at 3000
+        c = read 0.1.1 x100
+        at 5000
+        d = read 0.1.2 x100";
+    let order = [("b", 2_250), ("c", 4_150), ("a", 22_340), ("d", 23_440)];
+    expect_suspends(suspends(|_| ()), script, &order, 2);
+    // at most 1: a from 2250 to 21170; c and d wait for it
+    let order = [("b", 2_250), ("a", 21_170), ("c", 22_270), ("d", 23_370)];
+    expect_suspends(suspends(|s| s.max = 1), script, &order, 1);
+}
+
+#[test]
+fn reads_that_come_while_it_stops_or_rests_share_one_suspension() {
+    // c comes while a stops, d during b: 1150-2250, 2250-3350, 3350-4450; a 4450 + 20 + 4000
+    let script = "
+        a = program 0.0.0 x100
+        at 1100
+        b = read 0.1.0 x100
+        at 1120
+        c = read 0.1.1 x100
+        at 2000
+        d = read 0.1.2 x100";
+    let order = [("b", 2_250), ("c", 3_350), ("d", 4_450), ("a", 8_470)];
+    expect_suspends(suspends(|_| ()), script, &order, 1);
+}
+
+#[test]
+fn only_host_reads_go_before_a_suspended_operation() {
+    // the map read waits for a, though a rests when it comes
+    let script = "
+        a = program 0.0.0 x100 gc
+        at 1100
+        b = read 0.1.0 x100
+        at 1200
+        c = read 0.1.1 x100 map";
+    expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 6_270), ("c", 7_370)], 1);
+}
+
+#[test]
+fn a_read_of_the_page_that_is_programmed_waits_for_it() {
+    let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.0.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("a", 5_100), ("b", 6_200)], 0);
+    // nor does it slip in while a rests for a read of another page
+    let script = "a = program 0.0.1 x100\nat 1100\nb = read 0.0.1 x100\nc = read 0.0.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("c", 2_250), ("a", 6_270), ("b", 7_370)], 1);
+}
+
+#[test]
+fn a_host_read_that_waits_suspends_as_soon_as_the_cells_begin() {
+    // a comes in 0-100 and stops at 100 with all 5000 left: b 150-1250; a 1250 + 20 + 5000
+    let script = "a = program 0.0.0 x100\nat 50\nb = read 0.1.0 x100";
+    expect_suspends(suspends(|_| ()), script, &[("b", 1_250), ("a", 6_270)], 1);
+}
+
+#[test]
+fn the_latency_may_be_zero() {
+    let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
+    // b 1100-2200; a 2200 + 4000
+    let none = suspends(|s| (s.latency, s.resume) = (Dur::ZERO, Dur::ZERO));
+    expect_suspends(none, script, &[("b", 2_200), ("a", 6_200)], 1);
+}
+
+#[test]
+fn a_suspended_die_lends_its_channel() {
+    // one channel: b is sensed 1150-2150 and out until 2250, c is sensed 1200-2200 and out
+    // 2250-2350; a as if alone
+    let script = "
+        a = program 0.0.0 x100
+        at 1100
+        b = read 0.1.0 x100
+        at 1200
+        c = read 1.0.0 x100";
+    expect(&board(1, 2), suspends(|_| ()), script, &[("b", 2_250), ("c", 2_350), ("a", 6_270)]);
+}
+
+#[test]
+fn with_cache_read_a_suspended_operation_resumes_when_the_last_page_has_left() {
+    // b 1150-2150 (out until 2250), c sensed 2150-3150, out until 3250; a 3250 + 20 + 4000
+    let mut t = suspends(|_| ());
+    t.cache_read = true;
+    let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100\nc = read 0.1.1 x100";
+    expect_suspends(t, script, &[("b", 2_250), ("c", 3_250), ("a", 7_270)], 1);
+}
+
+#[test]
+fn a_program_is_not_suspended_while_the_next_page_is_in_the_register() {
+    // b is loaded 100-200: a runs on to 5100; b begins there and is suspended: c 5150-6250; b 6250
+    // + 20 + 5000
+    let mut t = suspends(|_| ());
+    t.cache_program = true;
+    let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";
+    expect_suspends(t, script, &[("a", 5_100), ("c", 6_250), ("b", 11_270)], 1);
+}

@@ -1,0 +1,238 @@
+//! The engine against the naive simulator of `naive`: random plans on small boards, and every
+//! operation is complete at the same picosecond in both; so are the busy times.
+//!
+//! Cases grow with their number, so the first that fails is a small one; its message holds all of
+//! it.
+
+use crate::common::{Player, block, board, times_with};
+use crate::naive::{Naive, Step, Totals};
+use flashatlas_timing::{MemoryTimes, Suspend, Times};
+use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Rng, Seed};
+
+const CASES: u64 = 3_000;
+
+/// What a family of cases switches on.
+#[derive(Clone, Copy, Default)]
+struct Family {
+    name: &'static str,
+    /// Times below this many picoseconds: few make many events coincide.
+    span: u64,
+    command: bool,
+    cache_read: bool,
+    cache_program: bool,
+    suspend: bool,
+}
+
+fn random_times(rng: &mut Rng, family: Family) -> Times {
+    let mut time = |zero: bool| Dur(u64::from(!zero) + rng.below(family.span));
+    let (read, program) = ([(); 3].map(|()| time(true)), [(); 3].map(|()| time(false)));
+    let (erase, command) = (time(false), if family.command { time(true) } else { Dur::ZERO });
+    let memory = [(); 3].map(|()| MemoryTimes {
+        read: time(true),
+        write: time(true),
+        rate: 2_000_000_000_000,
+    });
+    let (latency, resume) = (time(true), time(true));
+    let mut rank = [0, 1, 2, 3, 4];
+    for i in 1..5 {
+        rank.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    times_with(|t| {
+        (t.read, t.program, t.erase, t.command) = (read, program, erase, command);
+        (t.memory, t.rank) = (memory, rank);
+        (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);
+        t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;
+        (t.cache_read, t.cache_program) = (family.cache_read, family.cache_program);
+        if family.suspend {
+            let (program, erase) =
+                [(true, true), (true, false), (false, true)][rng.below(3) as usize];
+            t.suspend = Suspend { program, erase, latency, resume, max: 1 + rng.below(3) as u8 };
+        }
+    })
+}
+
+fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
+    let below = |rng: &mut Rng, n: u32| rng.below(n.into()) as u32;
+    let die = below(rng, dies);
+    let block = block(die, below(rng, 2));
+    let (page, level) = (below(rng, 3), below(rng, 3) as u8);
+    let bytes = rng.below(family.span) as u32;
+    match rng.below(100) {
+        0..45 => OpKind::Read { die, block, page, level, bytes },
+        45..80 => OpKind::Program { die, block, page, level, bytes },
+        80..88 => OpKind::Erase { die, block },
+        88..91 => OpKind::Delay(Dur(rng.below(3 * family.span))),
+        91..94 => {
+            let kind = [MemoryKind::Sram, MemoryKind::Dram, MemoryKind::Nvm][rng.below(3) as usize];
+            OpKind::Memory { kind, accesses: below(rng, 4), bytes, write: level == 0 }
+        }
+        94..98 => OpKind::Link { inbound: level == 0, bytes: u64::from(bytes) },
+        _ => OpKind::Join,
+    }
+}
+
+fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Step> {
+    let mut at = 0;
+    (0..count)
+        .map(|i| {
+            if rng.below(4) == 0 {
+                at += 1 + rng.below(2 * family.span);
+            }
+            let kind = random_kind(rng, family, dies);
+            // programs and erases that call themselves host reads are not a thing that a drive
+            // issues
+            let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
+            let class = Class::ALL[(lowest + rng.below(5 - lowest)) as usize];
+            let after = if i == 0 {
+                Vec::new()
+            } else {
+                (0..rng.below(3)).map(|_| rng.below(i) as usize).collect()
+            };
+            Step { at, kind, class, after }
+        })
+        .collect()
+}
+
+fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>, Totals) {
+    let mut player = Player::new(&board(channels, dies), times.clone());
+    let mut ids: Vec<OpId> = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let after: Vec<OpId> = step.after.iter().map(|&i| ids[i]).collect();
+        ids.push(player.op(step.kind, step.class, &after));
+        if steps.get(i + 1).is_none_or(|next| next.at > step.at) {
+            player.issue(step.at);
+        }
+    }
+    player.finish();
+    let s = player.statistics();
+    let ps = |times: &[Dur]| times.iter().map(|t| t.0).collect::<Vec<_>>();
+    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy)].concat();
+    let (die_busy, active) = (ps(&s.die_busy), s.active.0);
+    let totals = Totals { die_busy, bus_busy, die_time: s.die_time, active, suspends: s.suspends };
+    (ids.into_iter().map(|op| player.done(op)).collect(), totals)
+}
+
+fn compare(family: Family) {
+    let mut suspends = 0;
+    for case in 0..CASES {
+        let mut rng = Rng::stream(Seed(case), family.name);
+        let times = random_times(&mut rng, family);
+        let (channels, dies) = (1 + rng.below(2) as u32, 1 + rng.below(3) as u32);
+        let steps = random_steps(&mut rng, family, channels * dies, 2 + case / 75);
+        let naive = Naive::run(&steps, &times, (channels, dies));
+        let expected = naive.done();
+        let (done, totals) = engine(&steps, &times, channels, dies);
+        let list = || {
+            let line = |(i, s): (usize, &Step)| {
+                format!(
+                    "{i} at {}: {:?} {:?} after {:?}: {} in the simulator, {} in the engine\n",
+                    s.at, s.kind, s.class, s.after, expected[i], done[i]
+                )
+            };
+            format!(
+                "{}, case {case}, {channels} channels of {dies} dies\n{times:?}\n{}",
+                family.name,
+                steps.iter().enumerate().map(line).collect::<String>()
+            )
+        };
+        assert!(done == expected, "completion times differ: {}", list());
+        assert!(
+            totals == naive.totals,
+            "busy times differ: {totals:?} in the engine, {:?}; {}",
+            naive.totals,
+            list()
+        );
+        suspends += totals.suspends;
+    }
+    assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
+}
+
+#[test]
+fn plain() {
+    compare(Family { name: "plain", span: 1_000_000, ..Family::default() });
+}
+
+#[test]
+fn plain_with_coincidences() {
+    compare(Family { name: "plain, ties", span: 4, ..Family::default() });
+}
+
+#[test]
+fn commands() {
+    compare(Family { name: "commands", span: 1_000_000, command: true, ..Family::default() });
+    compare(Family { name: "commands, ties", span: 4, command: true, ..Family::default() });
+}
+
+#[test]
+fn cache_program() {
+    compare(Family {
+        name: "cache program",
+        span: 1_000_000,
+        command: true,
+        cache_program: true,
+        ..Family::default()
+    });
+    compare(Family {
+        name: "cache program, ties",
+        span: 4,
+        command: true,
+        cache_program: true,
+        ..Family::default()
+    });
+}
+
+#[test]
+fn suspension() {
+    compare(Family {
+        name: "suspension",
+        span: 1_000_000,
+        command: true,
+        suspend: true,
+        ..Family::default()
+    });
+    compare(Family {
+        name: "suspension, ties",
+        span: 6,
+        command: true,
+        suspend: true,
+        ..Family::default()
+    });
+}
+
+#[test]
+fn cache_read_without_commands() {
+    compare(Family { name: "cache read", span: 1_000_000, cache_read: true, ..Family::default() });
+}
+
+#[test]
+fn cache_read_with_commands() {
+    compare(Family {
+        name: "cache read, commands",
+        span: 1_000_000,
+        command: true,
+        cache_read: true,
+        ..Family::default()
+    });
+    compare(Family {
+        name: "cache read, ties",
+        span: 4,
+        command: true,
+        cache_read: true,
+        ..Family::default()
+    });
+}
+
+#[test]
+fn everything_at_once() {
+    let all = Family {
+        name: "all",
+        span: 1_000_000,
+        command: true,
+        cache_read: true,
+        cache_program: true,
+        suspend: true,
+    };
+    compare(all);
+    compare(Family { name: "all, ties", span: 6, ..all });
+    compare(Family { name: "all, many ties", span: 3, ..all });
+}

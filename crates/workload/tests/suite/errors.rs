@@ -1,0 +1,310 @@
+//! What is said about bad input, word for word.
+
+use crate::common::*;
+use flashatlas_workload::{OpenError, Opened, Place, ReadOptions, format_by_name, open};
+use std::io::{self, Cursor};
+
+#[test]
+fn numbers_and_columns_of_msr() {
+    let ok = "1,a,0,Read,0,512,1\n";
+    let bad = |line: &str| error("msr", format!("{ok}{line}\n"));
+    assert_eq!(
+        bad("1,a,0,Read,0,512"),
+        "2:1: the wrong number of columns in `1,a,0,Read,0,512`; \
+         expected 7 columns: timestamp,host,disk,Read|Write,offset,size,response"
+    );
+    assert_eq!(
+        bad("1,a,0,Wrte,0,512,1"),
+        "2:7: an unknown operation `Wrte`; expected Read or Write"
+    );
+    assert_eq!(
+        bad("1,a,0,Read,-8,512,1"),
+        "2:12: a negative number `-8`; expected an offset in bytes"
+    );
+    assert_eq!(bad("1,a,0,Read,0,,1"), "2:14: an empty field; expected a length in bytes");
+    assert_eq!(bad("1,a,0,Read,0,0,1"), "2:14: a length of zero `0`; expected at least one byte");
+    assert_eq!(bad("1,a,0,Read,0,1e3,1"), "2:14: not a number `1e3`; expected a length in bytes");
+    assert_eq!(
+        bad("1,a,0,Read,99999999999999999999,1,1"),
+        "2:12: a number that is too large `99999999999999999999`; expected an offset in bytes"
+    );
+    assert_eq!(
+        bad("1,a,0,Read,18446744073709551615,2,1"),
+        "2:12: an address beyond all drives `18446744073709551615`; expected an end below 2^64 \
+         bytes"
+    );
+    assert_eq!(
+        bad("1,a,0,Read,0,1073741825,1"),
+        "2:14: a length beyond all requests `1073741825`; expected at most 1 GiB, or 2 TiB less a \
+         sector for a trim"
+    );
+    assert!(
+        bad("1,a,0,Read,0,512\r").contains("in `1,a,0,Read,0,512`;"),
+        "the carriage return is no part of the line"
+    );
+    assert_eq!(bad("1,a,x,Read,0,1,1"), "2:5: not a number `x`; expected the number of a disk");
+    assert_eq!(
+        bad("18446744073709551615,a,0,Read,0,1,1"),
+        "2:1: a time too far from the first record `18446744073709551615,a,0,Read,0,1,1`; expected \
+         at most 213 days (--time-gap-max cuts long gaps)"
+    );
+    assert_eq!(
+        bad("\x01\u{e9},\"a\",0,Read,0,512,1,and more than forty characters"),
+        "2:1: the wrong number of columns in `\\x01\\xc3\\xa9,\"a\",0,Read,0,512,1,and mor…`; \
+         expected 7 columns: timestamp,host,disk,Read|Write,offset,size,response"
+    );
+}
+
+#[test]
+fn the_other_text_formats() {
+    assert_eq!(
+        error("spc", "0,1,512,r,0\n\n0,1,512,q,0\n"),
+        "3:9: an unknown operation `q`; expected r or w"
+    );
+    assert_eq!(
+        error("spc", "0,1,512,r,-1\n"),
+        "1:11: a negative number `-1`; expected a time in seconds"
+    );
+    assert_eq!(
+        error("spc", "0,36028797018963968,512,r,0\n"),
+        "1:3: an address beyond all drives `36028797018963968`; expected an end below 2^64 bytes"
+    );
+    assert_eq!(
+        error("spc", "0,1,512,r\n"),
+        "1:1: the wrong number of columns in `0,1,512,r`; expected at least 5 columns: \
+         ASU,LBA,size,opcode,timestamp"
+    );
+    let names = "start ; sector; length ; op\n";
+    assert_eq!(
+        error("blkreplay", format!("{names}0 ; 1 ; 2 ; FWS\n")),
+        "2:13: an unknown operation `FWS`; expected R, W or D and then any of A, S, M, F; or F \
+         alone"
+    );
+    assert_eq!(
+        error("blkreplay", format!("{names}0 ; 1 ; 2 ; W ; 3\n")),
+        "2:1: the wrong number of columns in `0 ; 1 ; 2 ; W ; 3`; expected as many columns as the \
+         line of column names has"
+    );
+    assert_eq!(
+        error("blkreplay", "0 ; 1 ; 2 ; W\n"),
+        "2:1: the line of column names is missing; expected a line of column names: start ; \
+         sector ; length ; op ; …"
+    );
+    assert_eq!(
+        error("blkreplay", names),
+        "2:1: the trace holds no request; expected at least one line after the column names"
+    );
+}
+
+#[test]
+fn iologs() {
+    let v2 = |line: &str| error("iolog", format!("fio version 2 iolog\nf read 0 512\n{line}\n"));
+    let v3 = |line: &str| error("iolog", format!("fio version 3 iolog\n1 f read 0 512\n{line}\n"));
+    assert_eq!(
+        error("iolog", "fio version 4 iolog\nf read 0 512\n"),
+        "1:1: no iolog header but `fio version 4 iolog`; expected `fio version 2 iolog` or `fio \
+         version 3 iolog`"
+    );
+    assert_eq!(
+        v2("f raed 0 1"),
+        "3:3: an unknown action `raed`; \
+         expected add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait"
+    );
+    assert_eq!(
+        v3("1 f wait 5 0"),
+        "3:5: an unknown action `wait`; \
+         expected add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait"
+    );
+    assert_eq!(
+        v2("f read 0"),
+        "3:1: the wrong number of columns in `f read 0`; expected a file, an action, an offset \
+         and a length"
+    );
+    assert_eq!(v2("f"), "3:1: the wrong number of columns in `f`; expected a file and an action");
+    assert_eq!(v3("7"), "3:1: the wrong number of columns in `7`; expected a file and an action");
+    assert_eq!(
+        v2("f open 1"),
+        "3:1: the wrong number of columns in `f open 1`; expected a file and an action"
+    );
+    assert_eq!(v3("f read 0 512"), "3:1: not a number `f`; expected a timestamp in microseconds");
+    assert_eq!(
+        error("iolog", "fio version 3 iolog\n1 f add\n"),
+        "3:1: the trace holds no request; expected at least one read, write, trim or sync"
+    );
+    assert_eq!(
+        error("iolog", "\n"),
+        "2:1: the iolog header is missing; expected `fio version 2 iolog` or `fio version 3 iolog`"
+    );
+}
+
+#[test]
+fn vscsi_records() {
+    let good = || vscsi1(512, 0x28, 1, 1);
+    let with = |third: Vec<u8>| error("vscsi", [good(), good(), third].concat());
+    assert_eq!(
+        with(vscsi1(512, 0x42, 1, 1)),
+        "byte 76: an unknown command `B\\x00`; expected READ, WRITE or SYNCHRONIZE CACHE (such as \
+         0x28, 0x2a, 0x35)"
+    );
+    assert_eq!(
+        with(vscsi1(0, 0x2a, 1, 1)),
+        "byte 68: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte"
+    );
+    assert_eq!(
+        with(vscsi1(512, 0x2a, u64::MAX, 1)),
+        "byte 80: an address beyond all drives `\\xff\\xff\\xff\\xff`; expected an end below 2^64 \
+         bytes"
+    );
+    let mut other = good();
+    other[15] = 9;
+    assert_eq!(with(other), "byte 79: another version byte `\\t`; expected 0x01");
+    assert_eq!(
+        with(good()[..5].to_vec()),
+        "byte 64: a truncated record `\\x07\\x00\\x00\\x00\\x00`; expected 32 bytes, or 40 in \
+         version 2"
+    );
+    assert_eq!(
+        error("vscsi", "not a vscsi trace, but longer than a record"),
+        "byte 0: no vscsi record but `not a vscsi trace, but longer th`; expected version 1 or 2 \
+         records"
+    );
+}
+
+#[test]
+fn bad_records_are_skipped_up_to_the_allowance() {
+    let text = "0,1,512,r,0\nbad\n0,1,0,r,0\n0,2,512,r,1\nworse\n0,3,512,r,2\n";
+    let options = |skip_bad| ReadOptions { skip_bad, ..ReadOptions::default() };
+    let reader = || Box::new(Cursor::new(text.as_bytes().to_vec()));
+    let Opened { mut source, .. } = open(reader(), Some("spc"), &options(3)).unwrap();
+    let (records, none) = drain(&mut *source);
+    assert_eq!((records.len(), none, source.account().skipped_bad), (3, None, 3));
+
+    let Opened { mut source, .. } = open(reader(), Some("spc"), &options(2)).unwrap();
+    source.next().unwrap();
+    source.next().unwrap();
+    let error = source.next().unwrap_err();
+    assert_eq!(
+        (error.place, error.record, error.skipped),
+        (Place::Line { line: 5, column: 1 }, 5, 2)
+    );
+    assert_eq!(
+        error.to_string(),
+        "5:1: the wrong number of columns in `worse`; \
+         expected at least 5 columns: ASU,LBA,size,opcode,timestamp (bad records skipped before: 2)"
+    );
+
+    let truncated = [vscsi1(512, 0x28, 1, 1), vscsi1(512, 0x28, 1, 1), vec![1; 31]].concat();
+    assert_eq!(read_with(&truncated, None, &options(1)).unwrap().len(), 2);
+    assert_eq!(
+        read_with(b"x\ny\n", Some("spc"), &options(5)).unwrap_err(),
+        "3:1: the trace holds no request; expected at least one (bad records skipped before: 2)"
+    );
+}
+
+#[test]
+fn over_long_lines_are_bounded_and_can_be_skipped() {
+    let line =
+        |len: usize| format!("0,1,512,r,0\n0,2,512,r,1,{}\n0,3,512,r,2\n", "x".repeat(len - 12));
+    assert_eq!(read(line(65_536).as_bytes()).unwrap().len(), 3);
+    for len in [65_537, 1 << 20] {
+        assert_eq!(
+            read(line(len).as_bytes()).unwrap_err(),
+            format!(
+                "2:1: a line that is too long `0,2,512,r,1,{}…`; expected at most 65,536 bytes",
+                "x".repeat(27)
+            )
+        );
+        let options = ReadOptions { skip_bad: 1, ..ReadOptions::default() };
+        let records = read_with(line(len).as_bytes(), None, &options).unwrap();
+        assert_eq!(records.iter().map(|r| r.request.lba.0).collect::<Vec<_>>(), [1, 3]);
+    }
+    // a carriage return where the line is cut is not its end
+    let mut text = line(70_000).into_bytes();
+    text[12 + 65_536] = b'\r';
+    assert!(read(&text).unwrap_err().starts_with("2:1: a line that is too long"));
+}
+
+#[test]
+fn truncated_and_damaged_streams() {
+    let text: String =
+        (0..30_000).map(|i| format!("0,{},512,r,{i}\n", i * 7919 % 65_536)).collect();
+    for name in &COMPRESSIONS[1..] {
+        let whole = compress(text.as_bytes(), name);
+        for cut in [whole.len() - 1, whole.len() * 9 / 10] {
+            let why = read_with(
+                &whole[..cut],
+                Some("spc"),
+                &ReadOptions { skip_bad: 1000, ..ReadOptions::default() },
+            )
+            .unwrap_err();
+            assert!(
+                why.contains(&format!(": the {name} stream is truncated")),
+                "{cut} bytes: {why}"
+            );
+        }
+        let why = read(&whole[..12]).unwrap_err();
+        assert_eq!(why, format!("byte 0: the {name} stream is truncated"));
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 0xff;
+        damaged[whole.len() / 2 + 1] ^= 0xff;
+        let why = read_with(
+            &damaged,
+            Some("spc"),
+            &ReadOptions { skip_bad: u64::MAX, ..ReadOptions::default() },
+        )
+        .unwrap_err();
+        assert!(why.contains(&format!("the {name} stream is ")), "{why}");
+        let garbage_after = [whole, b"\x01\x02\x03 garbage".to_vec()].concat();
+        if *name != "gz" {
+            assert!(read(&garbage_after).is_err(), "{name}");
+        }
+    }
+}
+
+/// Hands out its bytes, fails once, and then says that it is at its end.
+struct FailsOnce(Cursor<Vec<u8>>, bool);
+
+impl io::Read for FailsOnce {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 if !std::mem::replace(&mut self.1, true) => {
+                Err(io::Error::other("the cable came off"))
+            }
+            n => Ok(n),
+        }
+    }
+}
+
+#[test]
+fn an_error_met_while_looking_ahead_is_not_lost() {
+    let reader = FailsOnce(Cursor::new(b"0,1,512,r,0\n".to_vec()), false);
+    let Opened { mut source, .. } = open(Box::new(reader), None, &ReadOptions::default()).unwrap();
+    let (records, error) = drain(&mut *source);
+    assert_eq!((records.len(), error.as_deref()), (1, Some("2:1: the cable came off")));
+}
+
+#[test]
+fn nothing_recognised_and_nothing_there() {
+    assert_eq!(read(b"").unwrap_err(), "byte 0: the trace is empty");
+    for name in &COMPRESSIONS[1..] {
+        assert_eq!(read(&compress(b"", name)).unwrap_err(), "byte 0: the trace is empty", "{name}");
+    }
+    for format in flashatlas_workload::FORMATS {
+        assert_eq!(error(spec(format.name), ""), "byte 0: the trace is empty");
+    }
+    assert_eq!(
+        read(b"\n\nonce upon a time\n").unwrap_err(),
+        "no trace format recognises `once upon a time` (compression: none); formats: alibaba, arc, \
+         atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, mqsim, \
+         msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi; name one with --format to \
+         see where it stops"
+    );
+    assert_eq!(
+        format_by_name("mrs").unwrap_err().to_string(),
+        "trace.format: trace format `mrs` is not known; did you mean `msr`? (allowed: alibaba, \
+         arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, \
+         mqsim, msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi)"
+    );
+    let unknown = open(Box::new(Cursor::new(vec![1])), Some("mrs"), &ReadOptions::default()).err();
+    assert_eq!(unknown, Some(OpenError::Config(format_by_name("mrs").unwrap_err())));
+}

@@ -1,0 +1,19 @@
+//! Trace formats, generators and job files, tried.
+
+mod atlas;
+mod block_layer;
+mod common;
+mod errors;
+mod fio_errors;
+mod fio_mutation;
+mod fio_reference;
+mod format_errors;
+mod formats;
+mod generators;
+mod mutation;
+mod options;
+mod real_traces;
+mod slice;
+mod summary;
+mod text_formats;
+mod writing;

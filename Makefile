@@ -101,6 +101,9 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
 
+fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
+	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
+
 lint: $(STAMP) $(TESTS) ## formatting and lints of both languages
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings

@@ -355,7 +355,7 @@ def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is
     done = cli("checkpoint", "a.ckpt", "--precondition", "fill", "--job", "any.fio")
     assert (
         done.returncode == 2
-        and "--job was given" in done.stderr
+        and "--job: a job file plays no part" in done.stderr
         and not (tmp_path / "a.ckpt").exists()
     )
     done = cli("checkpoint", "a.ckpt", "--precondition", f"trace:{trace}", "--format", "vscsi")

@@ -85,7 +85,7 @@ def test_repeats_and_pauses(tmp_path):
         "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,0,4096,w,0.010\n"
         "0,8,4096,w,100000000\n0,16,4096,w,100000001\n"
     )
-    with pytest.raises(flashatlas.InputError, match=r"phone.spc:4:1: .*--time-gap-max"):
+    with pytest.raises(flashatlas.InputError, match=r"phone.spc:4:1: .*`time_gap_max`"):
         rows(path)
     times = [row["time_ps"] / 1e12 for row in rows(path, time_gap_max="2s", drop_duplicates="5ms")]
     assert times == [0.0, 0.01, 2.01, 3.01]
@@ -208,9 +208,9 @@ def test_batches_are_the_whole_in_pieces(spc):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--drop-duplicates", "5"], "drop-duplicates `5`: `5` has no unit"),
+        (["--drop-duplicates", "5"], "drop-duplicates: `5`: `5` has no unit"),
         (["--time-gap-max", "0s"], "must be longer than nothing"),
-        (["--assume-op", "erase"], "assume-op `erase` is not known (allowed: read, write, trim)"),
+        (["--assume-op", "erase"], "assume-op: `erase` is not known (allowed: read, write, trim)"),
         (["--assume-op", "read"], "says which operation each record is"),
         (["--device-map", "colapse"], "did you mean `collapse`?"),
         (["--format", "colums:time=0:us"], "did you mean `columns`?"),

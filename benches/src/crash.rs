@@ -21,8 +21,8 @@ pub fn print() {
         let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].tally.mounts);
         assert_eq!(report.violations(), 0);
         println!(
-            "power failures, page mapping, mini, {workload:<9} {:>9.0} cuts a second, {:.0} \
-             mounts (goal 100,000 cuts)",
+            "power failures, page mapping, mini, {workload:<9} {:>9.0} cuts a second, {:.0} mounts \
+             (goal 100,000 cuts)",
             cuts as f64 / seconds,
             mounts as f64 / seconds
         );

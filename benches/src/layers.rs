@@ -75,8 +75,8 @@ pub fn print() {
             maps = bytes as f64 / pages as f64;
         }
         println!(
-            "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} \
-             without   maps {maps:.2} bytes a page (goal 8.4)",
+            "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} without   \
+             maps {maps:.2} bytes a page (goal 8.4)",
             layer.name,
             least[1] - least[0],
             least[0],

@@ -172,8 +172,8 @@ fn linear() {
         let ns = 1e9 / rate;
         first = if first == 0.0 { ns } else { first };
         println!(
-            "steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF \
-             {waf:.2}   {:.2} of 1 GiB",
+            "steady writes, {gib:>2} GiB                 {ns:>9.0} ns a request   WAF {waf:.2}   \
+             {:.2} of 1 GiB",
             ns / first
         );
     }

@@ -47,8 +47,8 @@ pub fn print() {
         let (rate, hits) = rate(def.name, extra);
         yardstick = if def.name == "dram" { rate } else { yardstick };
         println!(
-            "{:<12} hot and cold reads and writes {:>8.0} k requests/s   hit ratio \
-             {hits:.3}   {:.2} of dram (goal for dftl 0.5)",
+            "{:<12} hot and cold reads and writes {:>8.0} k requests/s   hit ratio {hits:.3}   \
+             {:.2} of dram (goal for dftl 0.5)",
             def.name,
             rate / 1e3,
             rate / yardstick

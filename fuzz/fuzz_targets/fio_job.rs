@@ -27,8 +27,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             if let Step::Request(request) = step {
                 let file = &job.files[request.file as usize];
                 let end = request.offset.checked_add(request.bytes).expect(
-                    "the end has an \
-                                        address",
+                    "the end has an address",
                 );
                 assert!(
                     request.bytes > 0 && end <= file.file_bytes && file.start + end <= capacity,

@@ -12,8 +12,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let expected = source.expected().expect("a generator knows how many requests it makes");
     for _ in 0..expected.min(1000) {
         let record = source.next().expect("a generator reads nothing").expect(
-            "as many as \
-                                        expected",
+            "as many as expected",
         );
         assert!(record.request.end().is_some_and(|end| end <= capacity), "{spec}: {record:?}");
     }

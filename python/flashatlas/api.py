@@ -18,17 +18,11 @@ from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.job import Job
 from flashatlas.result import Result, result_of
+from flashatlas.run_options import RunOption, chosen, documentation, of_groups, run_options
 from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-MODES = ("asap", "closed", "open", "untimed")
-FITS = ("error", "wrap", "compact")
-PRECONDITIONS = ("none", "fill", "steady", "trace:FILE", "checkpoint:FILE")
-
-PLAYING = ("set", "filesystem", "mode", "depth", "speed", "flush_every", "interval", "warmup")
-"""Parts of a specification that play no part in preconditioning."""
 
 BETWEEN = ("timing.", "host.")
 """Prefixes of parameters that only change when things happen: preconditioning ignores them.
@@ -36,7 +30,7 @@ BETWEEN = ("timing.", "host.")
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of :func:`run`, described at :func:`specification`."""
+    """The options of :func:`run` with their types; a test holds them against the declaration."""
 
     trace: str | os.PathLike[str] | Trace | None
     workload: str | None
@@ -59,6 +53,7 @@ class RunOptions(TypedDict, total=False):
     limit: int | None
     flush_every: int
     interval: str | None
+    fingerprint: bool
     seed: int
 
 
@@ -75,7 +70,9 @@ def run(
         drive: Preset (see ``flashatlas drives``), path of a TOML file, or a :class:`Drive`.
         label: A name for tables and reports.
         progress: Called now and then with phase, requests and share done.
-        options: As :func:`specification` takes them: the workload, and how it meets the drive.
+        options: The workload, and how it meets the drive: listed below. ``set`` are parameters
+            that differ from the drive's; ``trace`` may be a :class:`Trace`, which says how it is
+            read, and ``job`` a :class:`Job`.
 
     Raises:
         InputError: Bad input of any kind; nothing was run.
@@ -83,103 +80,61 @@ def run(
         InternalError: A broken invariant.
 
     """
-    _known(options)
     return result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
 
 
 def specification(
-    drive: str | os.PathLike[str] | Drive = "tiny",
-    *,
-    trace: str | os.PathLike[str] | Trace | None = None,
-    workload: str | None = None,
-    job: str | os.PathLike[str] | Job | None = None,
-    filesystem: str | None = None,
-    set: Settings = (),
-    format: str | None = None,
-    device_map: str | None = None,
-    drop_duplicates: str | None = None,
-    time_gap_max: str | None = None,
-    assume_op: str | None = None,
-    skip_bad: int = 0,
-    shift: int = 0,
-    mode: str | None = None,
-    depth: int | None = None,
-    speed: float = 1.0,
-    precondition: str = "none",
-    fit: str = "error",
-    warmup: int = 0,
-    limit: int | None = None,
-    flush_every: int = 0,
-    interval: str | None = None,
-    seed: int = 1,
+    drive: str | os.PathLike[str] | Drive = "tiny", **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
-    """What the core is asked to run, as it takes it.
+    """What the core is asked to run, as it takes it; arguments are those of :func:`run`.
 
-    Args:
-        drive: Preset, path of a TOML file, or a :class:`Drive`.
-        trace: Path of a trace file, plain or compressed, or a :class:`Trace` with how to read it.
-        workload: A generator instead of a trace: ``"uniform:requests=100000,size=4KiB"``.
-        job: Path of a fio job file instead, or a :class:`Job`.
-        filesystem: A file system between the jobs and the drive: ``"ext4"``, or
-            ``"ext4:fua=true,hz=1000"``.
-        set: Parameters that differ from the drive's.
-        format: Trace format, when its content does not tell.
-        device_map: Address spaces of the trace: ``separate``, ``collapse`` or ``select:N``.
-        drop_duplicates: Drop a record that repeats the one before within this time, such as
-            ``"5ms"``.
-        time_gap_max: Cut pauses of the trace to this time, such as ``"1s"``.
-        assume_op: ``read`` or ``write``, for traces that do not say.
-        skip_bad: Bad records of the trace to skip before one is an error.
-        shift: Sectors added to every address of the trace.
-        mode: ``asap`` (default), ``closed`` (needs ``depth``), ``open`` (times of the trace) or
-            ``untimed``.
-        depth: Commands in flight in closed mode; giving it selects closed mode.
-        speed: Factor by which the times of the trace are divided in open mode.
-        precondition: ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``.
-        fit: ``error``, ``wrap`` or ``compact``, for addresses beyond the drive.
-        warmup: Requests at the start that are not measured.
-        limit: Requests after which the run ends.
-        flush_every: Add a FLUSH after so many writes; 0: none.
-        interval: Simulated time in a row of the ``series`` table, such as ``"100ms"``; chosen if
-            not given.
-        seed: Seed of everything random.
+    Raises:
+        InputError: An option that does not exist, or a word that none of its choices is.
 
     """
+    _known(options)
     name, toml, own = drive_and_text(drive)
-    reading = {
-        "format": format,
-        "device_map": device_map,
-        "drop_duplicates": drop_duplicates,
-        "time_gap_max": time_gap_max,
-        "assume_op": assume_op,
-        "skip_bad": skip_bad,
-        "shift": shift,
-    }
+    given: dict[str, Any] = dict(options)
+    settings = given.pop("set", ())
+    if given.get("mode") is None:
+        given["mode"] = "closed" if given.get("depth") is not None else "asap"
+    values: dict[str, dict[str, Any]] = {"reading": {}, "workload": {}, "playing": {}}
+    for option in run_options().values():
+        values[option.group][option.name] = _value(option, given.get(option.name, option.default))
+    trace = given.get("trace")
     if isinstance(trace, Trace):
-        given = [key for key, value in reading.items() if value]
-        if given:
-            raise _core.InputError(f"{given[0]}: belongs into the Trace that was given")
-        reading, trace = trace.options, trace.path
+        twice = [key for key, value in values["reading"].items() if value]
+        if twice:
+            raise _core.InputError(f"{twice[0]}: belongs into the Trace that was given")
+        values["reading"] = trace.options
     return {
         "drive": name,
         "drive_toml": toml,
-        "set": own + setting_list(set),
-        "trace": None if trace is None else os.fspath(trace),
-        "workload": workload,
-        "job": None if job is None else os.fspath(job),
-        "filesystem": filesystem,
-        "reading": reading,
-        "mode": _one_of("mode", mode or ("closed" if depth is not None else "asap"), MODES),
-        "depth": depth,
-        "speed": speed,
-        "precondition": _precondition(precondition),
-        "fit": _one_of("fit", fit, FITS),
-        "warmup": warmup,
-        "limit": limit,
-        "flush_every": flush_every,
-        "interval": interval,
-        "seed": seed,
+        "set": own + setting_list(settings),
+        "reading": values["reading"],
+        **values["workload"],
+        **values["playing"],
     }
+
+
+def _value(option: RunOption, given: Any) -> Any:
+    """What was given for an option, as the core takes it."""
+    if given is None:
+        return None
+    if isinstance(given, Trace):
+        return os.fspath(given.path)
+    if option.kind == "file":
+        return os.fspath(given)
+    return chosen(option, given) if option.kind == "choice" else given
+
+
+_HEADINGS = {
+    "workload": "The workload",
+    "reading": "How a trace is read",
+    "playing": "How it is played",
+}
+assert run.__doc__ is not None
+run.__doc__ += documentation(_HEADINGS)
 
 
 def save_checkpoint(
@@ -199,7 +154,6 @@ def save_checkpoint(
             that is to follow says which addresses must find room.
 
     """
-    _known(options)
     spec = json.dumps(specification(drive, **options))
     with whole_file(Path(path)) as temporary:
         _core.save_checkpoint(spec, str(temporary), progress)
@@ -232,7 +186,6 @@ def compare(
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
     for case in differences:
-        _known({key: value for key, value in {**common, **case}.items() if key != "drive"})
         settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
@@ -284,6 +237,7 @@ def _shared_preconditions(
 
     None of ``alone``.
     """
+    playing = {"set", "filesystem", *(option.name for option in of_groups("playing"))}
     groups: dict[str, list[int]] = {}
     for number, spec in enumerate(specs):
         kind = spec["precondition"]
@@ -294,7 +248,7 @@ def _shared_preconditions(
             or spec.get("job")
         ):
             continue
-        what = {key: value for key, value in spec.items() if key not in PLAYING}
+        what = {key: value for key, value in spec.items() if key not in playing}
         what["set"] = [
             setting for setting in spec["set"] if not setting.strip().startswith(BETWEEN)
         ]
@@ -364,26 +318,9 @@ def hint(name: str, names: Iterable[str]) -> str:
 
 def _known(options: Mapping[str, Any]) -> None:
     """Refuse an option that does not exist, and name the nearest."""
-    names = list(RunOptions.__annotations__)
+    names = ["set", *run_options()]
     for name in options:
         if name not in names:
             raise TypeError(
                 f"`{name}` is no option of a run{hint(name, names)} (options: {', '.join(names)})"
             )
-
-
-def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise _core.InputError(f"{what} `{value}` is not known (allowed: {', '.join(allowed)})")
-    return value
-
-
-def _precondition(text: str) -> str | dict[str, str]:
-    kind, _, path = text.partition(":")
-    if path and kind in ("trace", "checkpoint"):
-        return {kind: path}
-    if text in ("none", "fill", "steady"):
-        return text
-    raise _core.InputError(
-        f"precondition `{text}` is not known (allowed: {', '.join(PRECONDITIONS)})"
-    )

@@ -196,7 +196,7 @@ def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
         if not path.exists():
             raise InputError(
                 f"{path}: no such file or device (--create SIZE makes a file, and removes it "
-                f"afterwards)"
+                "afterwards)"
             )
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):

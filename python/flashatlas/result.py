@@ -148,8 +148,8 @@ class Result:
         wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
         if wrong or not isinstance(record["oracle"].get("violations"), int):
             raise InputError(
-                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not "
-                f"what it should be"
+                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it "
+                "should be"
             )
         tables = {}
         for name in TABLES:

@@ -52,8 +52,8 @@ pub const GEOMETRIES: &[Geometry] = &[
     },
     Geometry {
         name: "lanes",
-        summary: "four dies with blocks of six MLC pages, units of a quarter page where the \
-                  scheme can, a write cache",
+        summary: "four dies with blocks of six MLC pages, units of a quarter page where the scheme \
+                  can, a write cache",
         settings: &["drive.pages=6", "drive.cell=mlc", "cache.bytes=4KiB", "drive.spare_bytes=128"],
         blocks: 6,
         grows: false,

@@ -69,8 +69,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "map-pages",
-        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map \
-                  pages rather than data",
+        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map pages \
+                  rather than data",
         filled: true,
         tight: false,
         make: map_pages,

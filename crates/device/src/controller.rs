@@ -8,7 +8,7 @@ use crate::{Cmd, Contents, Device, Done, DriveConfig, LayerReport, Reply, Shape,
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
-use flashatlas_timing::{Engine, Finished, Statistics, Times};
+use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
     BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug,
     Stamp, Tag, Violation,
@@ -119,6 +119,11 @@ impl Ssd {
     /// How busy the resources were.
     pub fn statistics(&mut self) -> Statistics {
         self.engine.statistics()
+    }
+
+    /// Every flash operation so far with the time of its end, in one number.
+    pub fn trajectory(&self) -> Trajectory {
+        self.engine.trajectory()
     }
 
     /// The operations of the last command, for tests of what waits for what.

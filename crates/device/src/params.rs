@@ -50,8 +50,8 @@ pub const PARAMS: &[ParamDef] = &[
     text(
         "drive.allocation",
         "CWDP",
-        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first \
-         letter changes fastest; 24 orders",
+        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter \
+         changes fastest; 24 orders",
     ),
     int(
         "drive.logical_pages",

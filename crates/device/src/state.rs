@@ -283,7 +283,7 @@ impl Ssd {
         let scheme = scheme_by_name(config.params.text("ftl.scheme"))?;
         let make = scheme.steady.ok_or_else(|| {
             let why = format!(
-                "the steady state of `{}` has no model: use --precondition fill or trace:FILE",
+                "the steady state of `{}` has no model: use `precondition=fill` or a trace",
                 scheme.name
             );
             ConfigError::new("ftl.scheme", why)

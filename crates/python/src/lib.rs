@@ -212,6 +212,13 @@ fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
 }
 
+/// The options of a run (JSON), without the rest of [`registries`]: a command line needs them at
+/// every start.
+#[pyfunction]
+fn run_options() -> String {
+    names::run_options().to_string()
+}
+
 /// The compiled core of FlashAtlas.
 #[pymodule]
 fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -235,5 +242,6 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;
+    module.add_function(wrap_pyfunction!(run_options, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)
 }

@@ -4,6 +4,7 @@ use flashatlas_lookup::dram::PRESETS as DRAM;
 use flashatlas_lookup::dram::paper_table::{CLASSES, latency};
 use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
+use flashatlas_sim::OptionKind;
 use flashatlas_types::{ConfigError, ParamDef};
 use serde_json::{Value, json};
 
@@ -24,6 +25,27 @@ fn paper_table() -> Vec<Value> {
         .iter()
         .enumerate()
         .map(|(i, name)| json!({ "class": name, "clocks": clocks(i) }))
+        .collect()
+}
+
+/// The options of a run, as keyword arguments and the command line take them.
+pub fn run_options() -> Value {
+    flashatlas_sim::OPTIONS
+        .iter()
+        .map(|o| {
+            let default: Value = serde_json::from_str(o.default).expect("declared as JSON");
+            let mut option = json!({
+                "name": o.name, "letter": o.letter, "group": format!("{:?}", o.group).to_lowercase(),
+                "title": o.group.title(), "kind": o.kind.name(), "default": default,
+                "metavar": o.metavar, "doc": o.doc,
+            });
+            match o.kind {
+                OptionKind::Count(least) => option["least"] = least.into(),
+                OptionKind::Choice(words) => option["choices"] = json!(words),
+                _ => {}
+            }
+            option
+        })
         .collect()
 }
 
@@ -63,6 +85,7 @@ pub fn all() -> Result<Value, ConfigError> {
         "drives": drives?,
         "layers": layers.iter().map(|l| entry(l.name, l.summary, l.paper,
             l.params)).collect::<Vec<_>>(),
+        "options": run_options(),
         "params": params(flashatlas_device::params::common_params()),
         "schemes": schemes?,
         "victims": victims.iter().map(|v| entry(v.name, v.summary, v.paper,

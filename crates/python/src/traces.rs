@@ -104,7 +104,7 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
                 RunError::Trace { path: path.to_owned(), error: Box::new(error) }
             })?;
             if position.records_before == position.records {
-                return Err(RunError::Fit(format!(
+                return Err(RunError::Unusable(format!(
                     "{path}: the slice holds no request: the trace ends before it begins"
                 )));
             }
@@ -178,7 +178,7 @@ fn convert(
     let name = input.name.clone();
     let written = |error| match error {
         WriteError::Io(error) => RunError::Io { path: to.to_owned(), error },
-        error => RunError::Fit(format!("{name}: {error}")),
+        error => RunError::Unusable(format!("{name}: {error}")),
     };
     let file = File::create(to).map_err(|error| RunError::Io { path: to.to_owned(), error })?;
     let mut sink = create(format, Box::new(file), compression, &WriteOptions { lossy })?;
@@ -236,7 +236,7 @@ impl TraceReader {
             {
                 let r = record.request;
                 let at = i64::try_from(r.at.0).map_err(|_| {
-                    RunError::Fit(format!(
+                    RunError::Unusable(format!(
                         "{}: {:.0} days after the first request: the column time_ps ends after 106 \
                          days; cut pauses (time_gap_max)",
                         input.name,

@@ -40,8 +40,17 @@ pub enum RunError {
     },
     /// A job file cannot be used.
     Job(Box<JobError>),
+    /// An option of the run cannot be used, alone or beside the others.
+    Option {
+        /// Which (see [`crate::OPTIONS`]).
+        option: &'static str,
+        /// Why.
+        why: String,
+    },
     /// The workload does not fit the drive.
     Fit(String),
+    /// Input is well formed and cannot be used all the same.
+    Unusable(String),
     /// The drive could not go on.
     Drive {
         /// The request that it failed on, counted from 1.
@@ -72,6 +81,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// An option that cannot be used.
+    pub(crate) fn option(option: &'static str, why: impl Into<String>) -> RunError {
+        RunError::Option { option, why: why.into() }
+    }
+
     /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer),
     /// `internal` (a bug) or `interrupted`.
     pub fn kind(&self) -> &'static str {
@@ -82,7 +96,9 @@ impl RunError {
             | RunError::Trace { .. }
             | RunError::Checkpoint { .. }
             | RunError::Job(_)
-            | RunError::Fit(_) => "input",
+            | RunError::Option { .. }
+            | RunError::Fit(_)
+            | RunError::Unusable(_) => "input",
             RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => {
                 "drive"
             }
@@ -115,7 +131,8 @@ impl fmt::Display for RunError {
             RunError::Trace { path, error } => write!(f, "{path}:{error}"),
             RunError::Checkpoint { path, error } => write!(f, "{path}: {error}"),
             RunError::Job(error) => error.fmt(f),
-            RunError::Fit(why) => f.write_str(why),
+            RunError::Option { option, why } => write!(f, "{option}: {why}"),
+            RunError::Fit(why) | RunError::Unusable(why) => f.write_str(why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
             RunError::Stalled { submitted, completed, waiting } => write!(

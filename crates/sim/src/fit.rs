@@ -50,7 +50,7 @@ impl Mapper {
         if needed > capacity {
             return Err(RunError::Fit(format!(
                 "compacted, the workload touches more extents of 1 MiB than the drive's {} MiB \
-                 hold: use a larger drive (`trace info` tells how much it needs), or --fit wrap",
+                 hold: use a larger drive (`trace info` tells how much it needs), or `fit=wrap`",
                 capacity / 2048
             )));
         }
@@ -97,14 +97,14 @@ impl Mapper {
         if record.device != 0 {
             return Err(RunError::Fit(format!(
                 "request {number} goes to the trace's address space number {}, a drive is one: use \
-                 --fit compact to lay them side by side (or --fit wrap to let them overlap)",
+                 `fit=compact` to lay them side by side (or `fit=wrap` to let them overlap)",
                 record.device + 1
             )));
         }
         if r.end().is_none_or(|end| end > self.capacity) {
             return Err(RunError::Fit(format!(
-                "request {number} ends at sector {}, the drive has {}: use --fit compact (packs \
-                 the touched 1 MiB extents) or --fit wrap (addresses modulo the capacity), or a \
+                "request {number} ends at sector {}, the drive has {}: use `fit=compact` (packs \
+                 the touched 1 MiB extents) or `fit=wrap` (addresses modulo the capacity), or a \
                  larger drive",
                 r.lba.0.saturating_add(u64::from(r.sectors)),
                 self.capacity
@@ -203,9 +203,9 @@ mod tests {
         let error = |m: &mut Mapper, r| m.map(&r, 7).unwrap_err().to_string();
         assert!(
             error(&mut m, record(HostOp::Write, 0, 91, 10))
-                .starts_with("request 7 ends at sector 101, the drive has 100: use --fit compact")
+                .starts_with("request 7 ends at sector 101, the drive has 100: use `fit=compact`")
         );
-        assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("--fit wrap"));
+        assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("`fit=wrap`"));
         assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
         let mut extents = Extents::default();
         assert!(!extents.add(&record(HostOp::Write, 0, 0, 1), 100), "an extent is larger");

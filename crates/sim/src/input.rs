@@ -154,11 +154,13 @@ impl Inputs<'_> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
-            (Some(_), Some(_)) => Err(RunError::Fit(
-                "a trace and a generated workload were given: a run takes one of them".into(),
+            (Some(_), Some(_)) => Err(RunError::option(
+                "workload",
+                "a trace was given, too: a run takes one of the two",
             )),
-            (None, None) => Err(RunError::Fit(
-                "a run needs a workload: --trace FILE, --workload GENERATOR or --job FILE".into(),
+            (None, None) => Err(RunError::option(
+                "workload",
+                "a run needs one: `trace=FILE`, `workload=GENERATOR` or `job=FILE`",
             )),
         }
     }
@@ -189,11 +191,14 @@ impl Input {
         if self.operations || reading.assume_op.is_some() {
             return Ok(());
         }
-        Err(RunError::Fit(format!(
-            "{}: format {} does not say which operation a request is: use --assume-op read, or \
-             write",
-            self.name, self.format
-        )))
+        Err(RunError::option(
+            "assume_op",
+            format!(
+                "{}: format {} does not say which operation a request is: give \
+                 `assume_op=read` or `assume_op=write`",
+                self.name, self.format
+            ),
+        ))
     }
 
     /// SHA-256 of the whole file; reads what is left of it.

@@ -10,6 +10,7 @@ pub mod input;
 mod jobs;
 pub mod lookup;
 pub mod metrics;
+mod options;
 mod oracle;
 mod player;
 mod precondition;
@@ -21,6 +22,7 @@ pub mod table;
 
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
+pub use options::{OPTIONS, OptionGroup, OptionKind, RunOption};
 pub use record::SCHEMA;
 pub use run::{Outcome, Progress, run, save_checkpoint};
 pub use spec::{Fit, Mode, Precondition, Reading, RunSpec};

@@ -42,8 +42,8 @@ pub(crate) fn preconditioned(
         Precondition::Steady => {
             if !drive.is_bare() {
                 let why = "the steady state is a model of the drive alone: with layers use \
-                           --precondition fill or trace:FILE";
-                return Err(RunError::Fit(why.into()));
+                           `precondition=fill` or a trace";
+                return Err(RunError::option("precondition", why));
             }
             if !drive.ssd_mut().make_steady(config, Seed(spec.seed), &Oracle::filled, go_on)? {
                 return Err(RunError::Interrupted);
@@ -114,9 +114,9 @@ fn load(
     let Precondition::Checkpoint(path) = &spec.precondition else {
         unreachable!("the caller read a checkpoint")
     };
-    let medium = config
-        .medium_from(checkpoint.image)
-        .map_err(|why| RunError::Fit(format!("{path}: no state that a drive can be in: {why}")))?;
+    let medium = config.medium_from(checkpoint.image).map_err(|why| {
+        RunError::Unusable(format!("{path}: no state that a drive can be in: {why}"))
+    })?;
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
     let mut drive = Stack::over(config.build_on(medium, Seed(spec.seed))?, config)?;
     forget_empty(&mut drive, &oracle)?;
@@ -133,12 +133,12 @@ pub(crate) fn checkpoint(
     version: &str,
 ) -> Result<Checkpoint, RunError> {
     if config.params.text("nand.data") != "none" {
-        return Err(RunError::Fit(
+        return Err(RunError::Unusable(
             "nand.data = ram: a checkpoint holds content stamps, not bytes".into(),
         ));
     }
     if !drive.is_bare() {
-        return Err(RunError::Fit(
+        return Err(RunError::Unusable(
             "a checkpoint holds a drive without layers: precondition each run instead".into(),
         ));
     }

@@ -86,9 +86,7 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     let mut list: Vec<String> = Vec::new();
     match spec.mode {
         Mode::Untimed => list.push(
-            "untimed: no time passes, so there are no latencies and no work in idle \
-                       time"
-                .into(),
+            "untimed: no time passes, so there are no latencies and no work in idle time".into(),
         ),
         Mode::Open => list.push(
             "open loop: the host does not slow down when the drive does; it waits for a place in \
@@ -106,34 +104,30 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
     match spec.fit {
         Fit::Error => {}
         Fit::Wrap => list.push(
-            "addresses were taken modulo the capacity: distinct pages of the trace may \
-                   share a page here"
+            "addresses were taken modulo the capacity: distinct pages of the trace may share a \
+             page here"
                 .into(),
         ),
         Fit::Compact => list.push(
-            "the 1 MiB extents that the trace touches were packed: distances between \
-                       them are lost"
+            "the 1 MiB extents that the trace touches were packed: distances between them are lost"
                 .into(),
         ),
     }
     match &spec.precondition {
         Precondition::Fill => list.push(
-            "the drive was filled in address order in no time: it \
-                                        starts unaged"
+            "the drive was filled in address order in no time: it starts unaged"
                 .into(),
         ),
         Precondition::Trace(path) => list.push(format!(
-            "the writes and trims of {path} were applied in no time before the \
-                               run"
+            "the writes and trims of {path} were applied in no time before the run"
         )),
         Precondition::Steady => list.push(
-            "the drive began in the steady state that uniform random writes lead to, by its \
-             victim policy's model; no block had been erased before"
+            "the drive began in the steady state that uniform random writes lead to, by its victim \
+             policy's model; no block had been erased before"
                 .into(),
         ),
         Precondition::Checkpoint(path) => list.push(format!(
-            "the drive began as the checkpoint \
-                                        {path} holds it"
+            "the drive began as the checkpoint {path} holds it"
         )),
         Precondition::None => {}
     }

@@ -62,19 +62,21 @@ pub fn run(
         return run_jobs(spec, &config, &inputs, &jobs, version, progress);
     }
     if spec.filesystem.is_some() {
-        return Err(RunError::Fit(
-            "--filesystem was given, which is for --job; of the generators, ext4-sync sends what \
-             ext4 does"
-                .into(),
+        return Err(RunError::option(
+            "filesystem",
+            "it is for job files (`job=FILE`); of the generators, ext4-sync sends what ext4 does",
         ));
     }
     let mut input = inputs.workload(spec, capacity, true)?;
     if spec.mode == Mode::Open && !input.timed {
-        return Err(RunError::Fit(format!(
-            "{}: format {} carries no times; open loop needs them: use --mode closed --depth N, \
-             or asap",
-            input.name, input.format
-        )));
+        return Err(RunError::option(
+            "mode",
+            format!(
+                "{}: format {} carries no times, and open loop needs them: use `mode=closed` with \
+                 a depth, or `mode=asap`",
+                input.name, input.format
+            ),
+        ));
     }
     input.must_say(&spec.reading)?;
     let Prepared { drive, oracle, mut mapper, origin } =
@@ -179,7 +181,7 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
         let (place, seconds) = (jump.place, jump.seconds());
         words.push(format!(
             "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times \
-             follow it (--time-gap-max cuts it)"
+             follow it (`time_gap_max` cuts it)"
         ));
     }
     if let Some(op) = &spec.reading.assume_op {
@@ -257,8 +259,8 @@ fn finish(
     let unmapped = player.drive.ssd().counters().unmapped_units;
     if unmapped > 0 {
         list.push(format!(
-            "{unmapped} of the units read had never been written: they cost no flash operation \
-             and look fast (precondition the drive)"
+            "{unmapped} of the units read had never been written: they cost no flash operation and \
+             look fast (precondition the drive)"
         ));
     }
     list.extend(sweep);
@@ -269,6 +271,16 @@ fn finish(
         "conservation".into(),
         json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
     );
+    if spec.fingerprint {
+        let trajectory = player.drive.ssd().trajectory();
+        record.insert(
+            "fingerprint".into(),
+            json!({
+                "operations": trajectory.operations(),
+                "trajectory": format!("{:016x}", trajectory.hash()),
+            }),
+        );
+    }
     Ok(Outcome { record: Value::Object(record), tables, jobs: None })
 }
 
@@ -342,19 +354,16 @@ pub fn save_checkpoint(
 ) -> Result<(), RunError> {
     let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     if spec.precondition == Precondition::None {
-        return Err(RunError::Fit(
-            "a blank drive needs no checkpoint: say how to precondition it".into(),
+        return Err(RunError::option(
+            "precondition",
+            "a blank drive needs no checkpoint: say how to precondition it",
         ));
     }
     if spec.job.is_some() {
-        return Err(RunError::Fit(
-            "--job was given, but a job file plays no part in preconditioning".into(),
-        ));
+        return Err(RunError::option("job", "a job file plays no part in preconditioning"));
     }
     if spec.filesystem.is_some() {
-        return Err(RunError::Fit(
-            "--filesystem was given, but it plays no part in preconditioning".into(),
-        ));
+        return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
     let inputs = Inputs { opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
@@ -366,47 +375,48 @@ pub fn save_checkpoint(
 
 fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
-        return Err(RunError::Fit(
-            "a depth was given, but only closed mode (--mode closed) uses one".into(),
-        ));
+        return Err(RunError::option("depth", "only closed mode uses one (`mode=closed`)"));
     }
     if let Some(depth) = spec.depth
         && !(1..=queue_depth).contains(&depth)
     {
-        return Err(RunError::Fit(format!(
-            "depth {depth}: the drive accepts 1 to {queue_depth} commands at once \
-             (host.queue_depth)"
-        )));
+        return Err(RunError::option(
+            "depth",
+            format!(
+                "{depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+            ),
+        ));
     }
     let one_by_one =
         spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
     if spec.workload.as_deref().is_some_and(is_serial) && !one_by_one {
-        return Err(RunError::Fit(
-            "each request of this workload waits for the one before: use --mode closed --depth 1"
-                .into(),
+        return Err(RunError::option(
+            "mode",
+            "each request of this workload waits for the one before: use `mode=closed` and \
+             `depth=1`",
         ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {
-        return Err(RunError::Fit(
-            "a speed was given, but only open mode (--mode open) keeps the times of the trace"
-                .into(),
+        return Err(RunError::option(
+            "speed",
+            "only open mode keeps the times of the trace (`mode=open`)",
         ));
     }
     if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
-        return Err(RunError::Fit(
-            "an interval was given, but no time passes in untimed mode".into(),
-        ));
+        return Err(RunError::option("interval", "no time passes in untimed mode"));
     }
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
     if spec.workload.is_some() && none_read {
         if let Some(name) = spec.reading.given() {
-            return Err(RunError::Fit(format!(
-                "--{name} is about reading a trace; the workload here is generated"
-            )));
+            return Err(RunError::option(
+                name,
+                "it is about reading a trace; the workload here is generated",
+            ));
         }
     }
     if !(spec.speed.is_finite() && spec.speed > 0.0) {
-        return Err(RunError::Fit(format!("speed {}: must be a number above 0", spec.speed)));
+        let why = format!("{}: must be a number above 0", spec.speed);
+        return Err(RunError::option("speed", why));
     }
     Ok(())
 }

@@ -54,15 +54,15 @@ pub enum Fit {
     Compact,
 }
 
-/// A time with its unit, as a setting called `key` gives it.
+/// A time with its unit, as the option called `key` gives it.
 ///
 /// # Errors
 /// What is no time, and zero.
-pub fn duration(key: &str, text: &str) -> Result<Dur, RunError> {
+pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
     match quantity(text, true) {
-        Ok(0) => Err(RunError::Fit(format!("{key} `{text}`: must be longer than nothing"))),
+        Ok(0) => Err(RunError::option(key, format!("`{text}` must be longer than nothing"))),
         Ok(ps) => Ok(Dur(ps)),
-        Err(why) => Err(RunError::Fit(format!("{key} `{text}`: {why}"))),
+        Err(why) => Err(RunError::option(key, format!("`{text}`: {why}"))),
     }
 }
 
@@ -98,30 +98,29 @@ impl Reading {
         let op = |text: &str| {
             let allowed = [HostOp::Read, HostOp::Write, HostOp::Trim];
             allowed.into_iter().find(|op| op.name() == text).ok_or_else(|| {
-                RunError::Fit(format!(
-                    "assume-op `{text}` is not known (allowed: read, write, trim)"
-                ))
+                let why = format!("`{text}` is not known (allowed: read, write, trim)");
+                RunError::option("assume_op", why)
             })
         };
         Ok(ReadOptions {
             skip_bad: self.skip_bad,
             shift_sectors: self.shift,
             device_map: self.device_map.as_deref().unwrap_or("separate").parse()?,
-            drop_duplicates: time("drop-duplicates", &self.drop_duplicates)?,
-            time_gap_max: time("time-gap-max", &self.time_gap_max)?,
+            drop_duplicates: time("drop_duplicates", &self.drop_duplicates)?,
+            time_gap_max: time("time_gap_max", &self.time_gap_max)?,
             assume_op: self.assume_op.as_deref().map(op).transpose()?,
         })
     }
 
-    /// The first option that was given, by the name that the command line has for it.
+    /// The first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("format", self.format.is_some()),
-            ("device-map", self.device_map.is_some()),
-            ("drop-duplicates", self.drop_duplicates.is_some()),
-            ("time-gap-max", self.time_gap_max.is_some()),
-            ("assume-op", self.assume_op.is_some()),
-            ("skip-bad", self.skip_bad > 0),
+            ("device_map", self.device_map.is_some()),
+            ("drop_duplicates", self.drop_duplicates.is_some()),
+            ("time_gap_max", self.time_gap_max.is_some()),
+            ("assume_op", self.assume_op.is_some()),
+            ("skip_bad", self.skip_bad > 0),
             ("shift", self.shift != 0),
         ]
         .into_iter()
@@ -201,6 +200,9 @@ pub struct RunSpec {
     /// gives up to 512 rows.
     #[serde(default)]
     pub interval: Option<String>,
+    /// Whether the record gets a `fingerprint`: every flash operation with its time, in one number.
+    #[serde(default)]
+    pub fingerprint: bool,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

@@ -58,14 +58,16 @@ pub(crate) fn play(
         let left_out = match number.saturating_sub(player.submitted) {
             0 => String::new(),
             n => format!(
-                ", {n} of them trims of what nothing else touches, which --fit compact leaves out"
+                ", {n} of them trims of what nothing else touches, which `fit=compact` leaves out"
             ),
         };
-        return Err(RunError::Fit(format!(
-            "the warm-up of {} requests leaves nothing to measure: the workload has \
-             {number}{left_out}",
-            spec.warmup
-        )));
+        return Err(RunError::option(
+            "warmup",
+            format!(
+                "{} requests leave nothing to measure: the workload has {number}{left_out}",
+                spec.warmup
+            ),
+        ));
     }
     player.wait_for(0)?;
     if player.submitted == player.completed { Ok(out_of_order) } else { Err(player.stalled()) }
@@ -112,10 +114,13 @@ fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
     match speed == 1.0 {
         true => Ok(at),
         false if scaled < LATEST_PS => Ok(Ps(scaled as u64)),
-        false => Err(RunError::Fit(format!(
-            "request {number} would arrive {:.0} days after the first: simulated time ends after \
-             200 days; use a larger --speed",
-            scaled / 86_400e12
-        ))),
+        false => Err(RunError::option(
+            "speed",
+            format!(
+                "request {number} would arrive {:.0} days after the first, and simulated time ends \
+                 after 200: use a larger speed",
+                scaled / 86_400e12
+            ),
+        )),
     }
 }

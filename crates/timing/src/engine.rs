@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::nodes::{NIL, Node, Nodes, Work};
 use crate::resources::{Bus, Die, Phase};
 use crate::statistics::Resource;
-use crate::{Statistics, Times};
+use crate::{Statistics, Times, Trajectory};
 use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,6 +59,8 @@ pub struct Engine {
     links: [Bus; 2],
     memory: Option<Memory>,
     pub(crate) statistics: Statistics,
+    /// What was done on flash and when, in one number.
+    trajectory: Trajectory,
     /// Operations that nothing holds back, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
@@ -84,6 +86,7 @@ impl Engine {
             links: [Bus::new(), Bus::new()],
             memory,
             statistics,
+            trajectory: Trajectory::default(),
             ready: Vec::new(),
             finished: Vec::new(),
         }
@@ -129,6 +132,11 @@ impl Engine {
             *busy = Dur(busy.0 - left.0);
         });
         so_far
+    }
+
+    /// Every flash operation so far with the time of its end, in order, as one number.
+    pub fn trajectory(&self) -> Trajectory {
+        self.trajectory
     }
 
     /// Forget busy times so far.
@@ -298,8 +306,13 @@ impl Engine {
 
     pub(crate) fn complete(&mut self, n: u32) {
         let node = self.nodes.at(n);
-        if node.work == Work::Complete {
-            self.finished.push(Finished { tag: node.tag, at: self.now });
+        match node.work {
+            Work::Complete => self.finished.push(Finished { tag: node.tag, at: self.now }),
+            Work::Read | Work::Program | Work::Erase => {
+                let place = u64::from(node.block) << 32 | u64::from(node.page);
+                self.trajectory.add(node.work as u64, place, self.now);
+            }
+            _ => {}
         }
         self.nodes.remove(n, &mut self.ready);
     }

@@ -9,7 +9,9 @@ pub mod nvm;
 mod parameters;
 mod resources;
 mod statistics;
+mod trajectory;
 
 pub use engine::{Engine, Finished};
 pub use parameters::{MemoryTimes, PARAMS, Suspend, Times};
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
+pub use trajectory::Trajectory;

@@ -185,8 +185,8 @@ impl fmt::Display for FtlError {
             FtlError::NotMapped { at, found } => {
                 write!(
                     f,
-                    "physical page {at} is valid and holds logical page {found}, which the map \
-                     has elsewhere"
+                    "physical page {at} is valid and holds logical page {found}, which the map has \
+                     elsewhere"
                 )
             }
         }

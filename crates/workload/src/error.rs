@@ -164,7 +164,7 @@ impl fmt::Display for OpenError {
                         difference => f.write_str(difference)?,
                     }
                 }
-                f.write_str("; name one with --format")
+                f.write_str("; name one (`format`)")
             }
         }
     }

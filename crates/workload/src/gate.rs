@@ -221,9 +221,9 @@ impl Clock {
             (true, true) => before,
         };
         let at = u64::try_from(moved.max(0)).map_err(|_| match gap_max {
-            None => Fault::whole(TOO_FAR, "at most 213 days (--time-gap-max cuts long gaps)"),
+            None => Fault::whole(TOO_FAR, "at most 213 days (`time_gap_max` cuts long gaps)"),
             Some(_) => {
-                Fault::whole(TOO_FAR, "at most 213 days (a smaller --time-gap-max cuts more)")
+                Fault::whole(TOO_FAR, "at most 213 days (a smaller `time_gap_max` cuts more)")
             }
         })?;
         self.origin_ps = Some(origin);

@@ -216,7 +216,7 @@ impl Fitting {
             *count(&mut self.written) += 1;
             return Ok(());
         }
-        let advice = "write a format that does, such as atlas or csv, or allow losses (--lossy)";
+        let advice = "write a format that does, such as atlas or csv, or allow losses (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why: why(), advice })
     }
 
@@ -227,7 +227,7 @@ impl Fitting {
         }
         let why = format!("{} knows one device, and this is the second", self.holds.name);
         let advice = "select a device (select:N) or let all meet (collapse) when reading, write a \
-                      format that knows several, such as atlas or csv, or allow losses (--lossy)";
+                      format that knows several, such as atlas or csv, or allow losses (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why, advice })
     }
 

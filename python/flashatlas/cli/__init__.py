@@ -18,6 +18,7 @@ from flashatlas.cli.console import (
     err,
     seen_enough,
 )
+from flashatlas.cli.options import flagged
 from flashatlas.progress import Interrupted
 
 app = typer.Typer(
@@ -72,13 +73,13 @@ def main() -> None:
     except (Interrupted, KeyboardInterrupt):
         _die("interrupted; nothing was written", EXIT_INTERRUPTED)
     except InputError as error:
-        _die(str(error), EXIT_INPUT)
+        _die(flagged(str(error)), EXIT_INPUT)
     except DriveError as error:
         _die(str(error), EXIT_DRIVE)
     except FlashAtlasError as error:
         _die(
-            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it "
-            f"with the command above.",
+            f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with "
+            "the command above.",
             EXIT_INTERNAL,
         )
     except BrokenPipeError:

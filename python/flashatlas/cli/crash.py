@@ -193,10 +193,9 @@ def _print(report: dict[str, Any]) -> None:
     missed, refused = (sum(r[c] for r in report["rows"]) for c in ("not_reached", "refused_mounts"))
     if missed or refused:
         say(
-            f"[dim]{missed:,} failures were planned and not reached (a drive with a block "
-            f"more erases less often); "
-            f"{refused:,} mounts were refused because a program had failed and no spare block "
-            f"was left[/]"
+            f"[dim]{missed:,} failures were planned and not reached (a drive with a block more "
+            f"erases less often); {refused:,} mounts were refused because a program had failed and "
+            "no spare block was left[/]"
         )
     for found in report["found"][:SHOWN]:
         _failure(found)

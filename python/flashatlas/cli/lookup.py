@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,7 +113,7 @@ def lookup(
         raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")
     with Bars(["lookups"], enabled=not quiet) as bars:
         found = lookups.lookup(
-            None if trace is None else Trace(trace, **asdict(common)),
+            None if trace is None else Trace(trace, **common),
             workload=workload,
             files=None if files is None else {"files": files},
             sets=None if sets is None else {"lookups": sets},

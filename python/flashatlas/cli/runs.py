@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,13 +72,13 @@ def run(
     or:
     `flashatlas run -d superpage-sata --layers hard -w uniform:requests=20000,size=4KiB`
     """
-    if fio_json and not common.job:
+    if fio_json and not common["job"]:
         raise InputError("--fio-json is about fio job files: it needs --job")
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
             drive,
             set=with_layers(set, layers),
-            **asdict(common),
+            **common,
             progress=lambda *at: bars.update(0, *at),
         )
     result = replace(result, command=command_line())
@@ -106,7 +106,7 @@ def run(
 
 
 def _workload(common: Workload) -> str:
-    return common.workload or (common.job or common.trace or Path("nothing")).name
+    return common["workload"] or (common["job"] or common["trace"] or Path("nothing")).name
 
 
 def _scheme_axis(
@@ -144,8 +144,8 @@ def _scheme_axis(
             raise InputError(f"{option} {setting}: the schemes are those of --schemes")
         if option == "--vary" and others:
             raise InputError(
-                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: "
-                f"compare them apart"
+                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: compare "
+                "them apart"
             )
         if option == "--set":
             for name in owners or wanted:
@@ -218,8 +218,8 @@ def _cases(
             label, colon, own_settings = text.partition(":")
             if not colon:
                 raise InputError(
-                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after "
-                    f"the colon is fine)"
+                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the "
+                    "colon is fine)"
                 )
             cases.append({"label": label.strip(), "set": settings + shlex.split(own_settings)})
         combined = [{**c, "drive": d} for d in drives for c in cases]
@@ -313,7 +313,7 @@ def compare(
     """
     cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
-        results = api.compare(cases, jobs=jobs, progress=bars.update, **asdict(common))
+        results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]
     text = json.dumps(
         {
@@ -359,7 +359,7 @@ def checkpoint(
     """
     with Bars(["checkpoint"], enabled=not quiet) as bars:
         api.save_checkpoint(
-            path, drive, set=set, **asdict(common), progress=lambda *at: bars.update(0, *at)
+            path, drive, set=set, **common, progress=lambda *at: bars.update(0, *at)
         )
     say(f"Checkpoint: {path} ({tables.size(path.stat().st_size)})")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +34,7 @@ Lossy = Annotated[
 
 def _read(path: Path, common: Reading, quiet: bool) -> dict[str, Any]:
     with Bars([path.name], enabled=not quiet) as bars:
-        return Trace(path, **asdict(common)).info(lambda *at: bars.update(0, *at))
+        return Trace(path, **common).info(lambda *at: bars.update(0, *at))
 
 
 @app.command("info")
@@ -68,24 +67,24 @@ def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False)
 def _advice(found: dict[str, Any], common: Reading) -> list[str]:
     """What to do about what the trace is like."""
     account, advice = found["account"], []
-    if account["first_jump"] and not common.time_gap_max:
+    if account["first_jump"] and not common["time_gap_max"]:
         advice.append("its clock jumps: --time-gap-max 1s cuts pauses")
     if found["repeats"] > found["requests"] / 100:
         advice.append("records repeat the one before: --drop-duplicates 5ms drops them")
     if found["unaligned_share"] > 0.9:
         advice.append(
-            "nearly all requests are unaligned: --shift N puts a partition that begins off a "
-            "4 KiB boundary right"
+            "nearly all requests are unaligned: --shift N puts a partition that begins off a 4 KiB "
+            "boundary right"
         )
-    if found["devices"] > 1 and not common.device_map:
+    if found["devices"] > 1 and not common["device_map"]:
         advice.append(
-            "several address spaces: --fit compact lays them side by side, --device-map "
-            "select:N takes one"
+            "several address spaces: --fit compact lays them side by side, --device-map select:N "
+            "takes one"
         )
-    if not found["operations"] and not common.assume_op:
+    if not found["operations"] and not common["assume_op"]:
         advice.append(
-            "it does not say which operation a request is: runs need --assume-op; counted as "
-            "reads here"
+            "it does not say which operation a request is: runs need --assume-op; counted as reads "
+            "here"
         )
     if not found["timed"]:
         advice.append("it carries no times: open loop is not possible")
@@ -115,8 +114,8 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "footprint",
             f"{tables.size(found['footprint_bytes'])} of 4 KiB pages, up to "
-            f"{tables.size(found['highest_bytes'])}; "
-            f"packed (--fit compact) {tables.size(found['compacted_bytes'])}",
+            f"{tables.size(found['highest_bytes'])}; packed (--fit compact) "
+            f"{tables.size(found['compacted_bytes'])}",
         ),
         (
             "overwrites",
@@ -129,9 +128,8 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(
             (
                 "burstiness",
-                f"index of dispersion {found['dispersion']:,.1f} (1: random arrivals), "
-                f"busiest second "
-                f"{found['peak_to_mean']:,.1f} times the mean",
+                f"index of dispersion {found['dispersion']:,.1f} (1: random arrivals), busiest "
+                f"second {found['peak_to_mean']:,.1f} times the mean",
             )
         )
     lines.append(("address spaces", _devices(found)))
@@ -195,8 +193,8 @@ def _plots(found: dict[str, Any]) -> None:
                 if count:
                     share = count / total
                     say(
-                        f"  {op:6} up to {tables.size(edge):>9}  "
-                        f"{tables.fine_percent(share):>7}  {plots.bar(share)}"
+                        f"  {op:6} up to {tables.size(edge):>9}  {tables.fine_percent(share):>7}  "
+                        f"{plots.bar(share)}"
                     )
 
 
@@ -230,7 +228,7 @@ def convert(
     compact, and fast to read.
     """
     with Bars([path.name], enabled=not quiet) as bars:
-        trace = Trace(path, **asdict(common))
+        trace = Trace(path, **common)
         done = trace.convert(
             to, format=to_format, lossy=lossy, progress=lambda *at: bars.update(0, *at)
         )
@@ -266,7 +264,7 @@ def cut(
     For example: `flashatlas trace slice cloudPhysicsIO.vscsi busy.fatr --from 30min --to 35min`
     """
     with Bars([path.name], enabled=not quiet) as bars:
-        done = Trace(path, **asdict(common)).convert(
+        done = Trace(path, **common).convert(
             to,
             format=to_format,
             lossy=lossy,

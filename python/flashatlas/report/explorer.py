@@ -149,9 +149,9 @@ def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
     made = Section(
         "blocks",
         "Block explorer",
-        "Every block of the drive, in the order of addresses, over the run. Move through time "
-        "with the slider, and "
-        "over the map with the pointer or, once it has the focus, with the arrow keys.",
+        "Every block of the drive, in the order of addresses, over the run. Move through time with "
+        "the slider, and over the map with the pointer or, once it has the focus, with the arrow "
+        "keys.",
     )
     able = [(i, result) for i, result in enumerate(runs.results) if _has_blocks(result)]
     packed, reasons = [], []

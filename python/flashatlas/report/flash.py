@@ -30,8 +30,8 @@ def sections(runs: Runs) -> list[Section]:
         Section(
             "amplification",
             "Write amplification",
-            "Bytes programmed for each byte that the host wrote, by what caused the program. "
-            "Below 1, the write cache took up more than it passed on.",
+            "Bytes programmed for each byte that the host wrote, by what caused the program. Below "
+            "1, the write cache took up more than it passed on.",
             [amplification(runs)],
         ),
         Section(

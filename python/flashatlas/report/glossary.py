@@ -8,24 +8,22 @@ TERMS = {
     "area": "A part of the log that takes pages of one kind, such as hot ones; it has a budget of "
     "log blocks.",
     "associated data blocks": "The logical blocks that have a valid page in a log block. All of "
-    "them must be merged "
-    "before it can be erased.",
+    "them must be merged before it can be erased.",
     "block": "What is erased at once. The translation layer's block covers all dies and planes of "
     "its lane.",
     "channel": "The bus that some dies share; one transfers at a time.",
     "closed block": "Every frame of it is programmed. It can be collected.",
-    "collection": "Copying what is still valid out of a block and erasing it (garbage "
-    "collection). In the foreground "
-    "it happens because a write needs room; in idle time because nothing else is to do.",
+    "collection": "Copying what is still valid out of a block and erasing it (garbage collection). "
+    "In the foreground it happens because a write needs room; in idle time because "
+    "nothing else is to do.",
     "data block": "Holds a logical block, each page at its offset.",
     "dead": "A log block in which nothing is valid any more: it is erased without a merge.",
     "die": "The part of a chip that senses, programs or erases on its own.",
     "dirty": "In the write cache, and not yet on flash.",
     "FLUSH": "The host's command to bring everything written before to flash.",
     "foreground collection": "See collection.",
-    "frame": "What one program of the translation layer writes: one page, the same page of "
-    "several planes, or pages on "
-    "several dies. It has 1 to 64 slots.",
+    "frame": "What one program of the translation layer writes: one page, the same page of several "
+    "planes, or pages on several dies. It has 1 to 64 slots.",
     "FUA": "Force unit access: a write that is done only when it is on flash.",
     "in flight": "Submitted to the drive and not completed.",
     "lane": "The dies and planes that one frame covers. Lanes work in parallel, each with its own "
@@ -35,10 +33,8 @@ TERMS = {
     "merged.",
     "mapping unit": "What one entry of the map stands for, mostly 4 KiB.",
     "merge": "Bringing a data block up to date. Switch: a log block holds all of it in order and "
-    "takes its place. "
-    "Partial: it holds some pages at their offsets, and the others are copied in. Full: "
-    "everything is copied to a new "
-    "block.",
+    "takes its place. Partial: it holds some pages at their offsets, and the others are "
+    "copied in. Full: everything is copied to a new block.",
     "miss": "A lookup for which the entry of the map was not in memory.",
     "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
     "open block": "It is being filled.",
@@ -51,8 +47,7 @@ TERMS = {
     "percentile": "p99 is the latency that 99 of 100 requests do not exceed.",
     "plane": "A part of a die. The planes of a die work on the same operation together.",
     "preconditioning": "What was done to the drive before the run: nothing, filled once in order, "
-    "brought to its "
-    "steady state, or written by another trace.",
+    "brought to its steady state, or written by another trace.",
     "role": "What a block is used for: free, open, closed, leaving, bad, data or log.",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",

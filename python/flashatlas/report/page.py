@@ -92,8 +92,7 @@ def document(
                 '<link rel="icon" href="data:,">',
                 '<meta name="color-scheme" content="light dark"><meta name="generator" '
                 'content="FlashAtlas">',
-                f"<title>{text(title)}</title><style>{asset('report.css')}</style>"
-                f"<script>{theme}</script></head><body>",
+                f"<title>{text(title)}</title><style>{asset('report.css')}</style><script>{theme}</script></head><body>",
                 f'<a class="skip" href="#main">Skip to the '
                 f"content</a>{_header(title, kind)}{_contents(entries)}",
                 f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',
@@ -170,7 +169,6 @@ def _footer(runs: Runs) -> str:
         sorted({str(result.record.get("version", "?")) for result in runs.results})
     )
     return (
-        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads "
-        f"nothing. Charts are drawn by "
-        "Vega-Lite (BSD-3-Clause).</p></footer>"
+        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads nothing. "
+        "Charts are drawn by Vega-Lite (BSD-3-Clause).</p></footer>"
     )

@@ -19,8 +19,8 @@ def verdict(runs: Runs) -> str:
     swept = sum(o.get("units_swept", 0) for o in oracles)
     wrong = sum(o.get("violations", 0) for o in oracles)
     compared = (
-        f"{checked:,} mapping units were compared when they were read, {swept:,} more at "
-        f"the end of the run"
+        f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end "
+        "of the run"
     )
     compared += "." if runs.single else "s."
     if not wrong:
@@ -296,10 +296,8 @@ def parameters(runs: Runs) -> str:
         for name, value in (parameter(key, given[0][key]) for key in shared)
     ]
     title = "Parameters" if runs.single else "Parameters that all runs share"
-    parts += (
-        f"<details><summary>{title} ({len(shared)})</summary>"
-        f"{table(title, ['Parameter', 'Value'], [('', same)], 'parameters')}</details>"
-    )
+    hidden = table(title, ["Parameter", "Value"], [("", same)], "parameters")
+    parts += f"<details><summary>{title} ({len(shared)})</summary>{hidden}</details>"
     return (
         '<section id="parameters" aria-labelledby="parameters-title"><h2 '
         'id="parameters-title">Parameters</h2>'

@@ -486,8 +486,8 @@ def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
         for op in OPS
     ]
     lead = (
-        "Of the requests completed in each interval, on a logarithmic scale. Lines join "
-        "intervals that have any."
+        "Of the requests completed in each interval, on a logarithmic scale. Lines join intervals "
+        "that have any."
     )
     return [_figure(runs, tracks, at, "latency-time", "Latency over time", panels, lead)]
 

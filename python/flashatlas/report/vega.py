@@ -21,10 +21,9 @@ from flashatlas.files import write_whole
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 NOTICE = (
-    "/* Vega, Vega-Lite, Vega-Embed, Vega-Tooltip, Vega-Themes: BSD-3-Clause, (c) University "
-    "of Washington Interactive "
-    "Data Lab and contributors. With d3 (ISC, (c) Mike Bostock) and topojson (ISC). Put "
-    "together by vl-convert. */\n"
+    "/* Vega, Vega-Lite, Vega-Embed, Vega-Tooltip, Vega-Themes: BSD-3-Clause, (c) University of "
+    "Washington Interactive Data Lab and contributors. With d3 (ISC, (c) Mike Bostock) and "
+    "topojson (ISC). Put together by vl-convert. */\n"
 )
 
 

@@ -51,9 +51,9 @@ def claims(hard: HardStudies) -> Table:
         said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
         rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
     note = (
-        "Read before the random writes, a file lies in order under both, and the layer costs "
-        "its lookups. Read after "
-        "them, what is read in sequence lies scattered under the layer: reads split."
+        "Read before the random writes, a file lies in order under both, and the layer costs its "
+        "lookups. Read after them, what is read in sequence lies scattered under the layer: reads "
+        "split."
     )
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
 
@@ -95,11 +95,10 @@ def figure_5(hard: HardStudies) -> list[Table]:
                 )
         how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
         note = (
-            "Stages follow each other on one drive, each once over the file; reads are one at "
-            "a time. Sequential "
-            f"requests come merged to {size(hard.experiment['figure_5']['merged'])}, as "
-            f"read-ahead and write-back "
-            "hand them down."
+            "Stages follow each other on one drive, each once over the file; reads are one at a "
+            "time. Sequential requests come merged to "
+            f"{size(hard.experiment['figure_5']['merged'])}, as read-ahead and write-back hand "
+            "them down."
         )
         head = ("record", "stage", NONE, HARD, "gain")
         made.append(Table(f"Figure 14.5: IOzone, {how}", REPRODUCED, note, head, rows))
@@ -130,10 +129,9 @@ def breakdown(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "For each request: superpages read and merged in the drive without the layer and with "
-        "it, requests merged into "
-        "one write to the drive, map entries looked up or changed, pages reclaimed; then "
-        "write amplification of all."
+        "For each request: superpages read and merged in the drive without the layer and with it, "
+        "requests merged into one write to the drive, map entries looked up or changed, pages "
+        "reclaimed; then write amplification of all."
     )
     head = (
         "writes of",
@@ -180,9 +178,9 @@ def full(hard: HardStudies) -> Table:
     for victim in hard.experiment["full"]["victims"]:
         rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim, HARD)))
     note = (
-        "Write amplification of layer and drive multiply. A full layer moves pages as the "
-        "drive does, so its gain "
-        "depends on what is not exported; hot and cold: nine of ten writes go to a tenth."
+        "Write amplification of layer and drive multiply. A full layer moves pages as the drive "
+        "does, so its gain depends on what is not exported; hot and cold: nine of ten writes go to "
+        "a tenth."
     )
     head = (
         "4 KB writes to a full drive",
@@ -215,9 +213,9 @@ def flushes(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "One write at a time, a FLUSH after every so many. Each FLUSH sends a superpage that "
-        "is not full and a record "
-        "of the log: durability is what the paper leaves out, and here the layer may lose."
+        "One write at a time, a FLUSH after every so many. Each FLUSH sends a superpage that is "
+        "not full and a record of the log: durability is what the paper leaves out, and here the "
+        "layer may lose."
     )
     head = (
         "writes to a FLUSH",

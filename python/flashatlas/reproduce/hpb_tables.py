@@ -55,9 +55,8 @@ def claims(hpb: HpbStudies) -> Table:
         )
     )
     note = (
-        "Ours is the gain of the drive alone: between two reads its host takes no time. The "
-        "next table says what time "
-        "there makes the slides' numbers of ours."
+        "Ours is the gain of the drive alone: between two reads its host takes no time. The next "
+        "table says what time there makes the slides' numbers of ours."
     )
     return Table("What the slides say", REPRODUCED, note, ("", "published", "ours"), rows)
 
@@ -77,16 +76,15 @@ def implied(hpb: HpbStudies) -> Table:
             (
                 f"for +{gain:.0%}",
                 f"{hpb.implied_overhead_ns(gain) / 1e3:,.0f} µs at the host",
-                f"or overhead of {ratio:.2f} tR, if a map page costs a tR: {50 * ratio:.0f} "
-                f"µs with 50 µs",
+                f"or overhead of {ratio:.2f} tR, if a map page costs a tR: {50 * ratio:.0f} µs "
+                "with 50 µs",
             )
         )
     note = (
-        "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source "
-        "for each) and were not "
-        "fitted. A map page costs more than its tR: 16 KB cross a channel of 400 MB/s in 41 "
-        "µs. What the slides' "
-        "tiobench spent in file system and driver for each read would bring ours to theirs."
+        "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source for "
+        "each) and were not fitted. A map page costs more than its tR: 16 KB cross a channel of "
+        "400 MB/s in 41 µs. What the slides' tiobench spent in file system and driver for each "
+        "read would bring ours to theirs."
     )
     return Table("What the published range implies", DERIVED, note, ("", "time", "how"), rows)
 
@@ -104,9 +102,8 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
         ]
         note = (
             "Stages follow each other on one drive and one file, of whose map the drive's own "
-            "memory holds an eighth. "
-            "The first finds the host's cache empty; the last finds every subregion changed "
-            "by the random writes."
+            "memory holds an eighth. The first finds the host's cache empty; the last finds every "
+            "subregion changed by the random writes."
         )
         title = f"tiobench, {threads} in flight" if threads > 1 else "tiobench, one at a time"
         made.append(Table(title, REPRODUCED, note, ("stage", NONE, HPB, "gain"), rows))
@@ -127,10 +124,9 @@ def mixed(hpb: HpbStudies) -> Table:
         rows.append((f"{reads // 10}:{10 - reads // 10}", *gains, believed, f"{traffic:.2f}"))
     note = (
         "Gain in bytes a second over the drive alone; 4 KB records, 16 threads. The last two "
-        "columns are of the "
-        "smallest chunks: reads that were served by an entry, and bytes of map that the host "
-        "fetched for each byte "
-        "that it read. A write makes the 4,096 entries of its subregion stale."
+        "columns are of the smallest chunks: reads that were served by an entry, and bytes of map "
+        "that the host fetched for each byte that it read. A write makes the 4,096 entries of its "
+        "subregion stale."
     )
     head = ("R:W", *(f"chunks of {size(c)}" for c in chunks), "by an entry", "map/read")
     return Table("Mixed reads and writes", REPRODUCED, note, head, rows)
@@ -170,11 +166,10 @@ def phones(hpb: HpbStudies) -> Table:
         faster = _percent(mean / read_mean_ns(longer))
         rows.append((last, _micro(read_mean_ns(longer)), faster, *_of_reads(longer)))
     note = (
-        "One request at a time, on a drive with the phone's own data. Entries go with reads "
-        "of 4 KB; the last row of "
-        "each lets longer reads bring one for each page, as the slides' further work has it. "
-        "The drive's own 64 map "
-        "pages serve most of what a phone reads: there is less to gain than from random reads."
+        "One request at a time, on a drive with the phone's own data. Entries go with reads of 4 "
+        "KB; the last row of each lets longer reads bring one for each page, as the slides' "
+        "further work has it. The drive's own 64 map pages serve most of what a phone reads: there "
+        "is less to gain than from random reads."
     )
     head = (
         "trace, host memory",
@@ -216,12 +211,10 @@ def settings(hpb: HpbStudies) -> Table:
 
     rows = [row(NONE, NONE), *(row(name, HPB) for name, _ in chosen["cases"])]
     note = (
-        "Random reads one at a time, then 70 % reads of 4 KB with 16 threads. Tags take a "
-        "hash for each entry (20 ns), "
-        "encryption eight; a plain entry and an encrypted one have 4 bytes instead of 8. "
-        "Where the drive knows single "
-        "pages (4 MB of SRAM for 128 GB) or sends changed entries along, a write costs one "
-        "entry instead of 4,096."
+        "Random reads one at a time, then 70 % reads of 4 KB with 16 threads. Tags take a hash for "
+        "each entry (20 ns), encryption eight; a plain entry and an encrypted one have 4 bytes "
+        "instead of 8. Where the drive knows single pages (4 MB of SRAM for 128 GB) or sends "
+        "changed entries along, a write costs one entry instead of 4,096."
     )
     head = ("", "random read", "mixed", "by an entry", "refused", "map fetched", "host memory")
     return Table("Verification, and how changes reach the host", BEYOND, note, head, rows)
@@ -243,8 +236,8 @@ def together(hpb: HpbStudies) -> Table:
             (stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf)
         )
     note = (
-        "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers "
-        "writes over a cached map."
+        "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers writes "
+        "over a cached map."
     )
     head = ("layers", "speed", "read mean", "write mean", "map pages read", "WAF")
     return Table(f"Together: {name}, {hpb.phones[0].source}", BEYOND, note, head, rows)

@@ -90,13 +90,11 @@ def checks(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Clocks a lookup of eight reads in random sets: the recurrence behind figure 6 alone, "
-        "then with tRAS, tRRD, "
-        "tFAW and tCCD_L, with one command a clock, and with refreshes. The last column takes "
-        "figure 6 literally, "
-        "read by read: a set in four banks, read in rotation, comes out slower (60) than in "
-        "one bank (51), although "
-        "its commands overlap. Therefore the recurrence is the engine."
+        "Clocks a lookup of eight reads in random sets: the recurrence behind figure 6 alone, then "
+        "with tRAS, tRRD, tFAW and tCCD_L, with one command a clock, and with refreshes. The last "
+        "column takes figure 6 literally, read by read: a set in four banks, read in rotation, "
+        "comes out slower (60) than in one bank (51), although its commands overlap. Therefore the "
+        "recurrence is the engine."
     )
     head = (
         "policy",
@@ -127,9 +125,8 @@ def fill(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Files at random addresses, each looked up and inserted: clocks a lookup. A read of "
-        "each bank in "
-        "turn, sets of a chain right behind each other."
+        "Files at random addresses, each looked up and inserted: clocks a lookup. A read of each "
+        "bank in turn, sets of a chain right behind each other."
     )
     head = ("policy", "reads a lookup", "recurrence", "figure 6, literally")
     return Table(f"{files(lpmt):,} files: the paradox again", REPRODUCED, note, head, rows)
@@ -167,15 +164,12 @@ def table_4(lpmt: Studies) -> Table:
         entries = lpmt.studies[f"table 4/{name}/{order[0]}"]["entries"]
         rows.append((f"{name} ({source})", *(f"{s:.2f}" for s in shares), f"{entries:,}"))
     note = (
-        "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a "
-        "quarter of the sets, as "
-        "published of WebSearch 2 and 3. So they do to folding, but only if it turns the "
-        "second part round (folding "
-        "at the boundary; column boundary): the sum of parts spreads them. A prime divisor "
-        "does not suffer either, "
-        "so that the published 61 to 68 % of division (20.5 % of MSR) say that the authors' "
-        "divisor has factors in "
-        "common with the addresses. Recorded traces fill tables that are scaled to them."
+        "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a quarter "
+        "of the sets, as published of WebSearch 2 and 3. So they do to folding, but only if it "
+        "turns the second part round (folding at the boundary; column boundary): the sum of parts "
+        "spreads them. A prime divisor does not suffer either, so that the published 61 to 68 % of "
+        "division (20.5 % of MSR) say that the authors' divisor has factors in common with the "
+        "addresses. Recorded traces fill tables that are scaled to them."
     )
     return Table(
         "Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows
@@ -202,14 +196,11 @@ def table_5(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "Per cent of the reads; row changes by how long ago their bank was last used. Ours: "
-        "whole sets of eight. "
-        "Single and set-mod change the row once a lookup (one read in eight), as published. "
-        "Dynamic reads each bank "
-        "in turn, so that the first read of every bank is a row change (4 of 8), where the "
-        "published table has one in "
-        "eight for it, too: it seems to count the first bank's alone. The published single "
-        "bank sums to 98.01 %."
+        "Per cent of the reads; row changes by how long ago their bank was last used. Ours: whole "
+        "sets of eight. Single and set-mod change the row once a lookup (one read in eight), as "
+        "published. Dynamic reads each bank in turn, so that the first read of every bank is a row "
+        "change (4 of 8), where the published table has one in eight for it, too: it seems to "
+        "count the first bank's alone. The published single bank sums to 98.01 %."
     )
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
@@ -232,9 +223,9 @@ def table_5_to_6(lpmt: Studies) -> Table:
         for policy, mean in per_read.items()
     ]
     note = (
-        "Clocks a read from the published shares and figure 6, each policy's own sum as 100 "
-        "%. The gains are those "
-        "of the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not of its means."
+        "Clocks a read from the published shares and figure 6, each policy's own sum as 100 %. The "
+        "gains are those of the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not of its "
+        "means."
     )
     head = ("policy", "clocks a read", "gain over single", "ns for 8 reads")
     return Table("Table V by figure 6", DERIVED, note, head, rows)
@@ -261,10 +252,9 @@ def table_6(lpmt: Studies) -> Table:
     rows.append(("published", "", "", "", f"{claimed['set-mod']:.2f}", f"{claimed['dynamic']:.2f}"))
     over = fmean(100 * (1 - row[2] / row[1]) for row in table.values())
     note = (
-        "The published ns, and the gains over a single bank worked out from them. The 4.37 % "
-        "that dynamic order is "
-        f"said to add are percentage points (16.28 - 11.91); over the fixed order it gains "
-        f"{over:.2f} % on average."
+        "The published ns, and the gains over a single bank worked out from them. The 4.37 % that "
+        "dynamic order is said to add are percentage points (16.28 - 11.91); over the fixed order "
+        f"it gains {over:.2f} % on average."
     )
     head = ("workload", "single", "fixed", "dynamic", "gain, fixed, %", "gain, dynamic, %")
     return Table("Table VI: averages recomputed from its rows", DERIVED, note, head, rows)
@@ -290,10 +280,8 @@ def table_6_traces(lpmt: Studies) -> Table:
             )
     note = (
         "ns a lookup of whole sets. Table I alone: reads in turn of each bank (ABCDABCD), no "
-        "constraint but the "
-        "paper's; every constraint: bank by bank (AABBCCDD). The deviation is of the single "
-        "bank from the published "
-        "row of the same trace, of which ours is the opening."
+        "constraint but the paper's; every constraint: bank by bank (AABBCCDD). The deviation is "
+        "of the single bank from the published row of the same trace, of which ours is the opening."
     )
     head = (
         "workload",
@@ -317,12 +305,10 @@ def calibrated(lpmt: Studies) -> Table:
         )
         rows.append((policy, f"{published:.2f}", f"{ours:.2f}", _deviation(published, ours)))
     note = (
-        f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one "
-        f"before, banks used unevenly "
-        "(squares of their shares sum to 0.48; evenly: 0.25), reads of each bank in turn, and "
-        f"{given['constant_clocks']} clocks added: chosen so that the means of table VI come "
-        f"out. It shows that the "
-        "three means can be had together, no more."
+        f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one before, "
+        "banks used unevenly (squares of their shares sum to 0.48; evenly: 0.25), reads of each "
+        f"bank in turn, and {given['constant_clocks']} clocks added: chosen so that the means of "
+        "table VI come out. It shows that the three means can be had together, no more."
     )
     return Table(
         "Table VI: means",
@@ -362,17 +348,13 @@ def figure_8(lpmt: Studies) -> Table:
             rows.append((f"{source}, {policy}", *tenths, *[""] * (10 - len(tenths))))
     gains = {chain: _gain_over_progress(lpmt, f"figure 8, {chain}") for chain in ("stream", "wait")}
     note = (
-        f"ns a lookup in each tenth of the requests. Files: {files(lpmt):,} of them, one by "
-        f"one, half of the requests "
-        "for the file before (row hits). The published curves rise as the tables fill, and so "
-        "do ours. The paper also "
-        "says that its gain grows with them. Where the sets of a chain follow each other at "
-        "once (stream), dynamic's "
-        f"gain over a single bank goes from {gains['stream']}; where each waits for NSid "
-        f"(wait), from {gains['wait']}: "
-        "waiting hides nothing, whatever the order of banks. Recorded traces fill tables "
-        "scaled to them, with every "
-        "constraint on."
+        f"ns a lookup in each tenth of the requests. Files: {files(lpmt):,} of them, one by one, "
+        "half of the requests for the file before (row hits). The published curves rise as the "
+        "tables fill, and so do ours. The paper also says that its gain grows with them. Where "
+        "the sets of a chain follow each other at once (stream), dynamic's gain over a single "
+        f"bank goes from {gains['stream']}; where each waits for NSid (wait), from "
+        f"{gains['wait']}: waiting hides nothing, whatever the order of banks. Recorded traces "
+        "fill tables scaled to them, with every constraint on."
     )
     return Table(
         "Figure 8: latency over progress",
@@ -404,16 +386,13 @@ def best(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup "
-        "when many are at hand; "
-        "alone: from one lookup's begin to its data, the next one beginning after its last "
-        "read. A flat array of 4 "
-        "bytes an address (2^20 of them) is what a controller would have otherwise, and every "
-        "read of it is one "
-        "burst: it needs no search, and memory for every address that there could be. x4: in "
-        "four banks. The LPMT's "
-        "bytes are those of primary and secondary table; its block tables come on top where "
-        "files have several pages."
+        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup when "
+        "many are at hand; alone: from one lookup's begin to its data, the next one beginning "
+        "after its last read. A flat array of 4 bytes an address (2^20 of them) is what a "
+        "controller would have otherwise, and every read of it is one burst: it needs no search, "
+        "and memory for every address that there could be. x4: in four banks. The LPMT's bytes are "
+        "those of primary and secondary table; its block tables come on top where files have "
+        "several pages."
     )
     head = ("", "ns", "ns, alone", "reads", "bytes", "against the paper's", "configuration")
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
@@ -431,8 +410,8 @@ def pareto(lpmt: Studies) -> Table:
         )
     ]
     note = (
-        f"Of {len(lpmt.points)} configurations those that no other one of the trace beats in "
-        f"both time and bytes."
+        f"Of {len(lpmt.points)} configurations those that no other one of the trace beats in both "
+        "time and bytes."
     )
     return Table(
         "Beyond the paper: nanoseconds against bytes",
@@ -465,11 +444,9 @@ def stack(lpmt: Studies) -> Table:
             )
         )
     note = (
-        f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup "
-        f"and change of the map as "
-        "commands to the DRAM, in the requests' way. The map in plain DRAM takes no time here "
-        "(memory.dram_latency = "
-        "0)."
+        f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup and "
+        "change of the map as commands to the DRAM, in the requests' way. The map in plain DRAM "
+        "takes no time here (memory.dram_latency = 0)."
     )
     head = (
         "map store",

@@ -137,8 +137,8 @@ def _numbers(mast: Mast) -> str:
         for a in mast.applications
     ]
     lead = (
-        "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or "
-        "dead; tables in memory."
+        "Efficiency with FAST as 1; classes as shares of the log blocks that were merged or dead; "
+        "tables in memory."
     )
     return section(
         "numbers",

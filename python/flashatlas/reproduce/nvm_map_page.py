@@ -85,10 +85,9 @@ HEADLINE = ("over", "published, up to", "ours", "deviation")
 
 def _headline(nvm: NvmMap) -> str:
     lead = (
-        "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its "
-        "baseline that it writes 4 KB map "
-        "pages; how its directory survives, and whether map pages are programmed side by "
-        "side, it does not say."
+        "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its baseline "
+        "that it writes 4 KB map pages; how its directory survives, and whether map pages are "
+        "programmed side by side, it does not say."
     )
     return section(
         "headline",
@@ -123,10 +122,9 @@ def _numbers(nvm: NvmMap) -> str:
         for name in nvm.workloads
     ]
     lead = (
-        "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one "
-        "FLUSH on average. From one "
-        "DRAM map to the next, one more thing has to be complete before a FLUSH is: there the "
-        "factor comes from."
+        "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one FLUSH "
+        "on average. From one DRAM map to the next, one more thing has to be complete before a "
+        "FLUSH is: there the factor comes from."
     )
     return section(
         "numbers",

@@ -8,8 +8,8 @@ use flashatlas_types::{Lpn, MemoryKind};
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "dac",
     summary: "one region up at each update, one down at each collection",
-    paper: "Chiang, Lee and Chang, Using Data Clustering to Improve Cleaning Performance for \
-            Flash Memory (1999)",
+    paper: "Chiang, Lee and Chang, Using Data Clustering to Improve Cleaning Performance for Flash \
+            Memory (1999)",
     params: &[],
     build: |_, units, streams| {
         Box::new(Dac { region: vec![UNWRITTEN; units as usize], streams: streams as u8 })

@@ -32,8 +32,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
     name: "nvm-hybrid",
     summary: "the whole map in DRAM; at a FLUSH changed segments are copied to NVM, and to flash \
               where that has no room",
-    paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid \
-            Memory Architecture (2016)",
+    paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory \
+            Architecture (2016)",
     params: &[
         SEGMENT_BYTES,
         ParamDef {

@@ -75,8 +75,8 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and \
-                 trims, hold {room}",
+                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and trims, \
+                 hold {room}",
                 layout.logical_units,
                 layout.blocks()
             ),
@@ -513,8 +513,8 @@ impl Ftl for BlockMapped {
         report.memory.extend(self.trims.memory());
         report.approximations.push(FREE_CHANGES);
         report.approximations.push(
-            "block: which pages of a block are valid is known at no cost; a drive would read \
-             spare areas or keep a bitmap",
+            "block: which pages of a block are valid is known at no cost; a drive would read spare \
+             areas or keep a bitmap",
         );
         report
     }

@@ -36,8 +36,8 @@ use flashatlas_types::{
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "faster",
-    summary: "log blocks: FAST with a second chance for valid pages and an isolation area for \
-              cold ones",
+    summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold \
+              ones",
     paper: "Lim et al., SNAPI (2010)",
     params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
     fits,
@@ -91,8 +91,8 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let least = u64::from(KEPT) + 1;
     if isolation + 3 > budget {
         let why = format!(
-            "{isolation} log blocks, of {budget} in all: one is for sequential writes, and two \
-             for the circle"
+            "{isolation} log blocks, of {budget} in all: one is for sequential writes, and two for \
+             the circle"
         );
         let allowed = vec![format!("{least} to {}", budget - 3)];
         return Err(ConfigError { allowed, ..ConfigError::new("ftl.isolation_blocks", why) });

@@ -86,8 +86,8 @@ const OWN: &[ParamDef] = &[
         key: "ftl.hot_window",
         kind: ParamKind::Int(0, 1 << 30),
         default: Some("0"),
-        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many \
-              as the hot partition holds",
+        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many as \
+              the hot partition holds",
     },
     ParamDef {
         key: "ftl.hot_window_adaptive",

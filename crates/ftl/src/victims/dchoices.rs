@@ -8,8 +8,8 @@ use flashatlas_types::{ParamDef, ParamKind};
 pub const DEF: VictimDef = VictimDef {
     name: "d-choices",
     summary: "the fewest valid pages among ftl.d blocks drawn with replacement",
-    paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms \
-            (SIGMETRICS 2013)",
+    paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS \
+            2013)",
     params: &[ParamDef {
         key: "ftl.d",
         kind: ParamKind::Int(1, 1_000_000),

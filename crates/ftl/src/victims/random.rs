@@ -7,8 +7,8 @@ use flashatlas_types::Rng;
 pub const DEF: VictimDef = VictimDef {
     name: "random",
     summary: "any closed block, uniformly",
-    paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms \
-            (SIGMETRICS 2013), d = 1",
+    paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS \
+            2013), d = 1",
     params: &[],
     build: |_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
     steady: Some(Steady::ByValid(|share, _, _| share)),

@@ -19,8 +19,8 @@ pub const DEF: HashDef = HashDef {
             key: "lookup.radix_to",
             kind: ParamKind::Int(3, 1 << 16),
             default: Some("11"),
-            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor \
-                  in common",
+            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor in \
+                  common",
         },
     ],
     build: |params, _, set_bits| {

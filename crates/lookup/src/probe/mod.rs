@@ -74,7 +74,7 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.block_tables",
         kind: ParamKind::Choice(&["shared", "apart"]),
         default: Some("shared"),
-        doc: "whether the block tables lie in the banks of the LPMT (`shared`), or in one of \
-              their own (`apart`)",
+        doc: "whether the block tables lie in the banks of the LPMT (`shared`), or in one of their \
+              own (`apart`)",
     },
 ];

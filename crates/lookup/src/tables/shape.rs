@@ -10,8 +10,8 @@ pub const PARAMS: &[ParamDef] = &[
         key: "lookup.sets",
         kind: ParamKind::Int(0, 1 << 28),
         default: Some("0"),
-        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once \
-              (the paper: 131072)",
+        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the \
+              paper: 131072)",
     },
     ParamDef {
         key: "lookup.ways",
@@ -99,8 +99,8 @@ impl Shape {
             0 => sets,
             secondary if secondary > sets => {
                 let why = format!(
-                    "{secondary} secondary sets do not fit the number of a set, of which there \
-                     are {sets}"
+                    "{secondary} secondary sets do not fit the number of a set, of which there are \
+                     {sets}"
                 );
                 return Err(ConfigError::allowing(
                     "lookup.secondary_sets",

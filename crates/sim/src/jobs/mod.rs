@@ -122,10 +122,10 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     ];
     let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
     match given.or(spec.reading.given()) {
-        Some(name) => Err(RunError::Fit(format!(
-            "--{name} was given, but a job file decides about that itself (iodepth, ramp_time, \
-             number_ios, offset …)"
-        ))),
+        Some(name) => Err(RunError::option(
+            name,
+            "a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)",
+        )),
         None => Ok(()),
     }
 }

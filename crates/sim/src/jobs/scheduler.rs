@@ -92,7 +92,7 @@ impl Scheduler<'_> {
             if instant.0 != self.player.now {
                 instant = (self.player.now, self.player.submitted);
             } else if self.player.submitted - instant.1 > MAX_AT_ONCE {
-                return Err(RunError::Fit(format!(
+                return Err(RunError::Unusable(format!(
                     "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never \
                      written, or is trimmed, is read at once; precondition the drive"
                 )));
@@ -388,7 +388,7 @@ impl Scheduler<'_> {
             return Err(self.player.stalled());
         };
         if next > LATEST {
-            return Err(RunError::Fit(
+            return Err(RunError::Unusable(
                 "the jobs run for more than 200 days: simulated time ends there".into(),
             ));
         }

@@ -29,7 +29,7 @@ pub(super) struct Asks<'a> {
 }
 
 fn refuse<T>(why: String) -> Result<T, RunError> {
-    Err(RunError::Fit(why))
+    Err(RunError::Unusable(why))
 }
 
 /// A share, in millionths.

@@ -120,7 +120,7 @@ pub fn lookup(
     // what does not fit together is found before anything is read
     let mut study = Study::new(&params)?;
     if matches!((&spec.source, params.text("lookup.table")), (Source::Sets { .. }, "flat")) {
-        return Err(RunError::Fit(
+        return Err(RunError::Unusable(
             "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
         ));
     }
@@ -137,12 +137,14 @@ pub fn lookup(
     source.gather()?;
     let Asks { asks, notes: mut approximations, progress, .. } = source;
     if asks.is_empty() {
-        return Err(RunError::Fit("the source holds no request that looks an address up".into()));
+        return Err(RunError::Unusable(
+            "the source holds no request that looks an address up".into(),
+        ));
     }
     study.expect(asks.len() as u64);
     for (i, batch) in asks.chunks(BATCH).enumerate() {
         study.ask_all(batch).map_err(|error| {
-            RunError::Fit(format!(
+            RunError::Unusable(format!(
                 "{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"
             ))
         })?;

@@ -85,8 +85,8 @@ fn damaged_drive_files_are_refused_with_a_place_or_are_drives() {
     ];
     let mut rng = Rng::stream(Seed(9), "damaged drive files");
     let (mut drives, mut refused) = (0, 0);
-    let based = "[drive]\nbase = \"tiny\"\nblocks = 40\npages = 16\n\n[ftl]\nvictim = \
-                 \"fifo\"\nidle_valid = 0.25\n\n[timing]\nt_program = \"300us\"\n";
+    let based = "[drive]\nbase = \"tiny\"\nblocks = 40\npages = 16\n\n[ftl]\nvictim = \"fifo\"\n\
+                 idle_valid = 0.25\n\n[timing]\nt_program = \"300us\"\n";
     let originals = corpus("config_toml", 3).into_iter().flat_map(|text| [based.to_owned(), text]);
     let originals: Vec<String> = originals.collect();
     for text in copies(&originals, COPIES, PIECES, &mut rng) {

@@ -295,8 +295,8 @@ fn variables_includes_and_warnings() {
     assert_eq!(
         warnings,
         [
-            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests \
-             go to the drive as with direct=1",
+            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests go \
+             to the drive as with direct=1",
             "job.fio:5:1: verify: fio knows this option, the simulation leaves it out",
         ]
     );
@@ -314,8 +314,7 @@ fn what_cannot_be_played_says_so() {
     );
     assert_eq!(
         error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
-        "--depth was given, but a job file decides about that itself (iodepth, ramp_time, \
-         number_ios, offset …)"
+        "depth: a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
     );
     assert_eq!(
         error("[a]\ninclude nowhere\n", json!({})),
@@ -445,11 +444,11 @@ fn file_systems_are_named_in_errors() {
     let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
-    assert!(refused.contains("--filesystem was given, which is for --job"), "{refused}");
+    assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
     let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
-    assert!(refused.contains("use --mode closed --depth 1"), "{refused}");
+    assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
 }
 
 #[test]

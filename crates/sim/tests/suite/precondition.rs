@@ -144,7 +144,7 @@ fn what_has_no_model_is_refused_by_name() {
         ),
     ] {
         let error = error(set);
-        assert!(error.starts_with(key) && error.contains("--precondition fill"), "{error}");
+        assert!(error.starts_with(key) && error.contains("`precondition=fill`"), "{error}");
     }
     let block = json!({ "drive": "tiny", "set": ["ftl.scheme=block"], "precondition": "steady",
         "workload": "uniform:requests=10,size=2KiB" });
@@ -272,8 +272,8 @@ fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
         );
         let error = error.expect_err(trace).to_string();
         assert!(
-            error.contains("leaves nothing to measure")
-                && error.contains("--fit compact leaves out"),
+            error.contains("leave nothing to measure")
+                && error.contains("`fit=compact` leaves out"),
             "{error}"
         );
     }
@@ -298,7 +298,7 @@ fn reading_options_are_for_the_preconditioning_trace_when_the_workload_is_genera
         &json!({ "drive": "tiny", "reading": { "shift": 4 },
             "workload": "uniform:requests=1,size=2KiB" }),
     );
-    assert!(plain.unwrap_err().to_string().contains("--shift is about reading a trace"));
+    assert!(plain.unwrap_err().to_string().contains("shift: it is about reading a trace"));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn warm_up_is_not_measured() {
     assert_eq!(r["simulated_ns"], 251_200);
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "warmup": 4 }))
-            .contains("leaves nothing to measure")
+            .contains("leave nothing to measure")
     );
 }
 
@@ -125,7 +125,7 @@ fn preconditioning_costs_nothing_and_is_there() {
 #[test]
 fn a_trace_larger_than_the_drive() {
     let message = error(json!({ "drive": "tiny", "trace": "far.csv" }));
-    assert!(message.contains("--fit compact") && message.contains("--fit wrap"), "{message}");
+    assert!(message.contains("`fit=compact`") && message.contains("`fit=wrap`"), "{message}");
     record(json!({ "drive": "tiny", "trace": "far.csv", "fit": "wrap" }));
     assert!(error(json!({ "drive": "tiny", "trace": "disks.csv" })).contains("address space"));
     let compact = json!({ "drive": "tiny", "trace": "disks.csv", "fit": "compact",
@@ -155,7 +155,7 @@ fn what_a_format_lacks_is_refused_where_it_matters() {
     );
     assert!(
         error(json!({ "drive": "tiny", "workload": "uniform", "reading": { "shift": 2 } }))
-            .contains("--shift")
+            .contains("shift: ")
     );
     assert!(
         error(json!({ "drive": "tiny", "workload": "uniform", "trace": "four.csv" }))

@@ -255,8 +255,8 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     if !o.direct {
         list.push((
             "direct",
-            "0 is fio's default: the page cache is not simulated, requests go to the drive as \
-             with direct=1",
+            "0 is fio's default: the page cache is not simulated, requests go to the drive as with \
+             direct=1",
         ));
     }
     if o.engine == Engine::Null {

@@ -17,7 +17,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "Never recognised: it must be named, with its columns. A column is a number from 0 or, \
              if there is a header line, a name of it. Units follow a colon. Without `time` every \
              request is at time 0; without `op` it is a read unless an operation is assumed \
-             (--assume-op). Every text in the column `device` is a device. Quoted fields are not \
+             (`assume_op`). Every text in the column `device` is a device. Quoted fields are not \
              known. Byte ranges are widened to the sectors that they touch.",
     source: "No one: it is for traces that have no format of their own here.",
     licence: "As the trace.",

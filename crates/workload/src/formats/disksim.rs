@@ -35,8 +35,8 @@ fn sniff(head: &[u8]) -> Sniff {
         None => Sniff::No,
         Some(Look::Decimal) => Sniff::Yes,
         Some(Look::DecimalTabs) => Sniff::Perhaps(
-            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in \
-             the uFLIP traces",
+            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in the \
+             uFLIP traces",
         ),
         Some(Look::Whole) => Sniff::Perhaps("times are milliseconds"),
     }

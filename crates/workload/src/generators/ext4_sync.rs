@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "ext4-sync",
     summary: "writes to a file on ext4, each followed by fsync or fdatasync: data, journal, \
-              FLUSHes; for --mode closed --depth 1",
+              FLUSHes; for closed mode at depth 1",
     params: &[
         ParamDef {
             key: "operations",

@@ -26,8 +26,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
             key: "streams",
             kind: ParamKind::Int(1, MAX_STREAMS),
             default: Some("1"),
-            doc: "sequential streams; each goes round in its own equal part of the range, with \
-                  the sizes in turn",
+            doc: "sequential streams; each goes round in its own equal part of the range, with the \
+                  sizes in turn",
         },
     ]),
     serial: false,

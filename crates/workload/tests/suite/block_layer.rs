@@ -214,8 +214,8 @@ fn faults_of_blktrace() {
     );
     assert_eq!(
         error(&good[..good.len() - 1]),
-        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; \
-         expected 48 bytes"
+        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; expected \
+         48 bytes"
     );
     assert!(error(&good[..49]).starts_with("byte 0: a record whose payload is truncated, `"));
     let mut other = good.clone();

@@ -10,8 +10,8 @@ fn numbers_and_columns_of_msr() {
     let bad = |line: &str| error("msr", format!("{ok}{line}\n"));
     assert_eq!(
         bad("1,a,0,Read,0,512"),
-        "2:1: the wrong number of columns in `1,a,0,Read,0,512`; \
-         expected 7 columns: timestamp,host,disk,Read|Write,offset,size,response"
+        "2:1: the wrong number of columns in `1,a,0,Read,0,512`; expected 7 columns: \
+         timestamp,host,disk,Read|Write,offset,size,response"
     );
     assert_eq!(
         bad("1,a,0,Wrte,0,512,1"),
@@ -87,8 +87,8 @@ fn the_other_text_formats() {
     );
     assert_eq!(
         error("blkreplay", "0 ; 1 ; 2 ; W\n"),
-        "2:1: the line of column names is missing; expected a line of column names: start ; \
-         sector ; length ; op ; …"
+        "2:1: the line of column names is missing; expected a line of column names: start ; sector \
+         ; length ; op ; …"
     );
     assert_eq!(
         error("blkreplay", names),
@@ -107,18 +107,18 @@ fn iologs() {
     );
     assert_eq!(
         v2("f raed 0 1"),
-        "3:3: an unknown action `raed`; \
-         expected add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait"
+        "3:3: an unknown action `raed`; expected add, open, close, unlink, read, write, trim, \
+         sync, datasync or (version 2) wait"
     );
     assert_eq!(
         v3("1 f wait 5 0"),
-        "3:5: an unknown action `wait`; \
-         expected add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait"
+        "3:5: an unknown action `wait`; expected add, open, close, unlink, read, write, trim, \
+         sync, datasync or (version 2) wait"
     );
     assert_eq!(
         v2("f read 0"),
-        "3:1: the wrong number of columns in `f read 0`; expected a file, an action, an offset \
-         and a length"
+        "3:1: the wrong number of columns in `f read 0`; expected a file, an action, an offset and \
+         a length"
     );
     assert_eq!(v2("f"), "3:1: the wrong number of columns in `f`; expected a file and an action");
     assert_eq!(v3("7"), "3:1: the wrong number of columns in `7`; expected a file and an action");
@@ -189,8 +189,8 @@ fn bad_records_are_skipped_up_to_the_allowance() {
     );
     assert_eq!(
         error.to_string(),
-        "5:1: the wrong number of columns in `worse`; \
-         expected at least 5 columns: ASU,LBA,size,opcode,timestamp (bad records skipped before: 2)"
+        "5:1: the wrong number of columns in `worse`; expected at least 5 columns: \
+         ASU,LBA,size,opcode,timestamp (bad records skipped before: 2)"
     );
 
     let truncated = [vscsi1(512, 0x28, 1, 1), vscsi1(512, 0x28, 1, 1), vec![1; 31]].concat();

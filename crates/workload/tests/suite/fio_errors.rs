@@ -132,8 +132,8 @@ fn values_out_of_range() {
     );
     assert_eq!(
         option("rate_min=1m"),
-        "t.fio:3:10: rate_min: a minimum rate would end the job early; only `rate` and \
-         `rate_iops` are simulated"
+        "t.fio:3:10: rate_min: a minimum rate would end the job early; only `rate` and `rate_iops` \
+         are simulated"
     );
     assert_eq!(
         option("rate=1m\nrate_iops=5"),
@@ -169,8 +169,8 @@ fn shares_that_cannot_be() {
     );
     assert_eq!(
         law("zoned:60/60:40/60"),
-        "t.fio:3:21: random_distribution: the zones take 120 percent of the file; expected at \
-         most 100"
+        "t.fio:3:21: random_distribution: the zones take 120 percent of the file; expected at most \
+         100"
     );
     assert_eq!(
         law("zoned_abs:60/60k:40/60k"),
@@ -302,8 +302,8 @@ fn warnings_name_each_option_once() {
 
 #[test]
 fn globals_hold_for_what_follows() {
-    let text = "# a comment\n[global]\nsize=64k ; and \
-                another\nbs=8k\n[a]\n[global]\nbs=16k\n[b]\nsize=32k\n[c]\n";
+    let text = "# a comment\n[global]\nsize=64k ; and another\nbs=8k\n[a]\n[global]\nbs=16k\n[b]\n\
+                size=32k\n[c]\n";
     let jobs = layout(text).jobs;
     let seen: Vec<(&str, u64, u64)> =
         jobs.iter().map(|j| (&*j.name, j.size, j.options.sizes[0].0)).collect();
@@ -353,7 +353,7 @@ fn shares_of_the_drive_and_increments() {
 fn groups_begin_at_walls() {
     let jobs = layout(
         "[global]\nsize=4k\n[a]\nstonewall\nnumjobs=2\n[b]\n[c]\nwait_for_previous\n[d]\n\
-                new_group\n",
+         new_group\n",
     )
     .jobs;
     let seen: Vec<(u32, bool)> = jobs.iter().map(|j| (j.group, j.stonewall)).collect();

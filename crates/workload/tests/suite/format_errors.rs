@@ -189,8 +189,8 @@ fn columns() {
     assert_eq!(of(",time=2", "0,1,1\n"), "columns: time: `2` has no unit: write time=COLUMN:UNIT");
     assert_eq!(
         of(",time=2:m", "0,1,1\n"),
-        "columns: time: unit `m` is not known; did you mean `ms`? (allowed: ps, ns, 100ns, us, \
-         ms, s)"
+        "columns: time: unit `m` is not known; did you mean `ms`? (allowed: ps, ns, 100ns, us, ms, \
+         s)"
     );
     assert_eq!(
         error("columns:offset=0:page,size=1:bytes", "0,1\n"),

@@ -10,12 +10,10 @@ use std::io::{self, Cursor};
 fn msr() {
     // 100 ns ticks; offsets and sizes off sector boundaries; two disks of a host and another host;
     // an early record
-    let text = "\
-128000000000000000,alpha,0,Read,1048576,24576,41\n\
-128000000000000007,alpha,0,Write,513,1,19\n\
-127999999999999999,alpha,1,write,511,514,\n\
-128000000000000100,beta,0,READ,0,1,5\n\
-128000000000000050,alpha,0,Write,0,512,5\n";
+    let text = "128000000000000000,alpha,0,Read,1048576,24576,41\n\
+                128000000000000007,alpha,0,Write,513,1,19\n\
+                127999999999999999,alpha,1,write,511,514,\n128000000000000100,beta,0,READ,0,1,5\n\
+                128000000000000050,alpha,0,Write,0,512,5\n";
     let expected = [
         record(0, Read, 2048, 48, 0),
         record(700 * NS, Write, 1, 1, 0),
@@ -50,17 +48,11 @@ fn spc() {
 
 #[test]
 fn blkreplay() {
-    let text = "\
-Made by hand; semicolons; in; the; preamble.\n\
-1 ; 2 ; 3 ; W\n\
-\n\
-start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n\
-      0.000000001 ;       64 ;    8 ; W ; 0.0 ; 0.0\n\
-      0.000000002 ;       72 ;    7 ;WSF ; 0.0 ; 0.0\n\
-# a comment\n\
-      1.500000001 ;     4096 ;   16 ;RA ; 0.0 ; 0.0\n\
-      0.5 ; 8192 ; 4294967295 ; DS ; 0.0 ; 0.0\n\
-      2.25 ; 0 ; 0 ; F ; 0.0 ; 0.0\n";
+    let text = "Made by hand; semicolons; in; the; preamble.\n1 ; 2 ; 3 ; W\n\nstart ; sector; \
+                length ; op ;  replay_delay=0 ; replay_duration=0\n0.000000001 ;       64 ;    8 ; \
+                W ; 0.0 ; 0.0\n0.000000002 ;       72 ;    7 ;WSF ; 0.0 ; 0.0\n# a comment\n\
+                1.500000001 ;     4096 ;   16 ;RA ; 0.0 ; 0.0\n0.5 ; 8192 ; 4294967295 ; DS ; 0.0 \
+                ; 0.0\n2.25 ; 0 ; 0 ; F ; 0.0 ; 0.0\n";
     let mut expected = [
         record(0, Write, 64, 8, 0),
         record(NS, Write, 72, 7, 0),
@@ -77,21 +69,10 @@ start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n\
 
 #[test]
 fn iolog_2() {
-    let text = "\
-fio version 2 iolog\n\
-/dev/sdb add\n\
-/dev/sda add\n\
-/dev/sda open\n\
-/dev/sda wait 100 0\n\
-/dev/sda read 0 4096\n\
-/dev/sda wait 1100 0\n\
-/dev/sda write 4096 8192\n\
-/dev/sdb wait 500\n\
-/dev/sdb trim 1000 100\n\
-/dev/sda sync 0 0\n\
-/dev/sdc datasync\n\
-/dev/sda close\n\
-/dev/sda unlink\n";
+    let text = "fio version 2 iolog\n/dev/sdb add\n/dev/sda add\n/dev/sda open\n/dev/sda wait 100 \
+                0\n/dev/sda read 0 4096\n/dev/sda wait 1100 0\n/dev/sda write 4096 8192\n/dev/sdb \
+                wait 500\n/dev/sdb trim 1000 100\n/dev/sda sync 0 0\n/dev/sdc datasync\n/dev/sda \
+                close\n/dev/sda unlink\n";
     // times count from the first request; the wait until 500 ms has passed already; sdb is named
     // first
     let expected = [
@@ -116,15 +97,9 @@ fio version 2 iolog\n\
 
 #[test]
 fn iolog_3() {
-    let text = "\
-fio version 3 iolog\n\
-2 /dev/sda add\n\
-3 /dev/sda open\n\
-10 /dev/sda read 0 4096\n\
-12 /dev/sdb write 512 512\n\
-9 /dev/sda trim 65536 1048576\n\
-15 /dev/sda datasync\n\
-16 /dev/sda close\n";
+    let text = "fio version 3 iolog\n2 /dev/sda add\n3 /dev/sda open\n10 /dev/sda read 0 4096\n12 \
+                /dev/sdb write 512 512\n9 /dev/sda trim 65536 1048576\n15 /dev/sda datasync\n16 \
+                /dev/sda close\n";
     let expected = [
         record(0, Read, 0, 8, 0),
         record(2 * US, Write, 1, 1, 1),

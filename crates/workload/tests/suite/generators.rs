@@ -214,13 +214,13 @@ fn mixed_streams_are_sequential_and_sizes_have_weights() {
 fn mistakes_are_named() {
     assert_eq!(
         refuse("unifrom"),
-        "workload.generator: generator `unifrom` is not known; did you mean `uniform`? \
-         (allowed: ext4-sync, hotcold, mixed, sequential, uniform, zipf)"
+        "workload.generator: generator `unifrom` is not known; did you mean `uniform`? (allowed: \
+         ext4-sync, hotcold, mixed, sequential, uniform, zipf)"
     );
     assert_eq!(
         refuse("uniform:requets=5"),
-        "uniform: requets: parameter `requets` is not known; did you mean `requests`? \
-         (allowed: size, requests, read, trim, flush_every, range, interval)"
+        "uniform: requets: parameter `requets` is not known; did you mean `requests`? (allowed: \
+         size, requests, read, trim, flush_every, range, interval)"
     );
     assert_eq!(refuse("uniform:size"), "uniform: size: has no value: write key=value");
     assert_eq!(refuse("uniform:size=4KiB,size=8KiB"), "uniform: size: is given twice");
@@ -228,8 +228,8 @@ fn mistakes_are_named() {
     assert_eq!(refuse("uniform:read=NaN"), "uniform: read: NaN is out of range (allowed: 0 to 1)");
     assert_eq!(
         refuse("uniform:size=1000"),
-        "uniform: size: 1000 bytes are no possible size of a request (allowed: multiples of 512 \
-         up to 1073741824 bytes)"
+        "uniform: size: 1000 bytes are no possible size of a request (allowed: multiples of 512 up \
+         to 1073741824 bytes)"
     );
     assert_eq!(
         refuse("zipf:size=512MiB,range=0.25"),

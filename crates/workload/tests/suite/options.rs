@@ -73,14 +73,8 @@ fn devices_stay_apart_meet_or_are_selected() {
 
 #[test]
 fn a_repeat_within_the_window_is_dropped_and_moves_the_reference_along() {
-    let text = "0,8,4096,w,0.000\n\
-                0,8,4096,w,0.004\n\
-                1,8,4096,w,0.005\n\
-                0,8,4096,w,0.009\n\
-                0,8,4096,w,0.0141\n\
-                0,8,4096,r,0.0142\n\
-                0,8,4096,w,0.0143\n\
-                0,8,512,w,0.0144\n\
+    let text = "0,8,4096,w,0.000\n0,8,4096,w,0.004\n1,8,4096,w,0.005\n0,8,4096,w,0.009\n\
+                0,8,4096,w,0.0141\n0,8,4096,r,0.0142\n0,8,4096,w,0.0143\n0,8,512,w,0.0144\n\
                 0,8,512,w,0.0140\n";
     let options = ReadOptions { drop_duplicates: Some(Dur(5 * MS)), ..ReadOptions::default() };
     let (records, account) = read_account(text, &options);

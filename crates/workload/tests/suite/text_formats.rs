@@ -54,8 +54,7 @@ fn tencent() {
 fn systor17() {
     let text = "Timestamp,Response,IOType,LUN,Offset,Size\n\
                 1455591804.310701000,0.006475000,R,0,203468398592,32768\n\
-                1455591804.310701001,,W,3,513,512\n\
-                1455591804.300000000,0.1,R,0,0,512\n";
+                1455591804.310701001,,W,3,513,512\n1455591804.300000000,0.1,R,0,0,512\n";
     let expected =
         [record(0, Read, 397_399_216, 64, 0), record(NS, Write, 1, 2, 1), record(0, Read, 0, 1, 0)];
     assert_eq!(read(text.as_bytes()).unwrap(), expected);
@@ -64,9 +63,8 @@ fn systor17() {
 #[test]
 fn fiu() {
     // the digests, and how many there are, do not matter
-    let text = "89966104303356 4253 nfsd 508112351 8 W 6 0 531e779d\n\
-                89966104304356 4253 nfsd 508112359 16 R 6 0 531e779d 05a1\n\
-                89966104304357 1 kjournald 0 8 R 6 1\n";
+    let text = "89966104303356 4253 nfsd 508112351 8 W 6 0 531e779d\n89966104304356 4253 nfsd \
+                508112359 16 R 6 0 531e779d 05a1\n89966104304357 1 kjournald 0 8 R 6 1\n";
     let expected = [
         record(0, Write, 508_112_351, 8, 0),
         record(US, Read, 508_112_359, 16, 0),
@@ -98,10 +96,8 @@ fn pixel6a() {
     // 83748699998 is what a binary fraction makes of .837487; a process may have commas in its name
     let text = "proces,device,rw_flag,sector,size,timestamp\n\
                 <...>-12228,8388608,R,29880920,16,159273.751646\n\
-                a,b-1,8388608,WS,30175712,8,159273.83748699998\n\
-                jbd2-9,8388624,FF,0,0,159273.9\n\
-                jbd2-9,8388624,WFS,8,8,159273.9\n\
-                fstrim-1,8388608,D,64,128,159273.9\n\
+                a,b-1,8388608,WS,30175712,8,159273.83748699998\njbd2-9,8388624,FF,0,0,159273.9\n\
+                jbd2-9,8388624,WFS,8,8,159273.9\nfstrim-1,8388608,D,64,128,159273.9\n\
                 scsi-1,8388608,N,0,0,159273.9\n";
     let expected = [
         record(0, Read, 29_880_920, 16, 0),
@@ -213,8 +209,7 @@ fn columns_by_number_and_name_in_every_unit() {
     );
     assert_eq!(
         read(
-            "columns:delimiter=space,time=2:ps,op=0,read=7/get,write=8,offset=3:512,size=4:512,\
-             device=1",
+            "columns:delimiter=space,time=2:ps,op=0,read=7/get,write=8,offset=3:512,size=4:512,device=1",
             " get  a 0   8 8\n\t8 b 10500000 9 2\n"
         ),
         expected

@@ -231,8 +231,8 @@ fn losses_are_counted_when_they_are_allowed() {
 
 #[test]
 fn no_sink_takes_what_no_source_yields() {
-    let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on \
-                  one of 65,536 devices";
+    let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on one \
+                  of 65,536 devices";
     for (bad, why) in [
         (record(0, Read, 0, 0, 0), "a length of zero"),
         (record(0, Read, 0, MAX_TRANSFER_SECTORS + 1, 0), "more than 1 GiB"),
@@ -259,8 +259,8 @@ fn unknown_targets() {
     assert_eq!(
         error("vscsi", "none").as_deref(),
         Some(
-            "trace.format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, \
-             iolog, mqsim, msr, spc)"
+            "trace.format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, iolog, \
+             mqsim, msr, spc)"
         )
     );
     assert_eq!(

@@ -363,8 +363,8 @@ impl Device for Hard {
                 ),
             ],
             approximations: vec![
-                "hard: the host's lookups take time only where a command asks nothing of the \
-                 drive (hard.lookup_time)"
+                "hard: the host's lookups take time only where a command asks nothing of the drive \
+                 (hard.lookup_time)"
                     .into(),
             ],
         };

@@ -335,8 +335,8 @@ impl Device for HpbHost {
         }
         let (entries, bits) = self.regions.most_bytes();
         let mut approximations = vec![
-            "hpb-host: the host's look at its entries takes no time; its clocks are looked at \
-             when a command comes"
+            "hpb-host: the host's look at its entries takes no time; its clocks are looked at when \
+             a command comes"
                 .into(),
         ];
         if self.settings.trusts_the_host() {

@@ -70,8 +70,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "hpb.control",
         &["device", "host"],
         "device",
-        "who decides what the host caches: the drive recommends subregions, or the host counts \
-         its reads",
+        "who decides what the host caches: the drive recommends subregions, or the host counts its \
+         reads",
     ),
     choice(
         "hpb.update",
@@ -285,8 +285,8 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
         return Err(ConfigError::new(
             "hpb.pinned_regions",
             format!(
-                "the entries of {pinned} pinned subregions take {} bytes, more than \
-                 hpb.host_bytes (hpb.pressure)",
+                "the entries of {pinned} pinned subregions take {} bytes, more than hpb.host_bytes \
+                 (hpb.pressure)",
                 u64::from(pinned) * least
             ),
         ));

@@ -154,8 +154,8 @@ fn under_strict_order_a_page_passed_over_goes_to_the_log() {
     let strict = ["ftl.scheme=fast", "ftl.log_blocks=3", "nand.program_order=strict"];
     play(
         &strict,
-        "w 4 6\n 1: d.d.\n = in place 2\n w 5\n 1: dld.\n = detours 1\n w 7\n 1: dldd\n = in \
-         place 1",
+        "w 4 6\n 1: d.d.\n = in place 2\n w 5\n 1: dld.\n = detours 1\n w 7\n 1: dldd\n = in place \
+         1",
     );
 }
 
@@ -209,8 +209,8 @@ fn sast_shares_log_blocks_in_a_group_only() {
     );
     play(
         &sast,
-        "fill\n w 1 5 2 6\n w 3 9 17\n 0: dddd\n 1: dddd\n = full 1, data full 2, copies 8, \
-         erases 3",
+        "fill\n w 1 5 2 6\n w 3 9 17\n 0: dddd\n 1: dddd\n = full 1, data full 2, copies 8, erases \
+         3",
     );
 }
 

@@ -24,8 +24,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "ftl.resize_window",
         kind: ParamKind::Int(0, 1 << 40),
         default: Some("4096"),
-        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the \
-              sizes stay",
+        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the sizes \
+              stay",
     },
     ParamDef {
         key: "ftl.cold_utilisation",

@@ -26,8 +26,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "ftl.gc_parallel",
         kind: ParamKind::Bool,
         default: Some("true"),
-        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; \
-              false: each on its own",
+        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: \
+              each on its own",
     },
     ParamDef {
         key: "ftl.idle_free",

@@ -1,0 +1,299 @@
+//! The options of a run, declared once: the fields of [`RunSpec`](crate::RunSpec) with type,
+//! default, choices and help. Python's keyword arguments and the command line are made of this
+//! list.
+
+use OptionKind::{Choice, Count, Factor, File, Flag, Number, Text};
+
+/// The type of an option.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OptionKind {
+    /// A path of a file.
+    File,
+    /// Text of its own syntax.
+    Text,
+    /// A whole number, at least this.
+    Count(u64),
+    /// A whole number of either sign.
+    Number,
+    /// A number above 0.
+    Factor,
+    /// One of these words; those that end in `:FILE` are followed by a path.
+    Choice(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+}
+
+impl OptionKind {
+    /// A word for the type, as Python and the command line are told it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            File => "file",
+            Text => "text",
+            Count(_) => "count",
+            Number => "number",
+            Factor => "factor",
+            Choice(_) => "choice",
+            Flag => "flag",
+        }
+    }
+}
+
+/// What an option is about, and so which commands take it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OptionGroup {
+    /// How a trace is read: the fields of [`Reading`](crate::Reading).
+    Reading,
+    /// The workload, and how it meets a drive.
+    Workload,
+    /// How it is played and measured; these play no part in preconditioning.
+    Playing,
+}
+
+impl OptionGroup {
+    /// The heading of the group.
+    pub const fn title(self) -> &'static str {
+        match self {
+            OptionGroup::Reading => "Reading a trace",
+            OptionGroup::Workload => "Workload",
+            OptionGroup::Playing => "Playing and measuring",
+        }
+    }
+}
+
+/// One option of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOption {
+    /// The field; the command line writes `device_map` as `--device-map`.
+    pub name: &'static str,
+    /// Its letter on the command line.
+    pub letter: Option<char>,
+    /// What it is about.
+    pub group: OptionGroup,
+    /// Type and range.
+    pub kind: OptionKind,
+    /// Default as JSON; `null` where the option is not given.
+    pub default: &'static str,
+    /// What stands for its value in help texts; empty: a word for the type.
+    pub metavar: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+const READING: OptionGroup = OptionGroup::Reading;
+const WORKLOAD: OptionGroup = OptionGroup::Workload;
+const PLAYING: OptionGroup = OptionGroup::Playing;
+
+const fn option(
+    group: OptionGroup,
+    name: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+    doc: &'static str,
+) -> RunOption {
+    RunOption { name, letter: None, group, kind, default, metavar: "", doc }
+}
+
+const fn metavar(option: RunOption, metavar: &'static str) -> RunOption {
+    RunOption { metavar, ..option }
+}
+
+const fn letter(option: RunOption, letter: char) -> RunOption {
+    RunOption { letter: Some(letter), ..option }
+}
+
+/// Every option, in the order of help texts.
+pub const OPTIONS: &[RunOption] = &[
+    option(
+        READING,
+        "format",
+        Text,
+        "null",
+        "Format of the trace, or `columns:…`; recognised by content if not given.",
+    ),
+    metavar(
+        option(
+            READING,
+            "device_map",
+            Text,
+            "null",
+            "Address spaces of the trace: `separate` (default), `collapse` (all are one) or \
+             `select:N`.",
+        ),
+        "MAP",
+    ),
+    metavar(
+        option(
+            READING,
+            "drop_duplicates",
+            Text,
+            "null",
+            "Drop a record that repeats the one before within this time, such as `5ms`.",
+        ),
+        "TIME",
+    ),
+    metavar(
+        option(
+            READING,
+            "time_gap_max",
+            Text,
+            "null",
+            "Cut pauses to this time, such as `1s`, and ignore steps back that are longer.",
+        ),
+        "TIME",
+    ),
+    metavar(
+        option(
+            READING,
+            "assume_op",
+            Text,
+            "null",
+            "`read`, `write` or `trim`, for traces that do not say.",
+        ),
+        "OP",
+    ),
+    option(
+        READING,
+        "skip_bad",
+        Count(0),
+        "0",
+        "Bad records to skip and count before one is an error.",
+    ),
+    option(
+        READING,
+        "shift",
+        Number,
+        "0",
+        "Sectors added to every address (CloudPhysics traces: -7).",
+    ),
+    letter(
+        option(WORKLOAD, "trace", File, "null", "Trace to replay, plain or gz, bz2, xz, zst."),
+        't',
+    ),
+    letter(
+        option(
+            WORKLOAD,
+            "workload",
+            Text,
+            "null",
+            "Generated workload instead: `uniform:requests=100000,size=4KiB,read=0.5`.",
+        ),
+        'w',
+    ),
+    option(WORKLOAD, "job", File, "null", "fio job file instead."),
+    metavar(
+        option(
+            WORKLOAD,
+            "filesystem",
+            Text,
+            "null",
+            "With a job file, a file system between its jobs and the drive: `ext4`, or \
+             `ext4:fua=true,files=written`.",
+        ),
+        "FS",
+    ),
+    option(
+        WORKLOAD,
+        "precondition",
+        Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]),
+        "\"none\"",
+        "`none`, `fill` (every page once, in order), `steady` (the steady state of uniform random \
+         writes, by model), `trace:FILE` or `checkpoint:FILE`.",
+    ),
+    option(
+        WORKLOAD,
+        "fit",
+        Choice(&["error", "wrap", "compact"]),
+        "\"error\"",
+        "Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched 1 MiB \
+         extents).",
+    ),
+    option(WORKLOAD, "limit", Count(1), "null", "End after this many requests."),
+    option(WORKLOAD, "seed", Count(0), "1", "Seed of everything random."),
+    option(
+        PLAYING,
+        "mode",
+        Choice(&["asap", "closed", "open", "untimed"]),
+        "\"asap\"",
+        "`asap` (as many in flight as the drive takes), `closed` (`depth` of them), `open` (trace \
+         times), `untimed`.",
+    ),
+    option(PLAYING, "depth", Count(1), "null", "Commands in flight; selects closed mode."),
+    option(PLAYING, "speed", Factor, "1.0", "Divide the times of the trace by this, in open mode."),
+    option(PLAYING, "warmup", Count(0), "0", "Requests at the start that are not measured."),
+    option(
+        PLAYING,
+        "flush_every",
+        Count(0),
+        "0",
+        "Add a FLUSH after so many writes, for traces that have none.",
+    ),
+    metavar(
+        option(
+            PLAYING,
+            "interval",
+            Text,
+            "null",
+            "Simulated time in a row of the time series, such as `100ms`; chosen if not given.",
+        ),
+        "TIME",
+    ),
+    option(
+        PLAYING,
+        "fingerprint",
+        Flag,
+        "false",
+        "Put every flash operation with its time, as one number, into the record.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunSpec;
+    use serde_json::{Value, json};
+    use std::collections::BTreeSet;
+
+    /// The fields of `RunSpec` that are no options: the drive and what is changed of it.
+    const DRIVE: [&str; 4] = ["drive", "drive_toml", "set", "reading"];
+
+    fn names(of: &Value) -> BTreeSet<&str> {
+        of.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn every_field_is_an_option_with_its_default() {
+        let spec: RunSpec = serde_json::from_value(json!({ "drive": "tiny" })).unwrap();
+        let fields = json!(spec);
+        let of = |reading: bool| OPTIONS.iter().filter(move |o| (o.group == READING) == reading);
+        let whole: BTreeSet<&str> = of(false).map(|o| o.name).chain(DRIVE).collect();
+        assert_eq!(names(&fields), whole);
+        assert_eq!(names(&fields["reading"]), of(true).map(|o| o.name).collect());
+        for option in OPTIONS {
+            let group = if option.group == READING { &fields["reading"] } else { &fields };
+            let default: Value = serde_json::from_str(option.default).unwrap();
+            assert_eq!(group[option.name], default, "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn choices_are_those_that_are_understood() {
+        for option in OPTIONS {
+            let Choice(words) = option.kind else { continue };
+            for word in words {
+                let value = match word.split_once(":FILE") {
+                    Some((kind, _)) => json!({ kind: "a file" }),
+                    None => json!(word),
+                };
+                let spec = json!({ "drive": "tiny", option.name: value });
+                assert!(serde_json::from_value::<RunSpec>(spec).is_ok(), "{} {word}", option.name);
+            }
+            let wrong = json!({ "drive": "tiny", option.name: "nonsense" });
+            let error = serde_json::from_value::<RunSpec>(wrong).unwrap_err().to_string();
+            for word in words {
+                let name = word.split(':').next().unwrap();
+                assert!(error.contains(&format!("`{name}`")), "{name} is missing: {error}");
+            }
+            assert_eq!(error.matches('`').count(), 2 * words.len() + 2, "{error}");
+        }
+    }
+}

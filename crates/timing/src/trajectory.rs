@@ -1,0 +1,62 @@
+//! What the engine did on flash, as one number: two runs that differ in any flash operation, in its
+//! place, its time or its order, differ in it.
+
+use flashatlas_types::Ps;
+
+/// A hash of flash operations in the order of their ends. It tells runs apart, and is no more than
+/// that: not a checksum against damage, and not the same number in another version of this file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trajectory {
+    operations: u64,
+    hash: u64,
+}
+
+/// An odd number with as many ones as zeros, from the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Trajectory {
+    /// An operation of a `kind` at a `place` (block in the upper half, page in the lower) ended.
+    #[inline]
+    pub(crate) fn add(&mut self, kind: u64, place: u64, end: Ps) {
+        self.operations += 1;
+        for word in [kind, place, end.0] {
+            self.hash = (self.hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+        }
+    }
+
+    /// How many operations there were.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// The number.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(operations: &[(u64, u64, u64)]) -> Trajectory {
+        let mut trajectory = Trajectory::default();
+        operations.iter().for_each(|&(kind, place, at)| trajectory.add(kind, place, Ps(at)));
+        trajectory
+    }
+
+    #[test]
+    fn kind_place_time_and_order_count() {
+        let all = [(1, 5, 100), (2, 6, 200)];
+        assert_eq!(of(&all), of(&all));
+        let others: [&[_]; 6] = [
+            &[(2, 5, 100), (2, 6, 200)],
+            &[(1, 4, 100), (2, 6, 200)],
+            &[(1, 5, 101), (2, 6, 200)],
+            &[(2, 6, 200), (1, 5, 100)],
+            &[(1, 5, 100)],
+            &[(1, 5, 100), (2, 6, 200), (0, 0, 0)],
+        ];
+        assert!(others.iter().all(|other| of(other) != of(&all)));
+    }
+}

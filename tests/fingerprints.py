@@ -1,0 +1,136 @@
+"""Fingerprints: for each example a hash of every flash operation with its time, and of its record.
+
+``make fingerprints`` shows which examples moved since ``tests/fingerprints.csv`` was written, and
+``make fingerprints WRITE=1`` writes it anew. A change of that file is a change of results: it is
+reviewed line by line, and the commit says why.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import flashatlas
+
+FILE = Path(__file__).with_name("fingerprints.csv")
+COLUMNS = ("example", "operations", "trajectory", "record")
+
+VOLATILE = ("version", "wall_s", "requests_per_wall_s", "fingerprint")
+"""Keys of a record that are no result."""
+
+LOG_DRIVE = ["drive.blocks=600", "drive.logical_pages=32000"]
+LOG_BLOCKS = ["ftl.log_blocks=40"]
+PAGE_DRIVE = ["drive.blocks=24", "drive.logical_pages=80000"]
+UFS_DRIVE = ["drive.blocks=96", "drive.logical_pages=1048576", "map.cache_bytes=128KiB"]
+
+MIXED = "mixed:requests=3000,read=0.3,sizes=2KiB/4KiB/16KiB,flush_every=50,trim=0.02"
+HOT_COLD = "hotcold:requests=6000,size=4KiB,read=0.2,trim=0.02,flush_every=100,range=0.5"
+WRITES = "uniform:requests=12000,size=4KiB"
+
+OF_CLASSIFIERS = {"dac": ["ftl.streams=3"], "two-lru": ["ftl.streams=2"]}
+"""Settings without which a classifier has nothing to choose between."""
+
+OF_GENERATORS = {
+    "ext4-sync": {"drive": "ufs-128gb", "workload": "ext4-sync:operations=60", "depth": 1},
+    "mixed": {"workload": "mixed:requests=500,sizes=2KiB/4KiB"},
+}
+"""What a generator needs beside so many requests of a size."""
+
+
+def examples() -> Iterator[tuple[str, dict[str, Any]]]:
+    """A name and the arguments of :func:`flashatlas.run` for every part of the registries."""
+    known = flashatlas.registries()
+    kinds = ("schemes", "maps", "victims", "classifiers", "layers", "generators", "drives")
+    names = {kind: [entry["name"] for entry in known[kind]] for kind in kinds}
+    for scheme in names["schemes"]:
+        own = [f"ftl.scheme={scheme}", *LOG_DRIVE]
+        own += [] if scheme in ("page", "block") else LOG_BLOCKS
+        for label, workload in (("mixed", MIXED), ("hot and cold", HOT_COLD)):
+            run = {"drive": "mast-4gb", "set": own, "workload": workload, "precondition": "fill"}
+            yield f"scheme {scheme}, {label}", run
+    for store in names["maps"]:
+        own = [f"map.store={store}", *PAGE_DRIVE]
+        for label, workload in (("mixed", MIXED), ("hot and cold", HOT_COLD)):
+            run = {"drive": "tlc-small", "set": own, "workload": workload, "precondition": "fill"}
+            yield f"store {store}, {label}", run | {"depth": 8}
+    for part, kind, workload in (
+        ("victim", "victims", WRITES),
+        ("classifier", "classifiers", HOT_COLD),
+    ):
+        for name in names[kind]:
+            own = [f"ftl.{part}={name}", *PAGE_DRIVE, *OF_CLASSIFIERS.get(name, [])]
+            run = {"drive": "tlc-small", "set": own, "workload": workload}
+            yield f"{part} {name}", run | {"precondition": "fill", "depth": 8}
+    stacks = [[name] for name in names["layers"]]
+    stacks += [["hard", "hpb-host"]]
+    for stack in stacks:
+        own = [f"layers={','.join(stack)}", *UFS_DRIVE]
+        own += ["hpb.host_bytes=9MiB"] if "hpb-host" in stack else []
+        workload = "uniform:requests=6000,size=4KiB,read=0.6,range=0.5,flush_every=64"
+        run = {"drive": "ufs-128gb", "set": own, "workload": workload, "precondition": "fill"}
+        yield f"layers {'+'.join(stack)}", run | {"depth": 4}
+    for name in names["generators"]:
+        run = {"drive": "tiny", "workload": f"{name}:requests=500,size=2KiB"}
+        yield f"generator {name}", run | OF_GENERATORS.get(name, {})
+    for drive in names["drives"]:
+        if drive != "tlc-nvme-1tb":  # it takes ten seconds to build
+            workload = "mixed:requests=1000,read=0.4,sizes=4KiB/8KiB"
+            yield f"drive {drive}", {"drive": drive, "workload": workload}
+    yield "steady state", {"drive": "tlc-small", "workload": HOT_COLD, "precondition": "steady"}
+
+
+def of(result: flashatlas.Result) -> tuple[str, str, str]:
+    """Operations, trajectory and record of one result, as the file has them."""
+    found = result.record["fingerprint"]
+    record = {key: value for key, value in result.record.items() if key not in VOLATILE}
+    digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
+    return str(found["operations"]), found["trajectory"], digest
+
+
+def compute() -> dict[str, tuple[str, str, str]]:
+    """The fingerprint of every example."""
+    cases = dict(examples())
+    results = flashatlas.compare(list(cases.values()), fingerprint=True)
+    return dict(zip(cases, map(of, results), strict=True))
+
+
+def expected() -> dict[str, tuple[str, str, str]]:
+    """What the file says."""
+    with FILE.open(newline="") as file:
+        return {
+            row["example"]: (row["operations"], row["trajectory"], row["record"])
+            for row in csv.DictReader(file)
+        }
+
+
+def moved(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """A line for each example that moved, came or went."""
+    parts = COLUMNS[1:]
+    lines = [f"{name}: new" for name in now if name not in was]
+    lines += [f"{name}: gone" for name in was if name not in now]
+    for name in now.keys() & was.keys():
+        changed = [p for p, a, b in zip(parts, was[name], now[name], strict=True) if a != b]
+        lines += [f"{name}: {', '.join(changed)}"] if changed else []
+    return sorted(lines)
+
+
+def main() -> None:
+    """Say what moved; with ``--write``, write the file anew."""
+    now = compute()
+    lines = moved(expected() if FILE.exists() else {}, now)
+    if "--write" in sys.argv[1:]:
+        with FILE.open("w", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(COLUMNS)
+            rows.writerows((name, *values) for name, values in now.items())
+    sys.stdout.write("".join(f"{line}\n" for line in lines or [f"{len(now)} examples: none moved"]))
+    sys.exit(1 if lines and "--write" not in sys.argv[1:] else 0)
+
+
+if __name__ == "__main__":
+    main()

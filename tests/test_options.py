@@ -1,0 +1,59 @@
+"""The options of a run stand in one place; what cannot be made of it is held against it here."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import flashatlas
+import pytest
+from flashatlas import InputError, api
+from flashatlas.run_options import of_groups, run_options
+from flashatlas.trace import Trace
+
+KINDS = {"text": str, "choice": str, "count": int, "number": int, "factor": float, "flag": bool}
+"""The types of values in Python; paths have several."""
+
+
+def test_the_typed_arguments_are_the_declared_options():
+    typed = typing.get_type_hints(api.RunOptions, vars(flashatlas.drive) | vars(api))
+    assert set(typed) - {"set"} == set(run_options())
+    for option in run_options().values():
+        if option.kind == "file":
+            assert str in typing.get_args(typed[option.name])
+            continue
+        plain = {KINDS[option.kind], type(None)} - (
+            set() if option.default is None or option.name == "mode" else {type(None)}
+        )
+        assert set(typing.get_args(typed[option.name]) or (typed[option.name],)) == plain, option
+
+
+def test_a_trace_takes_the_options_of_reading():
+    fields = {f.name: f.default for f in dataclasses.fields(Trace) if f.name != "path"}
+    assert fields == {o.name: o.default for o in of_groups("reading")}
+
+
+def test_every_option_is_documented_for_python_and_the_command_line(cli):
+    shown = " ".join(cli("run", "--help").stdout.split())
+    for option in run_options().values():
+        assert f"--{option.name.replace('_', '-')} " in shown
+        assert f"- ``{option.name}``: " in flashatlas.run.__doc__
+
+
+def test_what_is_not_given_is_the_default():
+    spec = api.specification("tiny", workload="uniform:requests=1")
+    for option in run_options().values():
+        value = spec["reading"] if option.group == "reading" else spec
+        if option.name != "workload":
+            assert value[option.name] == option.default
+    assert api.specification(depth=4)["mode"] == "closed"
+    with pytest.raises(TypeError, match=r"`dept` is no option of a run; did you mean `depth`\?"):
+        api.specification(dept=4)
+
+
+def test_errors_name_the_field_and_the_command_line_its_flag(cli):
+    with pytest.raises(InputError, match=r"^speed: only open mode .*`mode=open`"):
+        flashatlas.run("tiny", workload="uniform:requests=1", speed=2.0)
+    done = cli("run", "--workload", "uniform:requests=1", "--speed", "2")
+    assert done.stderr.startswith("error: --speed: only open mode ")
+    assert "`--mode open`" in done.stderr

@@ -1,6 +1,7 @@
 //! Loading a checkpoint of a 64 GiB drive, against bringing the drive into its steady state by
 //! simulation.
 
+use crate::environment;
 use crate::now;
 use flashatlas_sim::{Opener, RunSpec, input::Stream, run, save_checkpoint};
 use serde_json::{Value, json};
@@ -44,30 +45,40 @@ pub fn print() {
     let begin = now();
     let mut bytes = Vec::new();
     let nothing = Saved(Arc::default());
-    save_checkpoint(&spec(json!({})), &nothing, "bench", ("memory", &mut bytes), &mut |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
+    save_checkpoint(&spec(json!({})), &environment(&nothing), ("memory", &mut bytes), &mut |_| {
+        true
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
     let (saved, mib) = (begin.elapsed().as_secs_f64(), bytes.len() >> 20);
 
     // until the first look at what the drive holds: the file is read and mounted, and one request
     // was carried out
     let file = Saved(Arc::new(bytes));
     let (begin, mut loaded) = (now(), f64::NAN);
-    run(&spec(json!({ "precondition": { "checkpoint": "memory" } })), &file, "bench", &mut |p| {
-        if p.phase == "check" && loaded.is_nan() {
-            loaded = begin.elapsed().as_secs_f64();
-        }
-        true
-    })
+    run(
+        &spec(json!({ "precondition": { "checkpoint": "memory" } })),
+        &environment(&file),
+        &mut |p| {
+            if p.phase == "check" && loaded.is_nan() {
+                loaded = begin.elapsed().as_secs_f64();
+            }
+            true
+        },
+    )
     .unwrap_or_else(|e| panic!("{e}"));
 
     let (begin, mut simulated) = (now(), f64::NAN);
     let workload = format!("uniform:requests={}", 5 * UNITS);
-    run(&spec(json!({ "precondition": "fill", "workload": workload })), &file, "bench", &mut |p| {
-        if p.phase == "check" && simulated.is_nan() {
-            simulated = begin.elapsed().as_secs_f64();
-        }
-        true
-    })
+    run(
+        &spec(json!({ "precondition": "fill", "workload": workload })),
+        &environment(&file),
+        &mut |p| {
+            if p.phase == "check" && simulated.is_nan() {
+                simulated = begin.elapsed().as_secs_f64();
+            }
+            true
+        },
+    )
     .unwrap_or_else(|e| panic!("{e}"));
     println!(
         "64 GiB drive: steady state by model and saved ({mib} MiB) {saved:.1} s; loaded \

@@ -3,6 +3,7 @@
 
 use crate::now;
 use flashatlas_crash::{Plan, run};
+use flashatlas_host::STANDARD;
 
 pub fn print() {
     let plan = |workload: &str| Plan {
@@ -16,7 +17,7 @@ pub fn print() {
     };
     for workload in ["random", "hot-cold"] {
         let begin = now();
-        let report = run(&plan(workload), &mut |_, _| true).expect("names that exist");
+        let report = run(&STANDARD, &plan(workload), &mut |_, _| true).expect("names that exist");
         let seconds = begin.elapsed().as_secs_f64();
         let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].tally.mounts);
         assert_eq!(report.violations(), 0);

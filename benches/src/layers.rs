@@ -3,6 +3,7 @@
 
 use super::now;
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_host::STANDARD;
 use flashatlas_types::{ConfigError, Lba, Ps, Rng, Seed, Tag};
 
 const DRIVE: &[&str] =
@@ -18,7 +19,7 @@ const STACKS: usize = 16;
 fn config(layers: &str, store: &[&str]) -> Result<DriveConfig, ConfigError> {
     let mut settings: Vec<String> = DRIVE.iter().chain(store).map(|&s| s.to_owned()).collect();
     settings.push(format!("layers={layers}"));
-    DriveConfig::load("tlc-small", None, &settings)
+    STANDARD.load("tlc-small", None, &settings)
 }
 
 fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
@@ -33,7 +34,7 @@ fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
 fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     let pages = stack.sectors() / 8;
     let (mut at, mut in_flight, mut done, mut reply) =
-        (stack.settle_down(), 0, Vec::new(), Reply::default());
+        (stack.drain(), 0, Vec::new(), Reply::default());
     let begin = now();
     for n in 0..READS {
         while in_flight >= DEPTH {
@@ -52,7 +53,7 @@ fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
 }
 
 pub fn print() {
-    for layer in flashatlas_device::LAYERS {
+    for layer in STANDARD.layers {
         let store = if config(layer.name, &[]).is_ok() { &[] } else { ON_DEMAND };
         let mut rng = Rng::stream(Seed(1), "bench");
         // The smallest of many short rounds, taken in turn: the machine is shared, and a short

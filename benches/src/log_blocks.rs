@@ -2,8 +2,8 @@
 //! flash a second, beside the page-mapped FTL's. Untimed: the schemes and the medium, without the
 //! event engine.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply};
-use flashatlas_ftl::SCHEMES;
+use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply};
+use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
 
 const PAGES: u64 = 16_384;
@@ -30,7 +30,7 @@ fn rates(scheme: &str) -> (f64, f64) {
         "block" => {}
         _ => settings.push("ftl.log_blocks=16".to_owned()),
     }
-    let config = DriveConfig::load("mast-4gb", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let config = STANDARD.load("mast-4gb", None, &settings).unwrap_or_else(|e| panic!("{e}"));
     let mut drive = config.build(Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     drive.fill(|l| Stamp(l.0 + 1)).unwrap_or_else(|e| panic!("{e}"));
     drive.reset_counters();
@@ -54,7 +54,7 @@ fn rates(scheme: &str) -> (f64, f64) {
 
 pub fn print() {
     let mut yardstick = 0.0;
-    for scheme in SCHEMES {
+    for scheme in STANDARD.ftl.schemes {
         let (requests, operations) = rates(scheme.name);
         if scheme.name == "page" {
             yardstick = operations;

@@ -10,7 +10,8 @@ mod log_blocks;
 mod lookup;
 mod maps;
 
-use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::time::Instant;
 
@@ -23,6 +24,11 @@ pub fn now() -> Instant {
 /// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
 /// Every size has the same number of blocks (of 16 pages for each GiB), so that the same share of
 /// them is frontier and reserve.
+/// What a run finds in benchmarks.
+fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environment<'_> {
+    flashatlas_sim::Environment { registry: &STANDARD, opener, version: "bench" }
+}
+
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
     // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
     let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;
@@ -37,7 +43,8 @@ fn drive(gib: u64, extra: &[&str]) -> Ssd {
         "cache.bytes=16MiB".into(),
     ];
     settings.extend(extra.iter().map(|&s| s.to_owned()));
-    DriveConfig::load("tlc-nvme-1tb", None, &settings)
+    STANDARD
+        .load("tlc-nvme-1tb", None, &settings)
         .and_then(|c| c.build(Seed(1)))
         .unwrap_or_else(|e| panic!("{e}"))
 }
@@ -182,7 +189,7 @@ fn linear() {
 fn large_drive() {
     let begin = now();
     let mut drive =
-        DriveConfig::load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
+        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
     let built = begin.elapsed().as_secs_f64();
     let units = u64::from(drive.layout().logical_units);
     let mut expected = vec![Stamp::ZERO; units as usize];
@@ -270,7 +277,8 @@ mod traces {
         }))
         .expect("a valid specification");
         let begin = super::now();
-        flashatlas_sim::run(&spec, &open, "bench", &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+        flashatlas_sim::run(&spec, &crate::environment(&open), &mut |_| true)
+            .unwrap_or_else(|e| panic!("{e}"));
         let replaying = begin.elapsed().as_secs_f64();
         println!(
             "trace file (vscsi), {count} requests   reading {:>6.2} M/s, replaying {:.2} M/s: \

@@ -2,8 +2,8 @@
 //! go to 1 % of a 4 GiB drive, half of them writes, all timed.
 
 use super::{Host, drive};
-use flashatlas_device::Device;
-use flashatlas_ftl::maps::MAPS;
+use flashatlas_device::Inspect;
+use flashatlas_host::STANDARD;
 use flashatlas_types::Lpn;
 
 const REQUESTS: u64 = 400_000;
@@ -38,7 +38,7 @@ pub fn print() {
     let mut yardstick = 0.0;
     // the first drive of a process waits for memory: it is not the yardstick
     rate("dram", &[]);
-    for def in MAPS {
+    for def in STANDARD.ftl.stores {
         let extra: &[&str] = match def.name {
             "dram" | "lpmt" => &[],
             "nvm-hybrid" => &["nvm.bytes=8MiB"],

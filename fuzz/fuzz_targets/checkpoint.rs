@@ -2,7 +2,8 @@
 //! has one of it.
 #![no_main]
 
-use flashatlas_sim::{Opener, RunSpec, input::Stream, run};
+use flashatlas_host::STANDARD;
+use flashatlas_sim::{Environment, Opener, RunSpec, input::Stream, run};
 use std::io::Cursor;
 
 struct File(Vec<u8>);
@@ -19,7 +20,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         "workload": "uniform:requests=20,size=2KiB,read=0.5"
     }))
     .expect("a valid specification");
-    match run(&spec, &File(data.to_vec()), "fuzz", &mut |_| true) {
+    let file = File(data.to_vec());
+    let env = Environment { registry: &STANDARD, opener: &file, version: "fuzz" };
+    match run(&spec, &env, &mut |_| true) {
         Ok(outcome) => assert_eq!(outcome.record["oracle"]["violations"], 0),
         Err(error) => assert!(error.to_string().starts_with("fuzz: "), "{error}"),
     }

@@ -2,6 +2,7 @@
 //! one thread.
 #![no_main]
 
+use flashatlas_host::STANDARD;
 use flashatlas_crash::{Id, Plan};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -9,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Ok(id) = text.parse::<Id>() {
         assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
         if id.steps <= 40 && id.cuts.len() <= 2 {
-            drop(flashatlas_crash::rerun(text));
+            drop(flashatlas_crash::rerun(&STANDARD, text));
         }
     }
     if let Ok(plan) = serde_json::from_str::<Plan>(text) {
@@ -21,6 +22,6 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             minimise: false,
             ..plan
         };
-        drop(flashatlas_crash::run(&plan, &mut |_, _| false));
+        drop(flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| false));
     }
 });

@@ -1,7 +1,7 @@
 //! Commands, responses and notices of HPB: any bytes are refused, or are what they are decoded to.
 #![no_main]
 
-use flashatlas_device::wire::{jedec, paper, samsung};
+use flashatlas_host::wire::{jedec, paper, samsung};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Ok(read) = paper::Read16::decode(data) {

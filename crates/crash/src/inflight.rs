@@ -221,11 +221,11 @@ impl World {
         let content = (1 << 20) + number as u64;
         let Some(command) = step.command(content) else {
             self.advance(Ps(u64::MAX));
-            now = now.max(self.drive.settle_down());
+            now = now.max(self.drive.drain());
             self.drive
                 .idle(now, now.after(Dur::from_us(400_000)))
                 .map_err(|e| power_on(e.to_string()))?;
-            now = now.max(self.drive.settle_down());
+            now = now.max(self.drive.drain());
             for change in self.drive.faults().take_journal() {
                 self.medium.redo(&change);
             }

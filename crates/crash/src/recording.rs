@@ -163,9 +163,9 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
         None => {
             // work in idle time takes time, which does not pass while commands are instant
             drive.set_instant(false);
-            let now = drive.settle_down();
+            let now = drive.drain();
             let worked = drive.idle(now, now.after(Dur::from_us(400_000)));
-            drive.settle_down();
+            drive.drain();
             drive.set_instant(true);
             worked?;
         }
@@ -179,5 +179,5 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
 /// When it cannot be read.
 #[inline]
 pub fn held(drive: &Stack, unit: u32) -> Result<Stamp, Failure> {
-    drive.held(Lpn(unit)).map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
+    drive.peek_stamp(Lpn(unit)).map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
 }

@@ -13,7 +13,7 @@ use crate::recording::Recording;
 use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
 use crate::workloads::{SEQUENCES, Shape, WORKLOADS, Workload, exhaustive};
-use flashatlas_device::DriveConfig;
+use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -237,7 +237,7 @@ impl Job {
 /// what is broken.
 fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Vec<String> {
     let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
-    let fresh = DriveConfig::load("tiny", None, &[]).expect("a preset");
+    let fresh = config.registry.load("tiny", None, &[]).expect("a preset");
     let differs = |(key, value): &(&'static str, &flashatlas_types::Value)| {
         fresh.pairs().find(|(k, _)| k == key).is_none_or(|(_, v)| v != *value)
     };
@@ -295,15 +295,15 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     given.is_empty() || given.iter().any(is)
 }
 
-fn jobs(plan: &Plan) -> Result<Vec<Job>, String> {
-    let all = stacks();
+fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
+    let all = stacks(registry);
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
-    chosen(&plain(&plan.schemes), "scheme", flashatlas_ftl::SCHEMES.iter().map(|s| s.name))?;
+    chosen(&plain(&plan.schemes), "scheme", registry.ftl.schemes.iter().map(|s| s.name))?;
     chosen(
         &plain(&plan.stores),
         "map store",
-        flashatlas_ftl::maps::MAPS.iter().map(|m| m.name).chain(["-"]),
+        registry.ftl.stores.iter().map(|m| m.name).chain(["-"]),
     )?;
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
@@ -367,7 +367,11 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Unknown names; a stack that fits no drive of a geometry.
-pub fn run(plan: &Plan, progress: &mut dyn FnMut(usize, usize) -> bool) -> Result<Report, String> {
+pub fn run(
+    registry: &Registry,
+    plan: &Plan,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<Report, String> {
     let faults = Faults::parse(&plan.faults)?;
     if plan.one_in == 0 {
         return Err("one in 0: expected a positive number".into());
@@ -375,7 +379,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(usize, usize) -> bool) -> Resul
     if !(1..=4).contains(&plan.depth) {
         return Err(format!("a depth of {}: expected 1 to 4", plan.depth));
     }
-    let jobs = jobs(plan)?;
+    let jobs = jobs(registry, plan)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if plan.threads == 0 { cores } else { plan.threads }.min(jobs.len());
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -453,13 +457,13 @@ impl Report {
 ///
 /// # Errors
 /// An identity that names nothing that exists.
-pub fn rerun(text: &str) -> Result<Option<Found>, String> {
+pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
     let named = |s: &Stack| {
         s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
     };
-    let stack = stacks().into_iter().find(named);
+    let stack = stacks(registry).into_iter().find(named);
     let stack = stack.ok_or_else(|| match id.layers.as_str() {
         "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
         layers => {

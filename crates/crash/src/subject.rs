@@ -3,9 +3,8 @@
 //! geometry. A new scheme or store is found here without being named.
 
 use crate::workloads::Workload;
-use flashatlas_device::{DriveConfig, LAYERS, LayerDef};
-use flashatlas_ftl::maps::MAPS;
-use flashatlas_ftl::{SCHEMES, SchemeDef};
+use flashatlas_device::{DriveConfig, LayerDef, Registry};
+use flashatlas_ftl::SchemeDef;
 
 /// A shape of drive.
 pub struct Geometry {
@@ -65,6 +64,8 @@ pub const GEOMETRIES: &[Geometry] = &[
 /// Layers over a scheme with a map store, each in one of its variants.
 #[derive(Clone)]
 pub struct Stack {
+    /// The parts that names choose from.
+    pub registry: Registry,
     /// The layers, from the top down.
     pub layers: Vec<&'static LayerDef>,
     /// Which of [`LayerDef::small`], of each; of those that have fewer, the last.
@@ -125,32 +126,33 @@ const UNDER_LAYERS_UNITS: u32 = 16;
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
 /// Every stack of different layers that some drive takes, up to two of them.
-fn layer_stacks() -> Vec<Vec<&'static LayerDef>> {
-    let one = LAYERS.iter().map(|layer| vec![layer]);
-    let two = LAYERS
+fn layer_stacks(layers: &'static [LayerDef]) -> Vec<Vec<&'static LayerDef>> {
+    let one = layers.iter().map(|layer| vec![layer]);
+    let two = layers
         .iter()
-        .flat_map(|top| LAYERS.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
+        .flat_map(|top| layers.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
     one.chain(two).collect()
 }
 
 /// Whether layers may stand in this order over a page-mapped drive with this store, were it large
 /// enough for anything.
-fn make_sense(layers: &[&'static LayerDef], store: &str) -> bool {
+fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) -> bool {
     let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
     let settings = [format!("map.store={store}"), format!("layers={}", names.join(","))];
-    !DriveConfig::load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
+    !registry.load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
 }
 
 /// Every scheme with every store, and layers over some of them. The variants of a scheme are tried
 /// with the first variant of each store, and those of a store with the first of the scheme.
-pub fn stacks() -> Vec<Stack> {
+pub fn stacks(registry: &Registry) -> Vec<Stack> {
     let mut all = Vec::new();
-    for scheme in SCHEMES {
-        let takes_store = (scheme.params)(&|_| None)
+    for scheme in registry.ftl.schemes {
+        let takes_store = (scheme.params)(&registry.ftl, &|_| None)
             .is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
         for scheme_variant in 0..scheme.small.len().max(1) {
             let (layers, layer_variant) = (Vec::new(), 0);
             let stack = Stack {
+                registry: *registry,
                 layers,
                 layer_variant,
                 scheme,
@@ -163,7 +165,7 @@ pub fn stacks() -> Vec<Stack> {
                 all.push(stack);
                 continue;
             }
-            for store in MAPS {
+            for store in registry.ftl.stores {
                 let variants = if scheme_variant == 0 { store.small.len().max(1) } else { 1 };
                 all.extend((0..variants).map(|store_variant| Stack {
                     store: store.name,
@@ -180,12 +182,12 @@ pub fn stacks() -> Vec<Stack> {
             && UNDER_LAYERS.contains(&(s.scheme.name, s.store))
     };
     let drives: Vec<Stack> = all.iter().filter(under).cloned().collect();
-    for layers in layer_stacks() {
+    for layers in layer_stacks(registry.layers) {
         // of stacks of two the first variants: what a layer does by itself is tried without the
         // other
         let most = if layers.len() == 1 { usize::MAX } else { 2 };
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
-        let drives = drives.iter().filter(|drive| make_sense(&layers, drive.store));
+        let drives = drives.iter().filter(|drive| make_sense(registry, &layers, drive.store));
         for (drive, layer_variant) in drives.flat_map(|d| (0..variants).map(move |v| (d, v))) {
             let stack = Stack { layers: layers.clone(), layer_variant, ..drive.clone() };
             // a variant that fits no drive is none
@@ -291,24 +293,25 @@ fn config(
     settings.push(format!("map.unit={unit}"));
     settings.push("host.idle_after=1us".into());
     settings.extend(stack.settings());
-    DriveConfig::load("tiny", None, &settings).map_err(|e| e.to_string())
+    stack.registry.load("tiny", None, &settings).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::workloads::WORKLOADS;
+    use flashatlas_host::STANDARD;
 
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {
-        let stacks = stacks();
-        for scheme in SCHEMES {
+        let stacks = stacks(&STANDARD);
+        for scheme in STANDARD.ftl.schemes {
             assert!(stacks.iter().any(|s| s.scheme.name == scheme.name), "{}", scheme.name);
         }
-        for store in MAPS {
+        for store in STANDARD.ftl.stores {
             assert!(stacks.iter().any(|s| s.store == store.name), "{}", store.name);
         }
-        for layer in LAYERS {
+        for layer in STANDARD.layers {
             assert!(
                 stacks.iter().any(|s| s.layers.iter().any(|l| l.name == layer.name)),
                 "{}",

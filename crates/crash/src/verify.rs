@@ -6,7 +6,7 @@ use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
-use flashatlas_ftl::{MountLimit, scheme_by_name};
+use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium, OobRole};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
@@ -109,10 +109,8 @@ impl<'c> Verifier<'c> {
         }
         long.push(Step::Flush);
         let expected = vec![Stamp::ZERO; units as usize];
-        let scheme =
-            scheme_by_name(config.params.text("ftl.scheme")).expect("the configuration is checked");
-        let (limit, layers) =
-            ((scheme.mount_limit)(&config.params, &layout), config.layers_limit());
+        let limit = (config.scheme().mount_limit)(&config.scheme_config(), &layout);
+        let layers = config.layers_limit();
         // a layer that writes makes that durable, and so may the map beneath
         let again = if layers.writes > 0 { limit.programs } else { 0 };
         let limit = MountLimit {

@@ -71,11 +71,6 @@ impl WriteCache {
         self.index.len() as u32
     }
 
-    /// No dirty units.
-    pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
-    }
-
     /// Units that the cache can hold.
     pub fn capacity(&self) -> u32 {
         self.capacity

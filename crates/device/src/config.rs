@@ -1,10 +1,9 @@
 //! From names, files and single settings to a drive.
 
-use crate::layers::{self, Beneath, LayerDef, LayerLimit, Shape};
+use crate::layer::{self, Beneath, LayerDef, LayerLimit};
 use crate::params::resolve;
-use crate::presets::preset_by_name;
-use crate::{Ssd, Stack};
-use flashatlas_ftl::scheme_by_name;
+use crate::{Registry, Shape, Ssd, Stack};
+use flashatlas_ftl::{SchemeConfig, SchemeDef};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, RawConfig, Seed,
@@ -19,24 +18,24 @@ pub struct DriveConfig {
     pub name: String,
     /// Checked values.
     pub params: Params,
+    /// The parts that its names choose from.
+    pub registry: Registry,
 }
 
 impl DriveConfig {
-    /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it
-    /// may build on a preset with `drive.base = "…"`). Then apply `settings` of the form
-    /// `key=value`.
+    /// As [`Registry::load`].
     ///
     /// # Errors
-    /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that
-    /// cannot work.
+    /// As [`Registry::load`].
     pub fn load(
+        registry: Registry,
         name: &str,
         file: Option<&str>,
         settings: &[String],
     ) -> Result<DriveConfig, ConfigError> {
         let raw = match file {
             None => DriveConfig::from_preset_text(
-                preset_by_name(name)?.toml,
+                registry.preset(name)?.toml,
                 &format!("devices/{name}.toml"),
             )?,
             Some(text) => {
@@ -44,7 +43,7 @@ impl DriveConfig {
                 match over.text("drive.base").map(str::to_owned) {
                     None => over,
                     Some(base) => {
-                        let preset = preset_by_name(&base).map_err(|e| e.at(name))?;
+                        let preset = registry.preset(&base).map_err(|e| e.at(name))?;
                         let mut raw = DriveConfig::from_preset_text(
                             preset.toml,
                             &format!("devices/{base}.toml"),
@@ -57,7 +56,7 @@ impl DriveConfig {
                 }
             }
         };
-        DriveConfig::resolved(name, raw, settings)
+        DriveConfig::resolved(registry, name, raw, settings)
     }
 
     /// This configuration with `settings` of the form `key=value` over it.
@@ -67,10 +66,11 @@ impl DriveConfig {
     pub fn with(&self, settings: &[String]) -> Result<DriveConfig, ConfigError> {
         let mut raw = RawConfig::default();
         self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
-        DriveConfig::resolved(&self.name, raw, settings)
+        DriveConfig::resolved(self.registry, &self.name, raw, settings)
     }
 
     fn resolved(
+        registry: Registry,
         name: &str,
         mut raw: RawConfig,
         settings: &[String],
@@ -88,21 +88,36 @@ impl DriveConfig {
             one_capacity(&mut raw, &over)?;
             raw.overlay(over);
         }
-        let config = DriveConfig { name: name.to_owned(), params: resolve(&raw)? };
+        let config =
+            DriveConfig { name: name.to_owned(), params: resolve(&registry, &raw)?, registry };
         let layout = config.layout()?;
-        layers::exported(&config.layers(), &config.params, Shape::of(&layout))?;
+        layer::exported(&config.layers(), &config.registry, &config.params, Shape::of(&layout))?;
         Ok(config)
+    }
+
+    /// The mapping scheme.
+    pub fn scheme(&self) -> &'static SchemeDef {
+        let name = self.params.text("ftl.scheme");
+        self.registry.ftl.scheme(name).expect("the configuration is checked")
+    }
+
+    /// What the scheme is built of.
+    pub fn scheme_config(&self) -> SchemeConfig<'_> {
+        SchemeConfig { params: &self.params, parts: &self.registry.ftl }
     }
 
     /// The layers over the drive, from the top down.
     pub fn layers(&self) -> Vec<&'static LayerDef> {
-        layers::parse(self.params.text("layers")).expect("the configuration is checked")
+        self.registry
+            .layers_named(self.params.text("layers"))
+            .expect("the configuration is checked")
     }
 
     /// What the drive exports with its layers.
     pub fn shape(&self) -> Shape {
         let drive = Shape::of(&self.layout().expect("the configuration is checked"));
-        layers::exported(&self.layers(), &self.params, drive).expect("the configuration is checked")
+        layer::exported(&self.layers(), &self.registry, &self.params, drive)
+            .expect("the configuration is checked")
     }
 
     /// What mounts of the layers do at most, beside that of the drive.
@@ -111,10 +126,12 @@ impl DriveConfig {
             (self.layers(), Shape::of(&self.layout().expect("the configuration is checked")));
         (0..layers.len()).fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
             let layers_beneath = &layers[at + 1..];
-            let shape = layers::exported(layers_beneath, &self.params, drive)
+            let shape = layer::exported(layers_beneath, &self.registry, &self.params, drive)
                 .expect("the configuration is checked");
-            let one =
-                (layers[at].mount_limit)(&self.params, &Beneath { shape, layers: layers_beneath });
+            let one = (layers[at].mount_limit)(
+                &self.params,
+                &Beneath { shape, layers: layers_beneath, registry: &self.registry },
+            );
             LayerLimit { reads: sum.reads + one.reads, writes: sum.writes + one.writes }
         })
     }
@@ -189,7 +206,7 @@ impl DriveConfig {
             ));
         }
         layout.logical_units = logical as u32;
-        (scheme_by_name(p.text("ftl.scheme"))?.fits)(p, &layout)?;
+        (self.scheme().fits)(&self.scheme_config(), &layout)?;
         self.check_cache(&layout)?;
         Ok(layout)
     }
@@ -266,13 +283,12 @@ impl DriveConfig {
     pub fn mount(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
         let mut plan = Plan::default();
         plan.set_recording(false);
-        crate::state::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
+        crate::ssd::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
     }
 
     /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
-        let scheme =
-            scheme_by_name(self.params.text("ftl.scheme")).expect("the configuration is checked");
+        let scheme = self.scheme();
         let own = [
             "ftl.scheme",
             "map.unit",
@@ -327,7 +343,7 @@ mod tests {
 
     fn error(name: &str, settings: &[&str]) -> String {
         let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
-        DriveConfig::load(name, None, &settings).unwrap_err().to_string()
+        Registry::DRIVES.load(name, None, &settings).unwrap_err().to_string()
     }
 
     #[test]
@@ -377,7 +393,7 @@ mod tests {
             }
             let fits =
                 [scheme.clone(), format!("ftl.log_blocks={least}"), "ftl.idle_log_blocks=0".into()];
-            DriveConfig::load("mast-4gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
+            Registry::DRIVES.load("mast-4gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
             assert!(
                 log(&[&scheme, "map.unit=1KiB"])
                     .contains("must be the whole frame (2048 bytes), not 1024")
@@ -463,7 +479,7 @@ mod tests {
             let refused = error("ufs-128gb", &[&store, &format!("map.cache_bytes={}", least - 1)]);
             assert!(refused.contains("are less than one request needs"), "{store}: {refused}");
             let fits = [store, format!("map.cache_bytes={least}")];
-            DriveConfig::load("ufs-128gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
+            Registry::DRIVES.load("ufs-128gb", None, &fits).unwrap_or_else(|e| panic!("{e}"));
         }
         assert!(error("ufs-128gb", &["map.gamma=1"]).contains("belongs to map.store = leaftl"));
         assert!(
@@ -480,7 +496,8 @@ mod tests {
     /// The numbers of the host-cached map's paper: 128 GB, entries of 4 bytes, map pages of 16 KB.
     #[test]
     fn the_map_of_a_phone_has_the_size_that_its_paper_says() {
-        let config = DriveConfig::load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
+        let config =
+            Registry::DRIVES.load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
         let units = u64::from(config.layout().unwrap().logical_units);
         let (entry, page) =
             (config.params.int("map.entry_bytes"), config.params.int("map.page_bytes"));
@@ -497,14 +514,19 @@ mod tests {
     fn the_capacity_is_what_was_said_last() {
         let units = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
-            DriveConfig::load("tlc-small", None, &settings).unwrap().layout().unwrap().logical_units
+            Registry::DRIVES
+                .load("tlc-small", None, &settings)
+                .unwrap()
+                .layout()
+                .unwrap()
+                .logical_units
         };
         let slots = 8 * 104 * 128 * 2 * 4;
         assert_eq!(units(&[]), 720_896, "the preset's logical pages");
         assert_eq!(units(&["drive.over_provisioning=0.25"]), slots * 4 / 5);
         assert_eq!(units(&["drive.over_provisioning=0.25", "drive.logical_pages=1000"]), 1000);
         let both = "[drive]\nbase = \"tiny\"\nlogical_pages = 9\nover_provisioning = 0.5\n";
-        let error = DriveConfig::load("mine.toml", Some(both), &[]).unwrap_err().to_string();
+        let error = Registry::DRIVES.load("mine.toml", Some(both), &[]).unwrap_err().to_string();
         assert!(
             error.starts_with("mine.toml:3:1: drive.logical_pages: is given together with"),
             "{error}"
@@ -513,13 +535,14 @@ mod tests {
 
     #[test]
     fn a_file_may_build_on_a_preset() {
-        let config =
-            DriveConfig::load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[])
-                .unwrap();
+        let config = Registry::DRIVES
+            .load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[])
+            .unwrap();
         assert_eq!(config.params.int("drive.planes"), 2);
         assert_eq!(config.params.text("drive.cell"), "slc");
-        let wrong =
-            |text: &str| DriveConfig::load("mine.toml", Some(text), &[]).unwrap_err().to_string();
+        let wrong = |text: &str| {
+            Registry::DRIVES.load("mine.toml", Some(text), &[]).unwrap_err().to_string()
+        };
         let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nvictim = \"gredy\"\n");
         assert!(
             error.starts_with("mine.toml:4:1: ftl.victim: victim policy `gredy` is not known"),

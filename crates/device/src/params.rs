@@ -1,7 +1,6 @@
 //! The parameters of a drive: its own, and those of the parts that its configuration names.
 
-use crate::layers::{self, LAYERS};
-use flashatlas_ftl::{SCHEMES, scheme_by_name};
+use crate::Registry;
 use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, RawConfig};
 
 /// Parameters of the board, the controller and its write cache.
@@ -141,16 +140,17 @@ pub fn common_params() -> Vec<&'static ParamDef> {
 }
 
 /// Check `raw` against everything that the drive's parts declare.
-pub(crate) fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
+pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, ConfigError> {
     let text = |key: &str| raw.text(key).map(str::to_owned);
     let placed = |e: ConfigError| {
         let place = raw.place(&e.key).to_owned();
         e.at(place)
     };
-    let scheme = scheme_by_name(&text("ftl.scheme").unwrap_or("page".into())).map_err(placed)?;
+    let scheme = text("ftl.scheme").unwrap_or("page".into());
+    let scheme = registry.ftl.scheme(&scheme).map_err(placed)?;
     let mut defs = common_params();
-    defs.extend((scheme.params)(&text).map_err(placed)?);
-    let layers = layers::parse(&text("layers").unwrap_or_default()).map_err(placed)?;
+    defs.extend((scheme.params)(&registry.ftl, &text).map_err(placed)?);
+    let layers = registry.layers_named(&text("layers").unwrap_or_default()).map_err(placed)?;
     for (i, layer) in layers.iter().enumerate() {
         if layers[..i].iter().any(|l| l.name == layer.name) {
             return Err(placed(ConfigError::new(
@@ -160,27 +160,26 @@ pub(crate) fn resolve(raw: &RawConfig) -> Result<Params, ConfigError> {
         }
         defs.extend(layer.params);
     }
-    raw.resolve(&defs, |key| owner(key, scheme.name))
+    raw.resolve(&defs, |key| owner(registry, key, scheme.name))
 }
 
 /// Which part a key would belong to, were that part in use.
-fn owner(key: &str, scheme: &str) -> Option<String> {
+fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     let has = |params: &[ParamDef]| params.iter().any(|p| p.key == key);
-    if let Some(v) = flashatlas_ftl::victims::VICTIMS.iter().find(|v| has(v.params)) {
+    if let Some(v) = registry.ftl.victims.iter().find(|v| has(v.params)) {
         return Some(format!("belongs to ftl.victim = {}, which is not in use", v.name));
     }
-    if let Some(c) = flashatlas_ftl::classifiers::CLASSIFIERS.iter().find(|c| has(c.params)) {
+    if let Some(c) = registry.ftl.classifiers.iter().find(|c| has(c.params)) {
         return Some(format!("belongs to ftl.classifier = {}, which is not in use", c.name));
     }
-    if let Some(m) = flashatlas_ftl::maps::MAPS.iter().find(|m| has(m.params)) {
+    if let Some(m) = registry.ftl.stores.iter().find(|m| has(m.params)) {
         return Some(format!("belongs to map.store = {}, which is not in use", m.name));
     }
-    if let Some(l) = LAYERS.iter().find(|l| has(l.params)) {
+    if let Some(l) = registry.layers.iter().find(|l| has(l.params)) {
         return Some(format!("belongs to the layer {}, which is not in use (layers)", l.name));
     }
-    let other = SCHEMES
-        .iter()
-        .filter(|s| s.name != scheme)
-        .find(|s| (s.params)(&|_| None).is_ok_and(|params| params.iter().any(|p| p.key == key)))?;
+    let other = registry.ftl.schemes.iter().filter(|s| s.name != scheme).find(|s| {
+        (s.params)(&registry.ftl, &|_| None).is_ok_and(|params| params.iter().any(|p| p.key == key))
+    })?;
     Some(format!("belongs to ftl.scheme = {}; the scheme here is {scheme}", other.name))
 }

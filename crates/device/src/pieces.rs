@@ -7,10 +7,12 @@ use std::ops::Range;
 
 /// The part of a write that falls into one mapping unit.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece {
+pub struct Piece {
+    /// The unit.
     pub lpn: Lpn,
     /// First sector in the unit.
     pub first: u32,
+    /// How many sectors.
     pub sectors: u32,
     /// First sector of the piece, counted from the first sector of the command.
     pub offset: u32,
@@ -18,7 +20,7 @@ pub(crate) struct Piece {
 
 /// What a write writes.
 #[derive(Clone, Copy)]
-pub(crate) enum Content<'a> {
+pub enum Content<'a> {
     /// Stamps are made of this name.
     Named(u64),
     /// They are given, one for each whole unit.
@@ -39,6 +41,7 @@ impl Content<'_> {
 }
 
 impl Piece {
+    /// Whether it covers its unit.
     pub fn is_whole(&self, unit_sectors: u32) -> bool {
         self.sectors == unit_sectors
     }
@@ -61,7 +64,7 @@ impl Piece {
 
 /// The units that a range of sectors touches.
 #[inline]
-pub(crate) fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
+pub fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
     let unit = u64::from(unit_sectors);
     let end = lba.0 + u64::from(sectors) + unit - 1;
     // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a
@@ -74,7 +77,7 @@ pub(crate) fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
 
 /// The pieces of a range of sectors.
 #[inline]
-pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
+pub fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
     let (unit, start, end) = (u64::from(unit_sectors), lba.0, lba.0 + u64::from(sectors));
     units(lba, sectors, unit_sectors).map(move |lpn| {
         let (from, to) = (start.max(lpn * unit), end.min((lpn + 1) * unit));
@@ -88,37 +91,37 @@ pub(crate) fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator
 }
 
 /// Bytes of some pieces.
-pub(crate) fn bytes_of(pieces: &[Piece]) -> u64 {
+pub fn bytes_of(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
 }
 
 /// The bits of all sectors of a unit.
-pub(crate) fn all_sectors(unit_sectors: u32) -> u128 {
+pub fn all_sectors(unit_sectors: u32) -> u128 {
     if unit_sectors == 128 { u128::MAX } else { (1 << unit_sectors) - 1 }
 }
 
 /// From the first to the last sector that is not present.
-pub(crate) fn missing(present: u128, unit_sectors: u32) -> Part {
+pub fn missing(present: u128, unit_sectors: u32) -> Part {
     let lacking = all_sectors(unit_sectors) & !present;
     let first = lacking.trailing_zeros();
     Part::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
 }
 
 /// The bytes of one piece in the data of its command.
-pub(crate) fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
+pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     let start = (piece.offset * SECTOR_BYTES) as usize;
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
 /// `unit` with a piece's bytes in their place.
-pub(crate) fn placed(bytes: &[u8], piece: &Piece, mut unit: Box<[u8]>) -> Box<[u8]> {
+pub fn placed(bytes: &[u8], piece: &Piece, mut unit: Box<[u8]>) -> Box<[u8]> {
     let start = (piece.first * SECTOR_BYTES) as usize;
     unit[start..start + bytes.len()].copy_from_slice(bytes);
     unit
 }
 
 /// Fill the sectors that an entry lacks from the bytes under it.
-pub(crate) fn merge_under(entry: &mut Entry, under: Option<&[u8]>) {
+pub fn merge_under(entry: &mut Entry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
         for (sector, (to, from)) in bytes.chunks_mut(512).zip(under.chunks(512)).enumerate() {
             if entry.present >> sector & 1 == 0 {

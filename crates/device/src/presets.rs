@@ -1,7 +1,5 @@
 //! The drives that come with the project: `devices/*.toml`, every number with its source.
 
-use flashatlas_types::ConfigError;
-
 /// One preset.
 pub struct Preset {
     /// Name in `--drive`.
@@ -21,18 +19,10 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "tlc-nvme-1tb", toml: include_str!("../../../devices/tlc-nvme-1tb.toml") },
 ];
 
-/// The preset called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn preset_by_name(name: &str) -> Result<&'static Preset, ConfigError> {
-    flashatlas_types::by_name(PRESETS, |p| p.name, "drive", "drive", name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DriveConfig;
+    use crate::{DriveConfig, Registry};
     use std::collections::BTreeSet;
 
     #[test]
@@ -47,7 +37,7 @@ mod tests {
         assert_eq!(files, PRESETS.iter().map(|p| p.name.to_owned()).collect());
         for preset in PRESETS {
             let config =
-                DriveConfig::load(preset.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+                Registry::DRIVES.load(preset.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(
                 config.layout().unwrap_or_else(|e| panic!("{}: {e}", preset.name)).unit_bytes % 512,
                 0

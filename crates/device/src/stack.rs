@@ -1,13 +1,13 @@
 //! A drive with the layers over it.
 
-use crate::{Cmd, Device, DriveConfig, Reply, Ssd, SubmitError};
+use crate::{Cmd, DriveConfig, Reply, Ssd, Storage, SubmitError};
 use flashatlas_nand::Medium;
 use flashatlas_types::{ConfigError, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::ops::{Deref, DerefMut};
 
 /// A drive with the layers that its configuration names.
 pub struct Stack {
-    top: Box<dyn Device>,
+    top: Box<dyn Storage>,
     bare: bool,
 }
 
@@ -21,10 +21,10 @@ impl Stack {
     /// What a layer found beneath.
     pub fn over(ssd: Ssd, config: &DriveConfig) -> Result<Stack, ConfigError> {
         let layers = config.layers();
-        let mut top: Box<dyn Device> = Box::new(ssd);
+        let mut top: Box<dyn Storage> = Box::new(ssd);
         top.set_instant(true);
         for layer in layers.iter().rev() {
-            top = (layer.build)(&config.params, top)
+            top = (layer.build)(config, top)
                 .map_err(|e| ConfigError::new("layers", e.to_string()))?;
         }
         top.set_instant(false);
@@ -45,8 +45,8 @@ impl Stack {
     /// # Panics
     /// When commands are in flight.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.ssd_mut().medium.switch_off();
-        self.top.switch_on(config, seed)
+        self.ssd_mut().power_off();
+        self.top.power_on(config, seed)
     }
 
     /// Another medium takes the place of the drive's, and is mounted; it was switched off.
@@ -62,19 +62,19 @@ impl Stack {
         config: &DriveConfig,
         seed: Seed,
     ) -> Result<(), SubmitError> {
-        self.ssd_mut().medium = medium;
-        self.top.switch_on(config, seed)
+        self.ssd_mut().replace_medium(medium);
+        self.top.power_on(config, seed)
     }
 
     /// Let everything that is under way come to its end; no command may be in flight. Returns when
     /// that was.
-    pub fn settle_down(&mut self) -> Ps {
+    pub fn drain(&mut self) -> Ps {
         let mut done = Vec::new();
         while let Some(at) = self.top.next_event() {
             self.top.advance(at, &mut done);
         }
         assert!(done.is_empty(), "{} commands were in flight", done.len());
-        self.ssd_mut().settle_down()
+        self.ssd_mut().drain()
     }
 
     /// Write every mapping unit once, in ascending order, in no time, and make it durable.
@@ -92,7 +92,7 @@ impl Stack {
             return self.ssd_mut().fill_while(|lpn| Stamp::whole(content(lpn), 0), go_on);
         }
         let unit_sectors = self.unit_sectors();
-        let bytes = self.ssd().settings.keep_bytes.then(|| vec![0; unit_sectors as usize * 512]);
+        let bytes = self.ssd().keeps_bytes().then(|| vec![0; unit_sectors as usize * 512]);
         self.set_instant(true);
         let mut reply = Reply::default();
         for unit in 0..self.shape().units() {
@@ -130,9 +130,9 @@ impl Stack {
     ///
     /// # Errors
     /// When there is no space.
-    pub fn drain(&mut self) -> Result<(), SubmitError> {
+    pub fn make_durable(&mut self) -> Result<(), SubmitError> {
         if self.is_bare() {
-            return self.ssd_mut().drain();
+            return self.ssd_mut().make_durable();
         }
         self.submit(Ps::ZERO, PREPARING, Cmd::Flush, &mut Reply::default())
     }
@@ -145,7 +145,7 @@ impl Stack {
 
 /// A stack is the device at its top.
 impl Deref for Stack {
-    type Target = dyn Device;
+    type Target = dyn Storage;
 
     fn deref(&self) -> &Self::Target {
         &*self.top

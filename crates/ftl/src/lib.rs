@@ -10,10 +10,9 @@ pub mod classifiers;
 mod free;
 pub mod list;
 mod logblock;
-mod map_pages;
-pub mod map_store;
 pub mod maps;
 pub mod pool;
+mod registry;
 pub mod report;
 pub mod schemes;
 mod sealed;
@@ -22,11 +21,12 @@ mod trims;
 pub mod victims;
 
 pub use blocks::Role;
+pub use registry::Registry;
 pub use report::{
     AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters,
     MountLimit, MountReport, PageCounters, Reason,
 };
-pub use schemes::{SCHEMES, SchemeDef, scheme_by_name};
+pub use schemes::{SchemeConfig, SchemeDef};
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
@@ -37,7 +37,7 @@ use flashatlas_types::{
 pub const PARAMS: &[ParamDef] = &[
     ParamDef {
         key: "ftl.scheme",
-        kind: ParamKind::Name(|| SCHEMES.iter().map(|s| s.name).collect()),
+        kind: ParamKind::Name(|| schemes::SCHEMES.iter().map(|s| s.name).collect()),
         default: Some("page"),
         doc: "the mapping scheme",
     },
@@ -146,7 +146,7 @@ pub trait Ftl: Send {
     /// When the map cannot be read.
     ///
     /// # Panics
-    /// Where the map store hands nothing out ([`map_store::MapStoreDef::hands_out`]).
+    /// Where the map store hands nothing out ([`maps::MapStoreDef::hands_out`]).
     fn hand_out(&mut self, cx: &mut Cx<'_>, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
         let _ = (cx, pages);
         unreachable!("this scheme hands no map out")

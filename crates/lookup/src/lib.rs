@@ -4,9 +4,8 @@
 //! banks' recent use.
 //!
 //! [`tables`] answer, and say what they touch; [`probe`] says in which bank and row that lies, and
-//! in which order it is read; [`dram`] says when.
+//! in which order it is read; [`flashatlas_dram`] says when.
 
-pub mod dram;
 mod error;
 pub mod extents;
 pub mod hashes;

@@ -12,7 +12,8 @@ mod papers;
 mod tables;
 mod traces;
 
-use flashatlas_sim::{Opener, Progress, RunError, RunSpec, input::Stream};
+use flashatlas_host::STANDARD;
+use flashatlas_sim::{Environment, Opener, Progress, RunError, RunSpec, input::Stream};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -46,9 +47,9 @@ create_exception!(
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// The files and the environment of this process.
-struct World;
+struct ThisProcess;
 
-impl Opener for World {
+impl Opener for ThisProcess {
     fn open(&self, path: &str) -> io::Result<Stream> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -63,6 +64,10 @@ impl Opener for World {
         std::env::var(name).ok()
     }
 }
+
+/// What runs find here: every part that comes with the project, and this process.
+const ENVIRONMENT: Environment<'static> =
+    Environment { registry: &STANDARD, opener: &ThisProcess, version: env!("CARGO_PKG_VERSION") };
 
 fn to_python(error: &RunError) -> PyErr {
     let text = error.to_string();
@@ -136,7 +141,7 @@ fn run<'py>(
     let spec = parse(spec)?;
     let begin = Instant::now();
     let mut outcome = guarded(py, progress, |reporter| {
-        flashatlas_sim::run(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| reporter.report(p))
+        flashatlas_sim::run(&spec, &ENVIRONMENT, &mut |p| reporter.report(p))
     })?;
     let wall = begin.elapsed().as_secs_f64();
     let record = &mut outcome.record;
@@ -161,8 +166,7 @@ fn save_checkpoint(
     guarded(py, progress, |reporter| {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
-        let version = env!("CARGO_PKG_VERSION");
-        flashatlas_sim::save_checkpoint(&spec, &World, version, (path, &mut out), &mut |p| {
+        flashatlas_sim::save_checkpoint(&spec, &ENVIRONMENT, (path, &mut out), &mut |p| {
             reporter.report(p)
         })?;
         out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
@@ -187,7 +191,7 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
-    let config = flashatlas_device::DriveConfig::load(drive, drive_toml, &settings);
+    let config = STANDARD.load(drive, drive_toml, &settings);
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({

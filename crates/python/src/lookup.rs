@@ -1,6 +1,6 @@
 //! The lookup engine alone, for Python.
 
-use crate::{InputError, World, guarded};
+use crate::{InputError, guarded};
 use flashatlas_sim::lookup::LookupSpec;
 use pyo3::prelude::*;
 
@@ -13,9 +13,7 @@ pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResu
     let spec: LookupSpec = serde_path_to_error::deserialize(&mut text)
         .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))?;
     let record = guarded(py, progress, |reporter| {
-        flashatlas_sim::lookup::lookup(&spec, &World, env!("CARGO_PKG_VERSION"), &mut |p| {
-            reporter.report(p)
-        })
+        flashatlas_sim::lookup::lookup(&spec, &crate::ENVIRONMENT, &mut |p| reporter.report(p))
     })?;
     Ok(record.to_string())
 }

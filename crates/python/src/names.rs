@@ -1,7 +1,8 @@
 //! The registries as JSON, from which help texts and the parameter reference are made.
 
-use flashatlas_lookup::dram::PRESETS as DRAM;
-use flashatlas_lookup::dram::paper_table::{CLASSES, latency};
+use flashatlas_dram::PRESETS as DRAM;
+use flashatlas_dram::paper_table::{CLASSES, latency};
+use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
 use flashatlas_sim::OptionKind;
@@ -50,10 +51,11 @@ pub fn run_options() -> Value {
 }
 
 pub fn all() -> Result<Value, ConfigError> {
-    let drives: Result<Vec<Value>, ConfigError> = flashatlas_device::PRESETS
+    let drives: Result<Vec<Value>, ConfigError> = STANDARD
+        .presets
         .iter()
         .map(|p| {
-            let config = flashatlas_device::DriveConfig::load(p.name, None, &[])?;
+            let config = STANDARD.load(p.name, None, &[])?;
             let layout = config.layout()?;
             Ok(json!({
                 "name": p.name, "summary": config.params.text("drive.summary"),
@@ -69,21 +71,20 @@ pub fn all() -> Result<Value, ConfigError> {
         json!({ "name": name, "summary": summary, "paper": paper,
         "params": params(own) })
     };
-    let schemes: Result<Vec<Value>, ConfigError> = flashatlas_ftl::SCHEMES
+    let schemes: Result<Vec<Value>, ConfigError> = STANDARD
+        .ftl
+        .schemes
         .iter()
         .map(|s| {
-            let own = (s.params)(&|_| None)?;
+            let own = (s.params)(&STANDARD.ftl, &|_| None)?;
             Ok(json!({ "name": s.name, "summary": s.summary, "paper": s.paper,
                 "params": params(own) }))
         })
         .collect();
-    let victims = flashatlas_ftl::victims::VICTIMS;
-    let classifiers = flashatlas_ftl::classifiers::CLASSIFIERS;
-    let maps = flashatlas_ftl::maps::MAPS;
-    let layers = flashatlas_device::LAYERS;
+    let flashatlas_ftl::Registry { victims, classifiers, stores, .. } = STANDARD.ftl;
     Ok(json!({
         "drives": drives?,
-        "layers": layers.iter().map(|l| entry(l.name, l.summary, l.paper,
+        "layers": STANDARD.layers.iter().map(|l| entry(l.name, l.summary, l.paper,
             l.params)).collect::<Vec<_>>(),
         "options": run_options(),
         "params": params(flashatlas_device::params::common_params()),
@@ -92,7 +93,7 @@ pub fn all() -> Result<Value, ConfigError> {
             v.params)).collect::<Vec<_>>(),
         "classifiers": classifiers.iter().map(|c| entry(c.name, c.summary, c.paper,
             c.params)).collect::<Vec<_>>(),
-        "maps": maps.iter().map(|m| entry(m.name, m.summary, m.paper,
+        "maps": stores.iter().map(|m| entry(m.name, m.summary, m.paper,
             m.params)).collect::<Vec<_>>(),
         "formats": flashatlas_workload::FORMATS.iter().map(|f| json!({
             "name": f.name, "summary": f.summary, "quirks": f.quirks, "source": f.source,

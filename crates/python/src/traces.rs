@@ -1,6 +1,6 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
-use crate::{InputError, Reporter, World, guarded, tables};
+use crate::{InputError, Reporter, ThisProcess, guarded, tables};
 use flashatlas_sim::{Column, Input, Inputs, Progress, Reading, RunError, Table, summarize};
 use flashatlas_types::{HostOp, Ps};
 use flashatlas_workload::{
@@ -41,7 +41,7 @@ pub fn trace_info(
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
     let value = guarded(py, progress, |reporter| {
-        let inputs = Inputs { opener: &World, options: reading.options()? };
+        let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
         let mut input = inputs.trace(path, reading.format.as_deref(), true)?;
         let length = input.length;
         let (summary, extents) = summarize(&mut input, |requests, bytes| {
@@ -91,7 +91,7 @@ impl Part {
 /// The part of a trace that `bounds` say; of a file in the compact format nothing before it is
 /// read.
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
-    let inputs = Inputs { opener: &World, options: reading.options()? };
+    let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
     // where pauses are cut, a time depends on all records before it
     let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;

@@ -4,6 +4,7 @@
 pub mod checkpoint;
 mod config_hash;
 pub use config_hash::config_hash;
+mod environment;
 pub mod error;
 mod fit;
 pub mod input;
@@ -20,6 +21,7 @@ pub mod spec;
 mod stream;
 pub mod table;
 
+pub use environment::Environment;
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
 pub use options::{OPTIONS, OptionGroup, OptionKind, RunOption};

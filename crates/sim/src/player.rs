@@ -269,7 +269,7 @@ impl Player {
     /// Let every metric add its keys and tables.
     pub fn measure(&mut self, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
         let active =
-            if self.timed { self.drive.settle_down().since(self.measured_from) } else { Dur::ZERO };
+            if self.timed { self.drive.drain().since(self.measured_from) } else { Dur::ZERO };
         let mut metrics = std::mem::take(&mut self.metrics);
         self.with_snapshot(active, |end| {
             metrics.iter_mut().for_each(|m| m.finish(end, record, tables))
@@ -290,7 +290,8 @@ impl Player {
             )));
         }
         for lpn in 0..units {
-            let found = self.drive.held(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
+            let found =
+                self.drive.peek_stamp(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
             self.oracle.sweep(lpn, found);
             let share = Some(f64::from(lpn) / f64::from(units));
             if lpn % (1 << 20) == 0

@@ -89,7 +89,7 @@ fn play(
             return Err(RunError::Interrupted);
         }
     }
-    drive.drain().map_err(|e| failed(number, e))?;
+    drive.make_durable().map_err(|e| failed(number, e))?;
     drive.set_instant(false);
     Ok(())
 }
@@ -98,7 +98,7 @@ fn play(
 /// R3): pages that the oracle knows to be empty are trimmed again.
 fn forget_empty(drive: &mut Stack, oracle: &Oracle) -> Result<(), RunError> {
     for lpn in oracle.empty() {
-        if drive.held(lpn).map_err(|e| failed(0, e))? != Stamp::ZERO {
+        if drive.peek_stamp(lpn).map_err(|e| failed(0, e))? != Stamp::ZERO {
             drive.forget(lpn).map_err(|e| failed(0, e))?;
         }
     }

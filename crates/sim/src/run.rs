@@ -3,14 +3,14 @@
 use crate::checkpoint::Header;
 use crate::config_hash::hex;
 use crate::fit::{Extents, Mapper};
-use crate::input::{Input, Inputs, Opener};
+use crate::input::{Input, Inputs};
 use crate::jobs::{self, Jobs};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
-use crate::{Fit, Mode, Precondition, RunError, RunSpec, record};
+use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::Seed;
@@ -40,26 +40,25 @@ pub struct Outcome {
     pub jobs: Option<Value>,
 }
 
-/// Carry out `spec` and return its record. `opener` opens the files that it names; `progress` is
-/// called now and then and stops the run by returning `false`.
+/// Carry out `spec` and return its record. `progress` is called now and then and stops the run by
+/// returning `false`.
 ///
 /// # Errors
 /// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial
 /// record.
 pub fn run(
     spec: &RunSpec,
-    opener: &dyn Opener,
-    version: &str,
+    env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     let queue_depth = config.params.u32("host.queue_depth");
     check(spec, queue_depth)?;
     let capacity = config.shape().sectors;
-    let inputs = Inputs { opener, options: spec.reading.options()? };
+    let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
     if let Some(path) = &spec.job {
-        let jobs = Jobs::read(path, spec, opener, capacity)?;
-        return run_jobs(spec, &config, &inputs, &jobs, version, progress);
+        let jobs = Jobs::read(path, spec, env.opener, capacity)?;
+        return run_jobs(spec, &config, &inputs, &jobs, env.version, progress);
     }
     if spec.filesystem.is_some() {
         return Err(RunError::option(
@@ -102,7 +101,7 @@ pub fn run(
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
     let trace = Source { path: &input.name, format: input.format, digest, account, origin };
-    finish(spec, &config, player, trace, extra, version, progress)
+    finish(spec, &config, player, trace, extra, env.version, progress)
 }
 
 /// Play a job file.
@@ -347,12 +346,11 @@ fn prepare(
 /// As [`run`]; and when `out` takes no more.
 pub fn save_checkpoint(
     spec: &RunSpec,
-    opener: &dyn Opener,
-    version: &str,
+    env: &Environment<'_>,
     (name, out): (&str, &mut dyn std::io::Write),
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(), RunError> {
-    let config = DriveConfig::load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     if spec.precondition == Precondition::None {
         return Err(RunError::option(
             "precondition",
@@ -365,11 +363,11 @@ pub fn save_checkpoint(
     if spec.filesystem.is_some() {
         return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
-    let inputs = Inputs { opener, options: spec.reading.options()? };
+    let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         prepare(spec, &config, &inputs, with_workload, progress)?;
-    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, version)?;
+    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.version)?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 

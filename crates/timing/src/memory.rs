@@ -2,7 +2,7 @@
 //! the order in which they become ready.
 
 use crate::statistics::DramStatistics;
-use flashatlas_lookup::dram::{Device, Dram, Rules, Timings};
+use flashatlas_dram::{Device, Dram, Rules, Timings};
 use flashatlas_types::{DramAccess, Ps};
 
 /// The accesses of an operation that has not begun.

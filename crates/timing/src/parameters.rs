@@ -1,7 +1,7 @@
 //! Times and policies of the engine, and their declarations.
 
 use crate::nvm::{TECHNOLOGIES, Technology};
-use flashatlas_lookup::dram::{self, Device, Rules, Timings};
+use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, ParamDef, ParamKind, Params};
 
 /// One declaration; `default` of `None` means that a drive must say it.

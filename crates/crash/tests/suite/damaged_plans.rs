@@ -1,6 +1,7 @@
 //! Whatever a plan or an identity is damaged into, it is refused in one line or gone through.
 
 use flashatlas_crash::{Id, Plan, rerun, run};
+use flashatlas_host::STANDARD;
 use flashatlas_testing::damage::{copies, corpus};
 use flashatlas_testing::proofs;
 use flashatlas_types::{Rng, Seed};
@@ -48,7 +49,7 @@ fn survive(text: &str) -> bool {
             assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
             // long workloads of many steps are as good as short ones here
             if id.steps <= 40 && id.cuts.len() <= 2 {
-                match rerun(text) {
+                match rerun(&STANDARD, text) {
                     Ok(found) => {
                         accepted = true;
                         assert!(found.is_none(), "{found:?}");
@@ -68,7 +69,7 @@ fn survive(text: &str) -> bool {
             ..plan
         };
         // stopped at the first report of progress
-        match run(&plan, &mut |_, _| false) {
+        match run(&STANDARD, &plan, &mut |_, _| false) {
             Ok(report) => {
                 accepted = true;
                 assert!(report.stopped && report.found.is_empty(), "{:?}", report.found);

@@ -3,6 +3,7 @@
 
 use crate::trim_records::enumerate;
 use flashatlas_crash::{Plan, run};
+use flashatlas_host::STANDARD;
 use flashatlas_testing::proofs;
 use flashatlas_types::SeededBug;
 
@@ -82,8 +83,10 @@ fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Pl
 fn every_seeded_bug_is_found_and_nothing_else() {
     let mut unseen = Vec::new();
     for case in CASES {
-        let run_plan =
-            || run(&plan(case), &mut |_, _| true).unwrap_or_else(|e| panic!("{:?}: {e}", case.0));
+        let run_plan = || {
+            run(&STANDARD, &plan(case), &mut |_, _| true)
+                .unwrap_or_else(|e| panic!("{:?}: {e}", case.0))
+        };
         SeededBug::activate(None);
         let clean = run_plan();
         assert_eq!(clean.violations(), 0, "{:?}: without the bug: {:?}", case.0, clean.found);

@@ -4,7 +4,7 @@
 use flashatlas_crash::cut::Cut;
 use flashatlas_crash::model::Step;
 use flashatlas_crash::{Depth, Enumerator, Failure, Faults, Recording, Tally};
-use flashatlas_device::DriveConfig;
+use flashatlas_host::STANDARD;
 
 /// Pages of a sector. 200 single pages are trimmed, half of them in the second half of the drive
 /// and flushed before the others.
@@ -20,8 +20,8 @@ pub fn enumerate(failures: &mut Vec<(String, Failure)>) -> Tally {
         "drive.logical_pages=4600",
         "cache.mode=write-through",
     ];
-    let config = DriveConfig::load("tiny", None, &settings.map(str::to_owned))
-        .unwrap_or_else(|e| panic!("{e}"));
+    let config =
+        STANDARD.load("tiny", None, &settings.map(str::to_owned)).unwrap_or_else(|e| panic!("{e}"));
     let trims = |from: u32| (0..100).map(move |i| Step::Trim { lba: from + i * 20, sectors: 1 });
     let mut steps: Vec<Step> = trims(2500).chain([Step::Flush]).chain(trims(3)).collect();
     steps.extend([Step::Flush, Step::Write { lba: 3, sectors: 1, fua: false }, Step::Flush]);

@@ -8,7 +8,6 @@
 //! entries: an entry is believed only if it was made by this drive for this page ([`entry`]), in
 //! the generation in which its subregion was handed out last, and nothing there has changed since.
 
-mod drive;
 pub mod entry;
 mod notices;
 
@@ -24,13 +23,14 @@ use std::ops::Range;
 
 /// What both sides agree upon when they meet.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub struct Terms {
     /// Pages of the drive.
     pub units: u32,
     /// Pages of a subregion.
     pub subregion: u32,
     /// Subregions of a region.
     pub subregions: u32,
+    /// How entries are told from forged ones.
     pub protect: Protect,
     /// What changes one page: its subregion, or itself alone.
     pub by_page: bool,
@@ -41,14 +41,17 @@ pub(crate) struct Terms {
     /// Reads without an entry that was believed, after which a subregion is worth fetching: one
     /// that the host has not, and one that has changed.
     pub activation_reads: u32,
+    /// See `activation_reads`.
     pub refresh_reads: u32,
     /// Entries in a response, and changed entries that wait for one.
     pub pairs: usize,
+    /// See `pairs`.
     pub changes: usize,
     /// Sectors of the longest read that brings entries along.
     pub max_sectors: u32,
     /// Regions that the drive has the host cache at once.
     pub active_regions: u32,
+    /// Time to make or check an entry.
     pub hash_time: Dur,
 }
 

@@ -1,7 +1,8 @@
 //! Media as a damaged or hostile checkpoint may hold them: refused in words, or mounted; never a
 //! panic.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_nand::Image;
 use flashatlas_testing::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -10,7 +11,7 @@ const CASES: usize = 11_000;
 
 fn config(settings: &[&str]) -> DriveConfig {
     let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
-    DriveConfig::load("tiny", None, &settings).unwrap()
+    Registry::DRIVES.load("tiny", None, &settings).unwrap()
 }
 
 /// A drive in the middle of its life: every page, and then some again.
@@ -31,7 +32,7 @@ fn updated(mut drive: Ssd, writes: u64) -> Ssd {
         let cmd = Cmd::Write { lba, sectors, fua: false, content, data: None };
         drive.submit(Ps::ZERO, Tag(0), cmd, &mut Reply::default()).unwrap();
     }
-    drive.drain().unwrap();
+    drive.make_durable().unwrap();
     drive
 }
 

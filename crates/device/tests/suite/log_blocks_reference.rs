@@ -5,7 +5,8 @@
 use crate::naive::{
     AreaSize, ColdVictim, Counts, Last, LastRules, Mast, MastRules, Reference, Shape,
 };
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_types::{Cause, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
@@ -201,7 +202,8 @@ impl Setup {
 
     fn drive(&self) -> Ssd {
         let settings = self.settings();
-        let config = DriveConfig::load("tiny", None, &settings)
+        let config = Registry::DRIVES
+            .load("tiny", None, &settings)
             .unwrap_or_else(|e| panic!("{settings:?}: {e}"));
         let mut drive = config.build(Seed(1)).unwrap();
         if self.filled {

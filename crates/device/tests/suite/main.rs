@@ -1,8 +1,6 @@
 //! The drive and its layers, tried as a host sees them.
 
-mod hpb;
 mod images;
-mod layers;
 mod log_blocks_reference;
 mod map_stores;
 mod merge_scripts;

@@ -3,7 +3,8 @@
 //! power cut leaves mounts, obeys its rules, and holds of every page what was flushed or something
 //! newer; damage is found, and mended or reported.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -102,7 +103,7 @@ fn config(settings: &[&str]) -> DriveConfig {
         all[1] = "drive.blocks=60".into();
     }
     all.extend(settings.iter().map(|&s| s.to_owned()));
-    DriveConfig::load("tiny", None, &all).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
+    Registry::DRIVES.load("tiny", None, &all).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -178,10 +179,10 @@ impl Model {
             Step::Idle => {
                 // work in idle time takes time, which does not pass while commands are instant
                 self.drive.set_instant(false);
-                let now = self.drive.settle_down();
+                let now = self.drive.drain();
                 let done = self.drive.idle(now, now.after(flashatlas_types::Dur::from_us(400_000)));
                 if !self.drive.medium().has_lost_power() {
-                    self.drive.settle_down();
+                    self.drive.drain();
                     self.drive.set_instant(true);
                 }
                 return done.map_err(|e| e.to_string());
@@ -232,7 +233,8 @@ fn on_every_store(test: impl Fn(&DriveConfig)) {
 fn every_store_is_here() {
     for store in flashatlas_ftl::maps::MAPS {
         let name = format!("map.store={}", store.name);
-        let config = DriveConfig::load("tiny", None, &[name.clone(), "drive.blocks=100".into()]);
+        let config =
+            Registry::DRIVES.load("tiny", None, &[name.clone(), "drive.blocks=100".into()]);
         let drive = config.unwrap_or_else(|e| panic!("{e}")).build(Seed(1)).unwrap();
         if drive.ftl_report().forgets_trims {
             continue;

@@ -4,7 +4,8 @@
 //! The array is the model: one stamp for each mapping unit, one byte for each byte. It shares no
 //! code with the drive but the definition of stamps.
 
-use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, Done, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_testing::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
 use proptest::prelude::*;
@@ -260,7 +261,8 @@ impl Model {
             "drive.over_provisioning=1.5",
         ];
         let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
-        let config = DriveConfig::load("tiny", None, &settings)
+        let config = Registry::DRIVES
+            .load("tiny", None, &settings)
             .unwrap_or_else(|e| panic!("{settings:?}: {e}"));
         let drive = config.build(Seed(seed)).unwrap();
         let unit = u64::from(drive.unit_sectors());
@@ -402,7 +404,7 @@ proptest! {
         }
         model.finish();
         model.compare_all();
-        model.drive.drain().unwrap();
+        model.drive.make_durable().unwrap();
         model.compare_all();
     }
 }

@@ -5,7 +5,8 @@
 //! Six segments of 16 pages each. A slot of NVM takes 128 bytes: a segment of 64 and its header of
 //! 64.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_ftl::MountReport;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{Dur, Lba, Lpn, Ppn, Ps, Seed, Stamp, Tag};
@@ -29,7 +30,7 @@ impl Drive {
             "map.segment_bytes=64",
         ];
         let all: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
-        let config = DriveConfig::load("tiny", None, &all).unwrap_or_else(|e| panic!("{e}"));
+        let config = Registry::DRIVES.load("tiny", None, &all).unwrap_or_else(|e| panic!("{e}"));
         let ssd = config.build(Seed(1)).unwrap();
         Drive { config, ssd, pages: vec![Stamp::ZERO; 96], content: 0 }
     }
@@ -40,7 +41,7 @@ impl Drive {
     }
 
     fn submit(&mut self, cmd: Cmd<'_>) {
-        let now = self.ssd.settle_down();
+        let now = self.ssd.drain();
         self.ssd.submit(now, Tag(0), cmd, &mut Reply::default()).unwrap_or_else(|e| panic!("{e}"));
         self.ssd.advance(Ps::MAX, &mut Vec::new());
     }
@@ -76,9 +77,9 @@ impl Drive {
 
     /// Idle for a second.
     fn idle(&mut self) {
-        let now = self.ssd.settle_down();
+        let now = self.ssd.drain();
         self.ssd.idle(now, now.after(Dur::from_us(1_000_000))).unwrap();
-        self.ssd.settle_down();
+        self.ssd.drain();
         self.ssd.check().unwrap_or_else(|v| panic!("{v}"));
     }
 
@@ -207,7 +208,7 @@ fn idle_time_moves_segments_to_flash_and_the_longest_held_first() {
     }
     // from 200 ms on; one program of 200 us and its transfer fit before 201 ms, so just one segment
     // moves
-    let now = drive.ssd.settle_down();
+    let now = drive.ssd.drain();
     drive.ssd.idle(now, now.after(Dur::from_us(200_100))).unwrap();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 2));
     let on_flash = |drive: &Drive, segment: u32| {
@@ -249,7 +250,7 @@ fn a_flush_waits_for_nvm_and_for_flash() {
     let time = |slots: u32| {
         let mut drive = Drive::with_slots(slots);
         drive.write(0..1);
-        let (now, mut done) = (drive.ssd.settle_down(), Vec::new());
+        let (now, mut done) = (drive.ssd.drain(), Vec::new());
         drive.ssd.submit(now, Tag(7), Cmd::Flush, &mut Reply::default()).unwrap();
         drive.ssd.advance(Ps::MAX, &mut done);
         done[0].at.since(now)
@@ -330,7 +331,7 @@ fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
     let settings =
         ["map.store=demand", "map.page_bytes=64", "map.cache_bytes=64", "drive.logical_pages=96"];
     let all: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
-    let config = DriveConfig::load("tiny", None, &all).unwrap_or_else(|e| panic!("{e}"));
+    let config = Registry::DRIVES.load("tiny", None, &all).unwrap_or_else(|e| panic!("{e}"));
     let mut ssd = config.build(Seed(1)).unwrap();
     ssd.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     ssd.set_instant(true);

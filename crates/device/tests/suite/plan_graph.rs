@@ -5,7 +5,8 @@
 //! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one
 //! another inside one call.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, Reply, Ssd};
 use flashatlas_nand::OobRole;
 use flashatlas_types::{BlockId, Dur, Lba, Lpn, OpId, OpKind, Ppn, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::{BTreeSet, HashMap};
@@ -119,7 +120,7 @@ impl World {
         let common = ["drive.blocks=8", "drive.over_provisioning=1.7", "host.link_rate=100MB"];
         let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
         let mut drive =
-            DriveConfig::load("tiny", None, &settings).unwrap().build(Seed(seed)).unwrap();
+            Registry::DRIVES.load("tiny", None, &settings).unwrap().build(Seed(seed)).unwrap();
         drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
         let unit = u64::from(drive.unit_sectors());
         let layout = drive.layout().clone();

@@ -5,7 +5,8 @@
 //! Log-block schemes only, on drives without a block to spare, in the order in which they plan.
 //! (What is in flight together on several dies is `plan_graph.rs`.)
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,7 +79,7 @@ fn with_blocks(settings: &[&str], blocks: u32) -> DriveConfig {
     let blocks = format!("drive.blocks={blocks}");
     let settings: Vec<String> =
         common.iter().chain(settings).map(|&s| s.to_owned()).chain([blocks]).collect();
-    DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
+    Registry::DRIVES.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
 }
 
 fn write(drive: &mut Ssd, number: u64, (first, pages): Write) -> Result<(), String> {

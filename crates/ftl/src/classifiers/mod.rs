@@ -5,7 +5,7 @@ mod none;
 mod two_lru;
 
 use crate::MemoryUse;
-use flashatlas_types::{ConfigError, Lpn, ParamDef, ParamKind, Params};
+use flashatlas_types::{Lpn, ParamDef, ParamKind, Params};
 
 /// Decides how hot a page is. Stream 0 is the coldest.
 pub trait Classifier: Send {
@@ -52,21 +52,14 @@ pub const PARAMS: &[ParamDef] = &[
     },
 ];
 
-/// The classifier called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn classifier_by_name(name: &str) -> Result<&'static ClassifierDef, ConfigError> {
-    flashatlas_types::by_name(CLASSIFIERS, |c| c.name, "ftl.classifier", "classifier", name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Registry;
     use flashatlas_types::RawConfig;
 
     fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Box<dyn Classifier> {
-        let def = classifier_by_name(name).unwrap();
+        let def = Registry::STANDARD.classifier(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         (def.build)(

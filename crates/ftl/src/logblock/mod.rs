@@ -41,11 +41,12 @@ pub(crate) use sequential::Sequential;
 pub(crate) use settings::{IDLE, PARAMS, Settings, fits_budget, fits_parts, share};
 
 use crate::MountLimit;
+use crate::schemes::SchemeConfig;
 use flashatlas_nand::OobRole;
-use flashatlas_types::{Layout, Params};
+use flashatlas_types::Layout;
 
 /// What the mount of a log-block scheme takes at most.
-pub(crate) fn mount_limit(_: &Params, layout: &Layout) -> MountLimit {
+pub(crate) fn mount_limit(_: &SchemeConfig<'_>, layout: &Layout) -> MountLimit {
     MountLimit::of_merges(layout, layout.frames_per_block)
 }
 

@@ -4,11 +4,11 @@
 //! The least recently used page leaves; a changed one is written then.
 
 use crate::list::IndexList;
-use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{
+use crate::maps::MapStoreDef;
+use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::paged::{
     Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
 };
-use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {

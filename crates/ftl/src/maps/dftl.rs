@@ -6,12 +6,12 @@
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
 //! written with it.
 
-use crate::map_pages::MapOnFlash;
-use crate::map_pages::cmt::Cmt;
-use crate::map_pages::paged::{
+use crate::maps::MapStoreDef;
+use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::cmt::Cmt;
+use crate::maps::pages::paged::{
     Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
 };
-use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 
 /// A logical and a physical page, 4 bytes each.

@@ -4,11 +4,11 @@
 //! DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL of the
 //! Jasmine board).
 
-use crate::map_pages::resident::{
+use crate::maps::pages::resident::{
     DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup,
     fits, fits_dram,
 };
-use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};

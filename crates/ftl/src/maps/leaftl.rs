@@ -13,12 +13,12 @@
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
-use crate::map_pages::MapOnFlash;
-use crate::map_pages::learned::{GROUP, Group, Point};
-use crate::map_pages::paged::{
+use crate::maps::MapStoreDef;
+use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::learned::{GROUP, Group, Point};
+use crate::maps::pages::paged::{
     Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
 };
-use crate::map_store::MapStoreDef;
 use flashatlas_nand::Part;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,11 +6,11 @@
 //! of their beginnings, for reads that begin in the middle ([`flashatlas_lookup::extents`]). The
 //! next page of a request is one step on in its block table.
 
-use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::{Cx, MapCounters, MemoryUse, MountReport};
+use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
-use flashatlas_lookup::dram;
 use flashatlas_lookup::hashes::{self, hash_by_name};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, Shape, Tables};

@@ -1,6 +1,5 @@
 //! Map stores: where the logical-to-physical map lives, what a lookup costs, and what survives a
-//! power cut. One file each; what they share is in `map_pages`, what is asked of them in
-//! [`crate::map_store`].
+//! power cut. One file each; what they share is in [`pages`].
 
 mod cdftl;
 mod demand;
@@ -9,11 +8,17 @@ mod dram;
 mod leaftl;
 mod lpmt;
 mod nvm_hybrid;
+mod pages;
 mod sftl;
 mod tpftl;
 
-use crate::map_store::MapStoreDef;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+use crate::pool::{MapQuota, Pool};
+use crate::report::PageCounters;
+use crate::{Cx, Idle, MapCounters, MemoryUse, MountReport};
+use flashatlas_nand::Medium;
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+};
 
 /// All map stores.
 pub const MAPS: &[MapStoreDef] = &[
@@ -36,10 +41,209 @@ pub const PARAMS: &[ParamDef] = &[ParamDef {
     doc: "where the map of a page-mapped scheme lives",
 }];
 
-/// The store called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn map_by_name(name: &str) -> Result<&'static MapStoreDef, ConfigError> {
-    flashatlas_types::by_name(MAPS, |m| m.name, "map.store", "map store", name)
+/// How far the map that a mount found goes.
+pub struct Replay {
+    /// Number of the last program whose change each map page holds.
+    pub upto: Vec<u64>,
+    /// Number of the copy of each map page that was taken; 0 for those of which there is none.
+    pub version: Vec<u64>,
+    /// Number of the last program whose changes all map pages hold: blocks that were written later
+    /// are looked at.
+    pub from: u64,
+}
+
+/// A change of one entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Update {
+    /// The logical page.
+    pub lpn: Lpn,
+    /// Where it stands now; [`Ppn::NONE`] when it was trimmed.
+    pub ppn: Ppn,
+    /// The program that took it there.
+    pub op: OpId,
+}
+
+/// The map of a page-mapped scheme.
+pub trait MapStore: Send {
+    /// Look up a page for the host: costs accesses, and returns the operation that the answer waits
+    /// for.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    fn get(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
+
+    /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the
+    /// host; nothing of what is in memory leaves for it. Returns the operation after which they are
+    /// there.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    ///
+    /// # Panics
+    /// Where the store hands nothing out ([`MapStoreDef::hands_out`]).
+    fn hand_out(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: std::ops::Range<u32>,
+    ) -> Result<OpId, FtlError> {
+        let _ = (cx, pool, pages);
+        unreachable!("this store hands no map out")
+    }
+
+    /// The entry as the simulator knows it, at no cost.
+    fn peek(&self, lpn: Lpn) -> Ppn;
+
+    /// Change an entry for the host; returns what it was, and the operation that the change waits
+    /// for.
+    ///
+    /// # Errors
+    /// When the map cannot be written.
+    fn set(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError>;
+
+    /// Change an entry because collection moved the page. What that needs of flash may wait until
+    /// [`MapStore::before_erase`].
+    ///
+    /// # Errors
+    /// As [`MapStore::set`].
+    fn moved(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+        self.set(cx, pool, update).map(|(old, _)| old)
+    }
+
+    /// Make the map as durable as a FLUSH needs it; returns the operation that the FLUSH waits for.
+    ///
+    /// # Errors
+    /// When there is no room, or no power.
+    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+        let _ = (cx, pool);
+        Ok(OpId::NONE)
+    }
+
+    /// A block without valid data is about to be erased: whatever a mount would need it for is
+    /// written first. Returns what the erase waits for.
+    ///
+    /// # Errors
+    /// As [`MapStore::flush`].
+    fn before_erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
+        let _ = (cx, pool, block);
+        Ok(OpId::NONE)
+    }
+
+    /// One small piece of background work.
+    ///
+    /// # Errors
+    /// As [`MapStore::flush`].
+    fn idle(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
+        let _ = (cx, pool);
+        Ok(Idle::Nothing)
+    }
+
+    /// Begin a mount: rebuild what there is of the map in `blocks` (those of map pages) and in NVM.
+    ///
+    /// # Errors
+    /// When the power fails.
+    fn load(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockId],
+        mount: &mut MountReport,
+    ) -> Result<Replay, FtlError>;
+
+    /// During a mount: the newest version of a page that a spare area names, programmed with number
+    /// `sequence`; or that its entry points nowhere.
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64);
+
+    /// End a mount: the map is complete.
+    ///
+    /// # Errors
+    /// When the power fails.
+    fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+    ) -> Result<(), FtlError> {
+        let _ = (cx, pool, mount);
+        Ok(())
+    }
+
+    /// Whether a mount takes newer entries from the spare areas of data, so that data on flash is
+    /// never lost to a map that is not.
+    fn rolls_forward(&self) -> bool {
+        true
+    }
+
+    /// Whether trims do not outlive a mount.
+    fn forgets_trims(&self) -> bool {
+        false
+    }
+
+    /// The map page that holds the entry of a page, as an index of [`Replay::upto`].
+    fn page_of(&self, lpn: Lpn) -> u32;
+
+    /// The rules of the store's own tables. Returns the valid slots that map pages occupy.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check(&self, medium: &Medium, pool: &Pool) -> Result<u64, Violation> {
+        let _ = (medium, pool);
+        Ok(0)
+    }
+
+    /// Accesses so far.
+    fn counters(&self) -> MapCounters;
+
+    /// Map pages read and written so far.
+    fn pages(&self) -> PageCounters {
+        PageCounters::default()
+    }
+
+    /// Further counters by name, for the run record.
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Set the counters to zero.
+    fn reset_counters(&mut self);
+
+    /// The store's tables.
+    fn memory(&self) -> Vec<MemoryUse>;
+
+    /// What the store approximates, in words.
+    fn approximations(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// One map store of the registry.
+pub struct MapStoreDef {
+    /// Name in `map.store`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// Its own parameters.
+    pub params: &'static [ParamDef],
+    /// Whether the layout can work, and how many blocks are kept for map pages.
+    pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
+    /// Whether it hands entries to a host that caches them ([`MapStore::hand_out`]): stores of
+    /// which a lookup may have to read flash, and which say what changes ([`Cx::remapped`]).
+    pub hands_out: bool,
+    /// Build it, empty.
+    pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
+    /// Settings with which the store takes each of its paths on a drive of a few hundred pages;
+    /// every one of them is tried at every power failure.
+    pub small: &'static [&'static [&'static str]],
 }

@@ -13,12 +13,12 @@
 //! of the segment.
 
 use crate::list::IndexList;
-use crate::map_pages::resident::{
+use crate::maps::pages::resident::{
     DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
     segment_pages,
 };
-use crate::map_pages::slots::{Slots, slot_bytes};
-use crate::map_store::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::pages::slots::{Slots, slot_bytes};
+use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};

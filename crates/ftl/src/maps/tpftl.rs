@@ -10,11 +10,11 @@
 //! than they come (a sign of sequential access), as many entries as stand in memory just before the
 //! one that was missed. It stays within the map page, and takes room from one node only.
 
-use crate::map_pages::MapOnFlash;
-use crate::map_pages::paged::{
+use crate::maps::MapStoreDef;
+use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::paged::{
     Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
 };
-use crate::map_store::MapStoreDef;
 use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;

@@ -7,16 +7,16 @@
 //! merged when the next page of its logical block comes, and when all are in use the one that was
 //! written least recently gives way.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "bast",
     summary: "log blocks: one for each logical block that is updated",
     paper: "Kim et al., IEEE TCE 48:2 (2002)",
-    params: |_| Ok(PARAMS.iter().chain([&IDLE]).collect()),
-    fits: |params, layout| fits_groups(params, layout, 1),
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain([&IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits_groups(params, layout, 1),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?))
     },
     on_flash: &[],

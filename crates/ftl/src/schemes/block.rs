@@ -5,7 +5,7 @@
 //! (Shinohara) an update first goes to the next spare page of the same block; only when none is
 //! left the block is rewritten.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
@@ -24,11 +24,13 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "block",
     summary: "block mapping: a page keeps its offset; updates rewrite the block",
     paper: "in common use; with spare pages Shinohara, US 5,905,993 (1999)",
-    params: |_| Ok(PARAMS.iter().collect()),
-    fits,
-    rebuild: |params, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+    params: |_, _| Ok(PARAMS.iter().collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
     on_flash: &["ftl.spare_pages"],
-    mount_limit: |params, layout| MountLimit::of_merges(layout, main_pages(params, layout)),
+    mount_limit: |&SchemeConfig { params, .. }, layout| {
+        MountLimit::of_merges(layout, main_pages(params, layout))
+    },
     steady: None,
     small: &[&[], &["ftl.spare_pages=1", "ftl.coalesce=false"], &["nand.program_order=any"]],
 };

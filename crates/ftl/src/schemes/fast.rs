@@ -10,7 +10,7 @@
 //!    full, the oldest is reclaimed: each associated logical block is merged, through the
 //!    sequential log block if that is its own.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
     Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential,
     Settings, fits_budget,
@@ -24,9 +24,9 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
     summary: "log blocks: one for sequential writes, the others for any page, first in first out",
     paper: "Lee et al., ACM TECS 6:3 (2007)",
-    params: |_| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
-    fits: |params, layout| fits_budget(params, layout, 2).map(drop),
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 2).map(drop),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?))
     },
     on_flash: &[],

@@ -21,7 +21,7 @@
 //! `ftl.sequential_pages` consecutive pages opens it in the middle of a logical block: the pages
 //! before are copied in first.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
     Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM,
     Sequential, Settings, fits_budget, fits_parts, share,
@@ -39,9 +39,9 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold \
               ones",
     paper: "Lim et al., SNAPI (2010)",
-    params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
-    fits,
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
             Faster::new(params, settings, core)
         })?))

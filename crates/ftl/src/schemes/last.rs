@@ -25,7 +25,7 @@
 //!   their first valid pages in the block: one that has a sequential log block with a valid page
 //!   through that, any other by a full merge.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
     Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, Sequential,
     Settings, fits_budget, fits_parts, share,
@@ -43,9 +43,9 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "last",
     summary: "log blocks: sequential, hot and cold, told by request size and by recent updates",
     paper: "Lee et al., ACM OSR 42:6 (2008)",
-    params: |_| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
-    fits,
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?))
     },
     on_flash: &[],

@@ -10,24 +10,35 @@ mod page;
 mod sast;
 mod superblock;
 
-use crate::{Cx, Ftl, MountLimit};
+use crate::{Cx, Ftl, MountLimit, Registry};
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, SeededBug, Stamp,
 };
 
+/// What a scheme is built of: checked parameters, and the parts that their names choose from.
+#[derive(Clone, Copy)]
+pub struct SchemeConfig<'a> {
+    /// Parameters of the drive.
+    pub params: &'a Params,
+    /// Map stores, victim policies and classifiers.
+    pub parts: &'a Registry,
+}
+
 /// The parameters of a scheme and of the parts that the given texts select, by key.
-pub type SchemeParams =
-    fn(text: &dyn Fn(&str) -> Option<String>) -> Result<Vec<&'static ParamDef>, ConfigError>;
+pub type SchemeParams = fn(
+    parts: &Registry,
+    text: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<&'static ParamDef>, ConfigError>;
 
 /// Rebuilds a scheme's tables from the medium.
-pub type Mount = fn(&Params, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
+pub type Mount = fn(&SchemeConfig<'_>, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
 
 /// Programs a blank medium, through its operations, as uniform random writes of single units would
 /// leave it in the long run. The first function gives what each page holds; the second hears now
 /// and then how many pages were placed, and stops it by answering `false`, as it then does. The
 /// scheme is mounted afterwards.
 pub type MakeSteady = fn(
-    &Params,
+    &SchemeConfig<'_>,
     &mut Cx<'_>,
     Seed,
     &dyn Fn(Lpn) -> Stamp,
@@ -46,7 +57,7 @@ pub struct SchemeDef {
     pub params: SchemeParams,
     /// Whether the layout can work, before anything is built; the logical capacity is part of the
     /// layout.
-    pub fits: fn(&Params, &Layout) -> Result<(), ConfigError>,
+    pub fits: fn(&SchemeConfig<'_>, &Layout) -> Result<(), ConfigError>,
     /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it).
     /// Formatting is mounting a blank medium.
     pub rebuild: Mount,
@@ -54,7 +65,7 @@ pub struct SchemeDef {
     /// is mounted only under the values with which it was written.
     pub on_flash: &'static [&'static str],
     /// What a mount takes at most; `docs/FORMATS.md` says why.
-    pub mount_limit: fn(&Params, &Layout) -> MountLimit,
+    pub mount_limit: fn(&SchemeConfig<'_>, &Layout) -> MountLimit,
     /// Bring a blank medium into its steady state, where the scheme knows one.
     pub steady: Option<MakeSteady>,
     /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried
@@ -71,7 +82,7 @@ impl SchemeDef {
     /// When the scheme cannot mount what it finds; when the power fails.
     pub fn mount(
         &self,
-        params: &Params,
+        config: &SchemeConfig<'_>,
         cx: &mut Cx<'_>,
         seed: Seed,
     ) -> Result<Box<dyn Ftl>, FtlError> {
@@ -83,7 +94,7 @@ impl SchemeDef {
                 medium.reread(frame);
             }
         }
-        (self.rebuild)(params, cx, seed)
+        (self.rebuild)(config, cx, seed)
     }
 }
 
@@ -100,14 +111,6 @@ pub const SCHEMES: &[SchemeDef] = &[
     mast::DEF,
 ];
 
-/// The scheme called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn scheme_by_name(name: &str) -> Result<&'static SchemeDef, ConfigError> {
-    flashatlas_types::by_name(SCHEMES, |s| s.name, "ftl.scheme", "scheme", name)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -123,7 +126,11 @@ mod tests {
                 &["tournament"],
                 crate::victims::VICTIMS.iter().map(|v| v.name.replace('-', "_")).collect(),
             ),
-            ("maps", &[], crate::maps::MAPS.iter().map(|m| m.name.replace('-', "_")).collect()),
+            (
+                "maps",
+                &["pages"],
+                crate::maps::MAPS.iter().map(|m| m.name.replace('-', "_")).collect(),
+            ),
             (
                 "classifiers",
                 &[],

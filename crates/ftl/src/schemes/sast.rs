@@ -6,16 +6,18 @@
 //! (reference 9 of papers/1). The rules are those of [`Groups`]. N = K = 1 is BAST; one group over
 //! the whole drive with K = L is FAST without its sequential log block.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{GROUP_PARAMS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "sast",
     summary: "log blocks: up to K for each group of N logical blocks",
     paper: "Park et al., ACM TECS 38 (2008)",
-    params: |_| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
-    fits: |params, layout| fits_groups(params, layout, params.int("ftl.group_log_blocks")),
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| {
+        fits_groups(params, layout, params.int("ftl.group_log_blocks"))
+    },
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         let [n, k] = ["ftl.group_blocks", "ftl.group_log_blocks"].map(|key| params.u32(key));
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },

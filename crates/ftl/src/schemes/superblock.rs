@@ -19,7 +19,7 @@
 //! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or
 //! moved.
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
     Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
     Settings, fits_budget,
@@ -37,9 +37,9 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "page mapping inside groups of logical blocks, which share a pool of blocks for \
               updates",
     paper: "Kang et al., EMSOFT (2006)",
-    params: |_| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
-    fits: |params, layout| fits_budget(params, layout, 1).map(drop),
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 1).map(drop),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
             Superblocks::new(params, settings, core)
         })?))

@@ -15,7 +15,7 @@ mod tournament;
 mod windowed;
 
 use crate::steady::Steady;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
+use flashatlas_types::{ParamDef, ParamKind, Params, Rng};
 
 /// What a policy may know of its lane when it picks.
 pub struct Candidates<'a> {
@@ -78,14 +78,6 @@ pub const PARAMS: &[ParamDef] = &[ParamDef {
     default: Some("greedy"),
     doc: "which full block is collected next",
 }];
-
-/// The policy called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn victim_by_name(name: &str) -> Result<&'static VictimDef, ConfigError> {
-    flashatlas_types::by_name(VICTIMS, |v| v.name, "ftl.victim", "victim policy", name)
-}
 
 /// Blocks without an invalid slot that a policy may pick in a row.
 pub const FRUITLESS_MAX: u32 = 64;
@@ -151,11 +143,12 @@ impl ClosedList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Registry;
     use flashatlas_types::{RawConfig, Seed};
 
     /// Lane of five closed blocks with these valid counts, closed in the order 3, 1, 0, 2, 4.
     fn pick(name: &str, set: &[(&str, &str)], valid: [u32; 5]) -> Option<u32> {
-        let def = victim_by_name(name).unwrap();
+        let def = Registry::STANDARD.victim(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         let params = raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap();

@@ -3,8 +3,8 @@
 //! and misses, and the same map pages read and written for each reason; now and then, both are
 //! asked for the whole map.
 
-use flashatlas_ftl::map_store::{MapStore, Update};
-use flashatlas_ftl::maps::map_by_name;
+use flashatlas_ftl::Registry;
+use flashatlas_ftl::maps::{MapStore, Update};
 use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{Cx, PARAMS, Reason};
 use flashatlas_nand::{Flash, Medium, Rules};
@@ -362,7 +362,7 @@ struct Pair {
 
 impl Pair {
     fn new(shape: &Shape, name: String) -> Pair {
-        let def = map_by_name("dftl").unwrap();
+        let def = Registry::STANDARD.store("dftl").unwrap();
         let mut raw = RawConfig::default();
         for (key, value) in [
             ("map.unit", UNIT_BYTES.to_string()),

@@ -1,8 +1,8 @@
 //! Banks and rows of everything that the tables hold.
 
 use super::policies::{POLICIES, PolicyDef};
-use crate::dram::Device;
 use crate::tables::Shape;
+use flashatlas_dram::Device;
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
 /// Items of one size, row after row, from bank to bank.

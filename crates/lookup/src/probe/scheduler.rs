@@ -2,8 +2,8 @@
 
 use super::places::policy;
 use super::{Order, Places, Recency};
-use crate::dram::{Device, Rules, Timings};
 use crate::tables::{Location, Memory, Pn, Shape};
+use flashatlas_dram::{Device, Rules, Timings};
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

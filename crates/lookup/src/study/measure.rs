@@ -1,7 +1,7 @@
 //! What a study measures.
 
-use crate::dram::paper_table::{CLASSES, Classifier, latency};
-use crate::dram::{Dram, Timings};
+use flashatlas_dram::paper_table::{CLASSES, Classifier, latency};
+use flashatlas_dram::{Dram, Timings};
 use flashatlas_types::DramAccess;
 use hdrhistogram::Histogram;
 

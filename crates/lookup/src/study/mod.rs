@@ -10,10 +10,10 @@ mod measure;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
-use crate::dram::{self, Device, Dram, Served};
 use crate::hashes::{self, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Found, Location, Memory, Pn, Shape, Tables};
+use flashatlas_dram::{self as dram, Device, Dram, Served};
 use flashatlas_types::{ConfigError, DramAccess, ParamDef, ParamKind, Params, RawConfig};
 use measure::Measure;
 use std::collections::VecDeque;

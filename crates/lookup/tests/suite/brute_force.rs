@@ -13,8 +13,8 @@
 //! 4. Every command has the first clock that all this leaves.
 
 use What::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
-use flashatlas_lookup::dram::engine::WINDOW;
-use flashatlas_lookup::dram::{Command, Device, Dram, PRESETS, Rules, Served, Timings, What};
+use flashatlas_dram::engine::WINDOW;
+use flashatlas_dram::{Command, Device, Dram, PRESETS, Rules, Served, Timings, What};
 use flashatlas_types::{DramAccess, Rng, Seed};
 use std::collections::BTreeSet;
 use std::iter::once_with;

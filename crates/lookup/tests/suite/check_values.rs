@@ -1,7 +1,7 @@
 //! Values that were worked out apart from the engine: in closed form from the recurrence, and in
 //! the definition of each hash.
 
-use flashatlas_lookup::dram::{Dram, PRESETS, Rules, What};
+use flashatlas_dram::{Dram, PRESETS, Rules, What};
 use flashatlas_lookup::hashes::hash_by_name;
 use flashatlas_lookup::study::{Ask, Study, Summary, params, settings};
 use flashatlas_types::{DramAccess, RawConfig, Rng, Seed};

@@ -1,7 +1,7 @@
 //! No two things lie in the same place: every set of both tables, every row of the block tables and
 //! every word of the bit map, in many layouts.
 
-use flashatlas_lookup::dram::{Device, PRESETS};
+use flashatlas_dram::{Device, PRESETS};
 use flashatlas_lookup::probe::{POLICIES, Places};
 use flashatlas_lookup::study::settings;
 use flashatlas_lookup::tables::Shape;

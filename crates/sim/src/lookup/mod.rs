@@ -4,7 +4,7 @@ mod asks;
 mod record;
 
 use crate::run::Progress;
-use crate::{Opener, Reading, RunError};
+use crate::{Environment, Reading, RunError};
 use asks::Asks;
 use flashatlas_lookup::study::{Study, settings};
 use serde::{Deserialize, Serialize};
@@ -112,8 +112,7 @@ const fn first_seed() -> u64 {
 /// Bad settings, sources that cannot be read, tables that are too small.
 pub fn lookup(
     spec: &LookupSpec,
-    opener: &dyn Opener,
-    version: &str,
+    env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Value, RunError> {
     let params = settings(&spec.set)?;
@@ -129,7 +128,7 @@ pub fn lookup(
         spec,
         la_bits,
         sets: study.sets(),
-        opener,
+        opener: env.opener,
         progress,
         asks: Vec::new(),
         notes: Vec::new(),
@@ -165,5 +164,5 @@ pub fn lookup(
         );
     }
     approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
-    Ok(record::record(spec, &params, &study.finish(), version, approximations))
+    Ok(record::record(spec, &params, &study.finish(), env.version, approximations))
 }

@@ -2,7 +2,7 @@
 
 use super::LookupSpec;
 use crate::record::param;
-use flashatlas_lookup::dram::paper_table::CLASSES;
+use flashatlas_dram::paper_table::CLASSES;
 use flashatlas_lookup::study::{PERCENTILES, Summary};
 use flashatlas_types::Params;
 use serde_json::{Map, Value, json};

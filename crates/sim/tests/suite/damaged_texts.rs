@@ -1,7 +1,7 @@
 //! Whatever the specification of a run or a drive file is damaged into, it is refused with a
 //! reason, or means the same once it is written and read again.
 
-use flashatlas_device::DriveConfig;
+use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;
 use flashatlas_testing::damage::{copies, corpus};
 use flashatlas_types::{Rng, Seed};
@@ -90,7 +90,7 @@ fn damaged_drive_files_are_refused_with_a_place_or_are_drives() {
     let originals = corpus("config_toml", 3).into_iter().flat_map(|text| [based.to_owned(), text]);
     let originals: Vec<String> = originals.collect();
     for text in copies(&originals, COPIES, PIECES, &mut rng) {
-        match DriveConfig::load("own.toml", Some(&text), &[]) {
+        match STANDARD.load("own.toml", Some(&text), &[]) {
             Ok(config) => {
                 drives += 1;
                 let layout = config.layout().unwrap();

@@ -4,6 +4,7 @@
 //! reference; the counts are those of two programs written independently of this one (FAST) and of
 //! one (BAST).
 
+use crate::environment;
 use flashatlas_sim::{RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -66,7 +67,7 @@ fn record(scheme: &str, kind: &str) -> Value {
     let opener = |_: &str| -> std::io::Result<Stream> {
         Ok((Box::new(Cursor::new(log.clone().into_bytes())), None))
     };
-    let record = run(&spec, &opener, "test", &mut |_| true)
+    let record = run(&spec, &environment(&opener), &mut |_| true)
         .unwrap_or_else(|e| panic!("{scheme}, {kind}: {e}"))
         .record;
     assert_eq!(record["oracle"]["violations"], 0);
@@ -138,7 +139,7 @@ fn the_ends_of_the_family_meet() {
         }))
         .unwrap();
         let none = |_: &str| -> std::io::Result<Stream> { unreachable!("nothing is read") };
-        run(&spec, &none, "test", &mut |_| true).unwrap_or_else(|e| panic!("{e}")).record
+        run(&spec, &environment(&none), &mut |_| true).unwrap_or_else(|e| panic!("{e}")).record
     };
     let bast = settings("bast", &[]);
     let one = settings("sast", &["ftl.group_blocks=1", "ftl.group_log_blocks=1"]);

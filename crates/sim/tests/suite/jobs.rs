@@ -4,6 +4,7 @@
 //! `cache.mode=write-through` a write of 4 KiB takes 51.2 us of transfer and 200 us of programming
 //! on both channels side by side: 251.2 us.
 
+use crate::environment;
 use flashatlas_sim::{Opener, RunError, RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
@@ -33,7 +34,7 @@ fn try_play(text: &str, changes: Value) -> Result<(Value, Value), RunError> {
         json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "job": "job.fio" });
     spec.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    run(&spec, &Files(text.to_owned()), "test", &mut |_| true)
+    run(&spec, &environment(&Files(text.to_owned())), &mut |_| true)
         .map(|outcome| (outcome.record, outcome.jobs.unwrap()))
 }
 
@@ -370,7 +371,7 @@ fn progress_may_stop_the_run() {
     let text = "[job]\nrw=write\ndirect=1\nsize=64k\nloops=10000\n";
     let spec = json!({ "drive": "tiny", "job": "job.fio" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let stopped = run(&spec, &Files(text.to_owned()), "test", &mut |p| p.phase != "run");
+    let stopped = run(&spec, &environment(&Files(text.to_owned())), &mut |p| p.phase != "run");
     assert!(matches!(stopped, Err(RunError::Interrupted)));
 }
 
@@ -443,11 +444,13 @@ fn file_systems_are_named_in_errors() {
     );
     let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
+    let refused =
+        run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap_err().to_string();
     assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
     let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap_err().to_string();
+    let refused =
+        run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap_err().to_string();
     assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
 }
 
@@ -458,7 +461,7 @@ fn flushes_are_added_to_a_workload_that_has_none() {
         "mode": "closed", "depth": 1,
     });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let record = run(&spec, &Files(String::new()), "test", &mut |_| true).unwrap().record;
+    let record = run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap().record;
     assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(10), &json!(3)));
     assert!(
         record["approximations"].to_string().contains("a FLUSH was added after every 3 writes")

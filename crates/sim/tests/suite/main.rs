@@ -7,3 +7,11 @@ mod precondition;
 mod real_traces;
 mod replay;
 mod tables;
+
+use flashatlas_host::STANDARD;
+use flashatlas_sim::{Environment, Opener};
+
+/// What a run finds in tests.
+fn environment(opener: &dyn Opener) -> Environment<'_> {
+    Environment { registry: &STANDARD, opener, version: "test" }
+}

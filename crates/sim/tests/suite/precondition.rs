@@ -1,5 +1,6 @@
 //! The steady state against a long simulation, and checkpoints against preconditioning.
 
+use crate::environment;
 use flashatlas_sim::{
     Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint,
 };
@@ -25,7 +26,7 @@ fn spec(value: &Value) -> RunSpec {
 }
 
 fn try_run(files: &Files, value: &Value) -> Result<Outcome, RunError> {
-    run(&spec(value), files, "test", &mut |_| true)
+    run(&spec(value), &environment(files), &mut |_| true)
 }
 
 fn outcome(files: &Files, value: &Value) -> Outcome {
@@ -36,7 +37,7 @@ fn outcome(files: &Files, value: &Value) -> Outcome {
 
 fn save(files: &Files, value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
-    save_checkpoint(&spec(value), files, "test", ("memory", &mut bytes), &mut |_| true)
+    save_checkpoint(&spec(value), &environment(files), ("memory", &mut bytes), &mut |_| true)
         .unwrap_or_else(|e| panic!("{value}: {e}"));
     bytes
 }
@@ -388,7 +389,7 @@ fn preconditioning_can_be_stopped() {
         let value = json!({ "drive": "tlc-small", "precondition": precondition,
             "workload": "uniform:requests=10" });
         let mut calls = 0;
-        let stopped = run(&spec(&value), &Files::default(), "test", &mut |p| {
+        let stopped = run(&spec(&value), &environment(&Files::default()), &mut |p| {
             calls += u32::from(p.phase == "precondition");
             calls < 3
         });

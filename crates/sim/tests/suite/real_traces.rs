@@ -1,6 +1,7 @@
 //! Every public trace that is at hand replays without a violation, on a drive that its addresses
 //! fit or packed on a small one: in the folder that `FLASHATLAS_TRACES` names.
 
+use crate::environment;
 use flashatlas_sim::{RunSpec, input::Stream, run};
 use flashatlas_testing::traces;
 use serde_json::{Value, json};
@@ -15,8 +16,9 @@ fn replay(spec: &Value, requests: u64) -> Option<Value> {
     let name = spec["trace"].as_str().unwrap();
     traces::path(name)?;
     let parsed: RunSpec = serde_json::from_value(spec.clone()).unwrap();
-    let record =
-        run(&parsed, &open, "test", &mut |_| true).unwrap_or_else(|e| panic!("{spec}: {e}")).record;
+    let record = run(&parsed, &environment(&open), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{spec}: {e}"))
+        .record;
     assert_eq!(record["oracle"]["violations"], 0, "{spec}");
     assert_eq!(record["trace"]["requests"], requests, "{spec}");
     assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"], "{spec}");

@@ -1,5 +1,6 @@
 //! Whole runs: hand-worked records, every preset, determinism.
 
+use crate::environment;
 use flashatlas_sim::{RunError, RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
@@ -28,7 +29,7 @@ fn open(path: &str) -> std::io::Result<Stream> {
 
 fn try_run(spec: Value) -> Result<Value, RunError> {
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    run(&spec, &open, "test", &mut |_| true).map(|outcome| outcome.record)
+    run(&spec, &environment(&open), &mut |_| true).map(|outcome| outcome.record)
 }
 
 fn record(spec: Value) -> Value {
@@ -144,10 +145,10 @@ fn what_a_format_lacks_is_refused_where_it_matters() {
             .contains("host.queue_depth")
     );
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
-    assert!(error(json!({ "drive": "tiny" })).contains("a run needs a workload"));
+    assert!(error(json!({ "drive": "tiny" })).starts_with("workload: a run needs one"));
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 }))
-            .contains("speed 0")
+            .contains("speed: 0")
     );
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "speed": 2.0 }))
@@ -159,7 +160,7 @@ fn what_a_format_lacks_is_refused_where_it_matters() {
     );
     assert!(
         error(json!({ "drive": "tiny", "workload": "uniform", "trace": "four.csv" }))
-            .contains("one of them")
+            .contains("one of the two")
     );
     assert!(serde_json::from_value::<RunSpec>(json!({ "drive": "tiny", "tarce": "x" })).is_err());
 }

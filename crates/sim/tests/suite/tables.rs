@@ -1,5 +1,6 @@
 //! The tables of a run: they agree with its record, and looking changes nothing.
 
+use crate::environment;
 use flashatlas_sim::{Column, Outcome, RunSpec, Table, input::Stream, run};
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ fn open(path: &str) -> std::io::Result<Stream> {
 
 fn outcome(spec: &Value) -> Outcome {
     let spec: RunSpec = serde_json::from_value(spec.clone()).unwrap();
-    run(&spec, &open, "test", &mut |_| true).unwrap()
+    run(&spec, &environment(&open), &mut |_| true).unwrap()
 }
 
 fn with(base: &Value, key: &str, value: Value) -> Value {

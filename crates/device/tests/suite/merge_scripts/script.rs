@@ -15,7 +15,8 @@
 //! Classes are of log blocks (`switch`, `partial`, `full`, `dead`, `moved`); `data full` and so on
 //! are of data blocks.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd};
+use flashatlas_device::Registry;
+use flashatlas_device::{Cmd, Device, Inspect, Reply, Ssd};
 use flashatlas_ftl::{MergeClass, Place, Role};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
@@ -34,8 +35,9 @@ fn drive(settings: &[&str]) -> Ssd {
         "nand.program_order=any",
     ];
     let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
-    let config =
-        DriveConfig::load("tiny", None, &settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+    let config = Registry::DRIVES
+        .load("tiny", None, &settings)
+        .unwrap_or_else(|e| panic!("{settings:?}: {e}"));
     config.build(Seed(1)).unwrap()
 }
 

@@ -36,7 +36,7 @@
 
 mod sizes;
 
-use super::SchemeDef;
+use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
     Area, Core, Found, HostPage, Hybrid, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
     Sequential, Settings, fits_budget, fits_parts, share,
@@ -54,9 +54,9 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "mast",
     summary: "log blocks: locality, hot and cold areas; a page updated in the locality area is hot",
     paper: "Kim et al., MAST (papers/1)",
-    params: |_| Ok(PARAMS.iter().chain(OWN).chain(sizes::PARAMS).collect()),
-    fits,
-    rebuild: |params, cx, _| {
+    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain(sizes::PARAMS).collect()),
+    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
     },
     on_flash: &[],

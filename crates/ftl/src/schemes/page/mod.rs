@@ -15,11 +15,11 @@ mod steady;
 
 use super::SchemeDef;
 use crate::blocks::Role;
-use crate::classifiers::{self, Classifier, classifier_by_name};
-use crate::map_store::{MapStore, Update};
-use crate::maps::{self, map_by_name};
+use crate::classifiers::{self, Classifier};
+use crate::maps;
+use crate::maps::{MapStore, Update};
 use crate::pool::{Pool, forget_finished};
-use crate::victims::{self, VictimPolicy, victim_by_name};
+use crate::victims::{self, VictimPolicy};
 use crate::{Cx, Ftl, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
@@ -34,16 +34,16 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "page",
     summary: "page mapping: every logical page may stand anywhere",
     paper: "Ban, US 5,404,485 (1995)",
-    params: |text| {
+    params: |parts, text| {
         let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
         let mut all: Vec<&'static ParamDef> = common.into_iter().flatten().collect();
-        all.extend(map_by_name(&text("map.store").unwrap_or("dram".into()))?.params);
-        all.extend(victim_by_name(&text("ftl.victim").unwrap_or("greedy".into()))?.params);
-        all.extend(classifier_by_name(&text("ftl.classifier").unwrap_or("none".into()))?.params);
+        all.extend(parts.store(&text("map.store").unwrap_or("dram".into()))?.params);
+        all.extend(parts.victim(&text("ftl.victim").unwrap_or("greedy".into()))?.params);
+        all.extend(parts.classifier(&text("ftl.classifier").unwrap_or("none".into()))?.params);
         Ok(all)
     },
     fits,
-    rebuild: |params, cx, seed| Ok(Box::new(PageMapped::mount(params, cx, seed)?)),
+    rebuild: |config, cx, seed| Ok(Box::new(PageMapped::mount(config, cx, seed)?)),
     on_flash: &[
         "ftl.gc_mode",
         "ftl.low_water",

@@ -19,28 +19,28 @@ use super::frontier::Frontier;
 use super::settings::Settings;
 use super::{Lane, PageMapped};
 use crate::blocks::Role;
-use crate::classifiers::classifier_by_name;
-use crate::map_store::Replay;
-use crate::maps::map_by_name;
+use crate::maps::Replay;
 use crate::pool::Pool;
-use crate::victims::{LaneShape, victim_by_name};
+use crate::schemes::SchemeConfig;
+use crate::victims::LaneShape;
 use crate::{Cx, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Params, Ppn, Rng, Seed, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 impl PageMapped {
     /// Rebuild the tables: of several copies of a page the one programmed last is valid.
     pub(super) fn mount(
-        params: &Params,
+        config: &SchemeConfig<'_>,
         cx: &mut Cx<'_>,
         seed: Seed,
     ) -> Result<PageMapped, FtlError> {
         let layout = cx.flash.medium.layout().clone();
-        let settings = Settings::new(params, &layout);
+        let SchemeConfig { params, parts } = *config;
+        let settings = Settings::new(config, &layout);
         let streams = settings.streams;
-        let victim = victim_by_name(params.text("ftl.victim")).expect("resolved");
+        let victim = parts.victim(params.text("ftl.victim")).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: u32| Lane {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
@@ -49,7 +49,7 @@ impl PageMapped {
             erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {
-            map: (map_by_name(params.text("map.store")).expect("resolved").build)(params, &layout),
+            map: (parts.store(params.text("map.store")).expect("resolved").build)(params, &layout),
             pool: Pool::new(
                 &layout,
                 cx.flash.medium,
@@ -57,9 +57,11 @@ impl PageMapped {
                 settings.map_quota,
             ),
             lanes: (0..layout.lanes).map(lane).collect(),
-            classifier: (classifier_by_name(params.text("ftl.classifier"))
-                .expect("resolved")
-                .build)(params, layout.logical_units, streams),
+            classifier: (parts.classifier(params.text("ftl.classifier")).expect("resolved").build)(
+                params,
+                layout.logical_units,
+                streams,
+            ),
             cursor: vec![0; streams as usize],
             gathering: vec![None; streams as usize],
             buffered: FxHashMap::default(),

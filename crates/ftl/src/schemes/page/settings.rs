@@ -2,8 +2,8 @@
 
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
-use crate::maps::map_by_name;
 use crate::pool::MapQuota;
+use crate::schemes::SchemeConfig;
 use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
 
 pub(super) const PARAMS: &[ParamDef] = &[
@@ -99,15 +99,16 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
 }
 
 /// Blocks that the map store keeps for map pages.
-fn map_quota(params: &Params, layout: &Layout) -> Result<MapQuota, ConfigError> {
-    (map_by_name(params.text("map.store"))?.fits)(params, layout)
+fn map_quota(config: &SchemeConfig<'_>, layout: &Layout) -> Result<MapQuota, ConfigError> {
+    let store = config.parts.store(config.params.text("map.store"))?;
+    (store.fits)(config.params, layout)
 }
 
 /// What a mount takes at most. Map pages are written once each; the room for one may cost the
 /// collection of a block in which all frames but one are valid; and a block in which programs fail
 /// may be replaced in each lane.
-pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
-    let quota = map_quota(params, layout).expect("the configuration is checked");
+pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLimit {
+    let quota = map_quota(config, layout).expect("the configuration is checked");
     let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
     let lanes = u64::from(quota.lanes.min(layout.lanes));
     let map_frames = lanes * u64::from(quota.blocks) * frames;
@@ -119,7 +120,8 @@ pub(super) fn mount_limit(params: &Params, layout: &Layout) -> MountLimit {
     }
 }
 
-pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), ConfigError> {
+    let params = config.params;
     if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
         return Err(ConfigError::new(
             "ftl.streams",
@@ -137,7 +139,7 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
     // lanes without map pages have more room: what all have is counted
-    let map_quota = map_quota(params, layout)?.blocks;
+    let map_quota = map_quota(config, layout)?.blocks;
     let reserve = reserve(params, layout, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
@@ -157,8 +159,9 @@ pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> 
 }
 
 impl Settings {
-    /// The settings that `params` describe.
-    pub fn new(params: &Params, layout: &Layout) -> Settings {
+    /// The settings that a configuration describes.
+    pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> Settings {
+        let params = config.params;
         Settings {
             mode: if params.text("ftl.gc_mode") == "single" {
                 GcMode::Single
@@ -172,7 +175,7 @@ impl Settings {
             idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.flag("ftl.wear_static"),
             wear_threshold: params.u32("ftl.wear_threshold"),
-            map_quota: map_quota(params, layout).expect("the configuration is checked"),
+            map_quota: map_quota(config, layout).expect("the configuration is checked"),
         }
     }
 

@@ -7,10 +7,10 @@
 
 use super::settings::{GcMode, Settings};
 use crate::Cx;
+use crate::schemes::SchemeConfig;
 use crate::steady::Lane;
-use crate::victims::{VICTIMS, victim_by_name};
 use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Params, Rng, Seed, Stamp};
+use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ use std::sync::Arc;
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
 pub(super) fn make(
-    params: &Params,
+    config: &SchemeConfig<'_>,
     cx: &mut Cx<'_>,
     seed: Seed,
     stamp: &dyn Fn(Lpn) -> Stamp,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError> {
     let layout = cx.flash.medium.layout().clone();
-    let settings = Settings::new(params, &layout);
-    let victim = victim_by_name(params.text("ftl.victim"))?;
+    let settings = Settings::new(config, &layout);
+    let victim = config.parts.victim(config.params.text("ftl.victim"))?;
     let no_model = |key: &str, why: String| {
         ConfigError::new(
             key,
             format!(
-                "{why}: use --precondition fill and a warm-up, trace:FILE, or a checkpoint made \
+                "{why}: use `precondition=fill` and a warm-up, a trace, or a checkpoint made \
                  with one that has"
             ),
         )
     };
     let steady = victim.steady.ok_or_else(|| {
         let known: Vec<&str> =
-            VICTIMS.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
+            config.parts.victims.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
         let why = format!(
             "the steady state of `{}` has no model ({} have)",
             victim.name,
@@ -81,7 +81,7 @@ pub(super) fn make(
         // most lanes are of one shape, and its model is solved once
         let lane = models
             .entry((n, share))
-            .or_insert_with(|| Lane::new(steady, params, n, layout.slots_per_block, share));
+            .or_insert_with(|| Lane::new(steady, config.params, n, layout.slots_per_block, share));
         lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
     let mut pages: Vec<u32> = (0..layout.logical_units).collect();

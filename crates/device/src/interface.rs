@@ -1,0 +1,244 @@
+//! What a drive and a layer over it have in common: commands ([`Device`]), power ([`PowerCycle`]) and
+//! a look behind the commands ([`Inspect`]).
+//!
+//! A drive implements the three. A layer implements [`Device`] and [`Layer`]; power and inspection
+//! reach the drive through it.
+
+use crate::{Cmd, Contents, Done, DriveConfig, LayerReport, Reply, Shape, Ssd, SubmitError};
+use flashatlas_types::{Lpn, Ps, Seed, Stamp, Tag, Violation};
+
+/// Something that takes host commands: a drive, or a layer that owns the next device.
+pub trait Device: Send {
+    /// Take a command at `now`. Its effect is decided at once, in order of submission; its
+    /// completion comes from [`Device::advance`]. What a read returns is in `reply`.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; a command that was refused completes never.
+    fn submit(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        self.submit_after(now, tag, cmd, &[], reply)
+    }
+
+    /// As [`Device::submit`], of a host that sends the command when those of `after` are complete:
+    /// it decides now what it sends, and the device says when. Tags that are not in flight are
+    /// complete.
+    ///
+    /// # Errors
+    /// As [`Device::submit`].
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError>;
+
+    /// When something happens next.
+    fn next_event(&self) -> Option<Ps>;
+
+    /// Run up to and including `until`; completions are appended in the order of time.
+    fn advance(&mut self, until: Ps, out: &mut Vec<Done>);
+
+    /// The host asks for nothing from `now` until `until`: background work may use the time.
+    ///
+    /// # Errors
+    /// When background work finds a fault it has no answer to.
+    fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
+
+    /// What the device exports.
+    fn shape(&self) -> Shape;
+
+    /// Sectors in a mapping unit.
+    fn unit_sectors(&self) -> u32 {
+        self.shape().unit_sectors
+    }
+
+    /// Sectors that the device exports.
+    fn sectors(&self) -> u64 {
+        self.shape().sectors
+    }
+}
+
+/// The life of a device: how it is brought into a state, and what becomes of it when the power
+/// fails.
+pub trait PowerCycle {
+    /// Commands take effect without any time passing and without completions: how a device is
+    /// brought into a state.
+    fn set_instant(&mut self, on: bool);
+
+    /// The power is back: everything in memory is gone, and what stands on the medium is mounted.
+    /// `config` is that of the device.
+    ///
+    /// # Errors
+    /// When it cannot be mounted. The device is of no use then.
+    ///
+    /// # Panics
+    /// When commands are in flight.
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
+
+    /// What stopped the device, if anything did: commands in flight may never complete.
+    fn failure(&self) -> Option<SubmitError>;
+
+    /// The drive at the bottom, without its layers.
+    fn into_ssd(self: Box<Self>) -> Ssd;
+}
+
+/// How a simulator looks into a device: at no cost, and behind the back of its commands.
+pub trait Inspect {
+    /// The O(n) rules of everything beneath.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check(&self) -> Result<(), Violation>;
+
+    /// What a mapping unit holds, looked up behind the device's back: no operation, no time.
+    ///
+    /// # Errors
+    /// When a map points to something that cannot be read, or to another unit.
+    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
+
+    /// Whether trims do not outlive a power failure.
+    fn forgets_trims(&self) -> bool;
+
+    /// What the digests of layers stand for, where a layer composes what it writes (see
+    /// [`Contents`]).
+    fn contents(&mut self) -> Option<&mut Contents>;
+
+    /// What each layer counted and keeps in the host's memory, from the top down.
+    fn reports(&self) -> Vec<LayerReport>;
+
+    /// Set every counter to zero; what the device holds stays.
+    fn reset_counters(&mut self);
+
+    /// The drive at the bottom.
+    fn ssd(&self) -> &Ssd;
+
+    /// The drive at the bottom, to change.
+    fn ssd_mut(&mut self) -> &mut Ssd;
+}
+
+/// A drive, or a layer over one.
+pub trait Storage: Device + PowerCycle + Inspect {}
+
+impl<S: Device + PowerCycle + Inspect> Storage for S {}
+
+/// A layer: a device that owns the next one. Whatever it says nothing about is answered by that.
+pub trait Layer: Device {
+    /// The next device.
+    fn lower(&self) -> &dyn Storage;
+
+    /// The next device, to change.
+    fn lower_mut(&mut self) -> &mut dyn Storage;
+
+    /// The next device, without this layer.
+    fn into_lower(self: Box<Self>) -> Box<dyn Storage>;
+
+    /// What stopped this layer, if anything did.
+    fn own_failure(&self) -> Option<SubmitError>;
+
+    /// As [`PowerCycle::power_on`]: the next device is powered on first, and then the layer mounts
+    /// what stands there.
+    ///
+    /// # Errors
+    /// When either cannot be mounted.
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
+
+    /// As [`PowerCycle::set_instant`]; the layer tells the next device.
+    fn set_instant(&mut self, on: bool);
+
+    /// The O(n) rules of this layer's own tables.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check_own(&self) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// As [`Inspect::peek_stamp`]; by default units stand where the next device has them.
+    ///
+    /// # Errors
+    /// As [`Inspect::peek_stamp`].
+    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
+        self.lower().peek_stamp(unit)
+    }
+
+    /// As [`Inspect::forgets_trims`].
+    fn forgets_trims(&self) -> bool {
+        self.lower().forgets_trims()
+    }
+
+    /// What the digests of this layer stand for, where it composes what it writes.
+    fn own_contents(&mut self) -> Option<&mut Contents> {
+        None
+    }
+
+    /// What this layer counted and keeps in the host's memory.
+    fn report(&self) -> LayerReport;
+
+    /// Set this layer's counters to zero.
+    fn reset_own_counters(&mut self);
+}
+
+impl<L: Layer> PowerCycle for L {
+    fn set_instant(&mut self, on: bool) {
+        Layer::set_instant(self, on);
+    }
+
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        Layer::power_on(self, config, seed)
+    }
+
+    fn failure(&self) -> Option<SubmitError> {
+        self.own_failure().or_else(|| self.lower().failure())
+    }
+
+    fn into_ssd(self: Box<Self>) -> Ssd {
+        self.into_lower().into_ssd()
+    }
+}
+
+impl<L: Layer> Inspect for L {
+    fn check(&self) -> Result<(), Violation> {
+        self.check_own()?;
+        self.lower().check()
+    }
+
+    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
+        Layer::peek_stamp(self, unit)
+    }
+
+    fn forgets_trims(&self) -> bool {
+        Layer::forgets_trims(self)
+    }
+
+    fn contents(&mut self) -> Option<&mut Contents> {
+        // the borrow of what the layer has ends before the next device is asked
+        match self.own_contents().is_some() {
+            true => self.own_contents(),
+            false => self.lower_mut().contents(),
+        }
+    }
+
+    fn reports(&self) -> Vec<LayerReport> {
+        std::iter::once(self.report()).chain(self.lower().reports()).collect()
+    }
+
+    fn reset_counters(&mut self) {
+        self.reset_own_counters();
+        self.lower_mut().reset_counters();
+    }
+
+    fn ssd(&self) -> &Ssd {
+        self.lower().ssd()
+    }
+
+    fn ssd_mut(&mut self) -> &mut Ssd {
+        self.lower_mut().ssd_mut()
+    }
+}

@@ -1,0 +1,138 @@
+//! What a host puts over a drive: the entry of a layer in a registry, what it reports, and why it
+//! cannot go on.
+
+use crate::{DriveConfig, Registry, Shape, Storage, SubmitError};
+use flashatlas_types::{ConfigError, ParamDef, Params};
+
+/// What a layer stands on.
+pub struct Beneath<'a> {
+    /// What that exports.
+    pub shape: Shape,
+    /// The layers there, from the top down.
+    pub layers: &'a [&'static LayerDef],
+    /// The parts that names choose from.
+    pub registry: &'a Registry,
+}
+
+/// What a mount of a layer does at most, in mapping units of the device beneath.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerLimit {
+    /// Units read.
+    pub reads: u64,
+    /// Units written.
+    pub writes: u64,
+}
+
+/// Puts a layer over a device.
+pub type Build = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storage>, SubmitError>;
+
+/// One layer of the registry.
+pub struct LayerDef {
+    /// Name in `layers`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// Its own parameters.
+    pub params: &'static [ParamDef],
+    /// What it exports over what is beneath, or why it cannot stand there.
+    pub fits: fn(&Params, &Beneath<'_>) -> Result<Shape, ConfigError>,
+    /// Build it over a device and mount what stands there; on a blank one, format it.
+    pub build: Build,
+    /// What a mount does at most.
+    pub mount_limit: fn(&Params, &Beneath<'_>) -> LayerLimit,
+    /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
+    /// tried at every power failure.
+    pub small: &'static [&'static [&'static str]],
+}
+
+/// What `layers` export over a drive that exports `drive`.
+///
+/// # Errors
+/// The first, from the bottom up, that cannot stand where it is put.
+pub fn exported(
+    layers: &[&'static LayerDef],
+    registry: &Registry,
+    params: &Params,
+    drive: Shape,
+) -> Result<Shape, ConfigError> {
+    let mut shape = drive;
+    for at in (0..layers.len()).rev() {
+        shape = (layers[at].fits)(params, &Beneath { shape, layers: &layers[at + 1..], registry })?;
+    }
+    Ok(shape)
+}
+
+/// What a layer counted, and what it keeps in the host's memory.
+#[derive(Clone, Debug)]
+pub struct LayerReport {
+    /// Its name.
+    pub layer: &'static str,
+    /// Counters by name.
+    pub counters: Vec<(&'static str, u64)>,
+    /// Tables in the host's memory, with their bytes.
+    pub memory: Vec<(&'static str, u64)>,
+    /// What it approximates, in words.
+    pub approximations: Vec<String>,
+}
+
+/// Why a layer cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LayerError {
+    /// The device beneath holds what this layer did not write. Nothing was changed.
+    Foreign {
+        /// Which layer.
+        layer: &'static str,
+        /// What was found, and where.
+        what: String,
+    },
+    /// The layer's own records are of another configuration. Nothing was changed.
+    Mismatch {
+        /// Which layer.
+        layer: &'static str,
+        /// The parameter.
+        key: &'static str,
+        /// What the records say.
+        found: u64,
+        /// What the configuration says.
+        expected: u64,
+    },
+    /// The layer cannot work over this device. Nothing was changed.
+    Unfit {
+        /// Which layer.
+        layer: &'static str,
+        /// Why, in words.
+        what: String,
+    },
+    /// What the layer wrote cannot be read any more.
+    Damaged {
+        /// Which layer.
+        layer: &'static str,
+        /// What, and where.
+        what: String,
+    },
+}
+
+impl std::fmt::Display for LayerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LayerError::Foreign { layer, what } => {
+                write!(
+                    f,
+                    "{layer}: the device beneath was not written by this layer: {what}; nothing \
+                     was overwritten"
+                )
+            }
+            LayerError::Mismatch { layer, key, found, expected } => write!(
+                f,
+                "{layer}: the device beneath was written with {key} = {found}, here it is \
+                 {expected}; nothing was overwritten"
+            ),
+            LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),
+            LayerError::Damaged { layer, what } => write!(f, "{layer}: damage: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for LayerError {}

@@ -1,0 +1,511 @@
+//! The controller of a drive: splits commands into mapping units, merges partial ones, keeps the
+//! write cache, and hands plans to the timing engine.
+
+mod hpb;
+mod read;
+mod state;
+mod write;
+
+pub(crate) use state::mount;
+
+use crate::cache::WriteCache;
+use crate::hpb::{Manager, Notice};
+use crate::pieces::{Content, pieces};
+use crate::{
+    Cmd, Contents, Device, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply, Shape,
+    SubmitError,
+};
+use flashatlas_ftl::blocks::unit_at;
+use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
+use flashatlas_nand::{Flash, Medium, Unit};
+use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
+use flashatlas_types::{
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug,
+    Stamp, Tag, Violation,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What the controller itself counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Mapping units read that nobody wrote.
+    pub unmapped_units: u64,
+    /// Mapping units read from the write cache.
+    pub cache_read_hits: u64,
+    /// Writes to a unit that was in the cache already.
+    pub cache_write_hits: u64,
+    /// Units that left the cache for flash.
+    pub cache_evictions: u64,
+    /// Units whose missing sectors were fetched from flash.
+    pub rmw_units: u64,
+    /// Units at the ends of trims that were not covered whole, and so ignored.
+    pub trim_partial_units: u64,
+    /// Units trimmed.
+    pub trimmed_units: u64,
+}
+
+struct Settings {
+    command_time: Dur,
+    idle_after: Dur,
+    keep_bytes: bool,
+}
+
+/// What one command is made of while it is decided; empty or stale between commands.
+#[derive(Default)]
+struct CommandState {
+    /// Its first operation: the controller's work on it.
+    first: OpId,
+    /// Mapping units of it that follow the one at hand.
+    ahead: u32,
+    /// What it was sent after.
+    sent_after: SmallVec<[OpId; 4]>,
+    /// Programs that took host data to flash.
+    programmed: Vec<Programmed>,
+    /// Pages whose map entry the FTL changed.
+    remapped: Vec<Lpn>,
+    /// Units on their way from the cache to the FTL, and what brings them.
+    run: Vec<Unit>,
+    ready: Vec<OpId>,
+    /// What its response tells the host.
+    notice: Option<Box<Notice>>,
+}
+
+/// What is under way in a drive.
+struct InFlight {
+    /// Commands that are not complete.
+    outstanding: usize,
+    /// What completes each of them, where a layer sends commands after others.
+    awaited: Option<FxHashMap<Tag, OpId>>,
+    /// Programs of host data that the next FLUSH waits for, and how many there may be before those
+    /// that are complete are left out.
+    unflushed: Vec<OpId>,
+    unflushed_limit: usize,
+    /// Commands that the engine completed; empty between calls.
+    finished: Vec<Finished>,
+}
+
+impl InFlight {
+    const fn new() -> InFlight {
+        InFlight {
+            outstanding: 0,
+            awaited: None,
+            unflushed: Vec::new(),
+            unflushed_limit: 1024,
+            finished: Vec::new(),
+        }
+    }
+}
+
+/// A drive.
+pub struct Ssd {
+    layout: Arc<Layout>,
+    medium: Medium,
+    ftl: Box<dyn Ftl>,
+    engine: Engine,
+    times: Times,
+    plan: Plan,
+    cache: Option<WriteCache>,
+    settings: Settings,
+    counters: DeviceCounters,
+    command: CommandState,
+    in_flight: InFlight,
+    /// Commands take effect without any time passing.
+    instant: bool,
+    /// What exports entries of the map, where a host caches them.
+    hpb: Option<Box<Manager>>,
+    /// What stopped the drive: what it keeps in memory is of no account, and every command gets
+    /// this error.
+    failed: Option<FtlError>,
+}
+
+impl Ssd {
+    /// The shape of the drive.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The medium, to look at.
+    pub fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    /// What the FTL counted, and its tables.
+    pub fn ftl_report(&self) -> FtlReport {
+        self.ftl.report()
+    }
+
+    /// Show every block: what the FTL uses it for, and how many of its slots are valid.
+    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.ftl.survey(visit);
+    }
+
+    /// What the controller counted.
+    pub fn counters(&self) -> DeviceCounters {
+        self.counters
+    }
+
+    /// Bytes of the write cache.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache
+            .as_ref()
+            .map_or(0, |c| u64::from(c.capacity()) * u64::from(self.layout.unit_bytes))
+    }
+
+    /// How busy the resources were.
+    pub fn statistics(&mut self) -> Statistics {
+        self.engine.statistics()
+    }
+
+    /// Every flash operation so far with the time of its end, in one number.
+    pub fn trajectory(&self) -> Trajectory {
+        self.engine.trajectory()
+    }
+
+    /// The operations of the last command, for tests of what waits for what.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether an operation that was issued is complete.
+    pub fn is_complete(&self, op: OpId) -> bool {
+        self.engine.is_complete(op)
+    }
+
+    /// Units in the write cache that are not on flash.
+    pub fn dirty_units(&self) -> u64 {
+        self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
+    }
+
+    /// Let everything that is under way come to its end; no command may be in flight. Returns when
+    /// that was.
+    pub fn drain(&mut self) -> Ps {
+        let awaited = self.in_flight.awaited.as_ref().map_or(0, FxHashMap::len);
+        assert!(
+            self.in_flight.outstanding + awaited == 0,
+            "{} commands are in flight, {awaited} awaited",
+            self.in_flight.outstanding
+        );
+        while let Some(at) = self.engine.next_event() {
+            self.engine.advance(at, &mut self.in_flight.finished);
+        }
+        self.engine.now()
+    }
+
+    /// Remember what completes each command in flight: a layer above sends commands after others.
+    pub fn keep_awaited(&mut self) {
+        self.in_flight.awaited = Some(FxHashMap::default());
+    }
+
+    /// What the oldest unfinished operations wait for.
+    pub fn explain(&self) -> String {
+        self.engine.explain()
+    }
+
+    /// Whether anything is under way in the drive.
+    pub fn is_busy(&self) -> bool {
+        self.engine.unfinished() > 0
+    }
+
+    /// What a page holds, looked up behind the drive's back: no operation, no time.
+    ///
+    /// # Errors
+    /// When the map points to something that cannot be read, or to another page.
+    pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
+        if let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) {
+            return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
+        }
+        match self.ftl.peek(lpn) {
+            Place::Nowhere => Ok(None),
+            Place::Buffer(unit) => Ok(Some(unit)),
+            Place::Flash(ppn) => unit_at(&self.medium, ppn, lpn).map(Some),
+        }
+    }
+
+    /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write
+    /// cache is not asked.
+    pub fn place(&self, lpn: Lpn) -> Place {
+        self.ftl.peek(lpn)
+    }
+
+    /// Run `work` of the FTL against the medium and the plan.
+    fn with_ftl<T>(
+        &mut self,
+        now: Ps,
+        work: impl FnOnce(&mut dyn Ftl, &mut Cx<'_>) -> Result<T, FtlError>,
+    ) -> Result<T, FtlError> {
+        // operations of this very plan are not in the engine yet
+        let oldest_unfinished = self.engine.oldest_unfinished().min(self.plan.first_id());
+        let mut cx = Cx {
+            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
+            now,
+            command: self.command.first,
+            oldest_unfinished,
+            ahead: self.command.ahead,
+            programmed: &mut self.command.programmed,
+            remapped: self.hpb.is_some().then_some(&mut self.command.remapped),
+        };
+        let done = work(self.ftl.as_mut(), &mut cx);
+        if let Some(hpb) = &mut self.hpb {
+            self.command.remapped.drain(..).for_each(|lpn| hpb.remapped(lpn));
+        }
+        done
+    }
+
+    /// An error that leaves tables and cache half changed: the drive cannot go on.
+    fn fail(&mut self, error: FtlError) -> FtlError {
+        self.failed = Some(error.clone());
+        error
+    }
+
+    /// The first operation of a command: the controller's work on it.
+    fn begin(&mut self) -> OpId {
+        self.command.first = match self.settings.command_time {
+            Dur::ZERO => self.plan.join(Class::HostRead, &self.command.sent_after),
+            time => self.plan.push(OpKind::Delay(time), Class::HostRead, &self.command.sent_after),
+        };
+        self.command.first
+    }
+
+    fn complete(&mut self, tag: Tag, class: Class, after: &[OpId]) {
+        let op = match self.say_what_changed(tag, class, after) {
+            OpId::NONE => self.plan.push(OpKind::Complete(tag), class, after),
+            said => self.plan.push(OpKind::Complete(tag), class, &[said]),
+        };
+        if let Some(awaited) = &mut self.in_flight.awaited
+            && op != OpId::NONE
+        {
+            awaited.insert(tag, op);
+        }
+    }
+
+    fn flush_all(&mut self, now: Ps) -> Result<(), FtlError> {
+        let dirty = self.cache.as_ref().map_or(0, WriteCache::len);
+        self.evict(now, dirty)?;
+        self.with_ftl(now, |ftl, cx| ftl.flush(cx))
+    }
+
+    /// The plan of a command is decided: let it happen.
+    fn issue(&mut self, now: Ps, reply: &mut Reply) {
+        reply.notice = self.command.notice.take();
+        if self.instant {
+            self.in_flight.unflushed.clear();
+        } else {
+            self.in_flight.outstanding += 1;
+            self.engine.issue(now, &self.plan);
+        }
+    }
+
+    fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {
+        let command = self.begin();
+        if !SeededBug::FlushWithoutCache.is_active() {
+            self.flush_all(now)?;
+        }
+        self.settle();
+        let map = self.with_ftl(now, |ftl, cx| ftl.persist(cx, false))?;
+        let mut after = self.pending_programs();
+        after.extend([command, map]);
+        self.complete(tag, Class::HostWrite, &after);
+        Ok(())
+    }
+
+    fn trim(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32) -> Result<(), FtlError> {
+        let command = self.begin();
+        let unit_sectors = self.layout.unit_sectors();
+        for piece in pieces(lba, sectors, unit_sectors) {
+            if !piece.is_whole(unit_sectors) {
+                self.counters.trim_partial_units += 1;
+                continue;
+            }
+            self.counters.trimmed_units += 1;
+            if let Some(cache) = &mut self.cache
+                && let Some(entry) = cache.remove(piece.lpn)
+            {
+                cache.release(entry.ready, 1);
+            }
+            self.with_ftl(now, |ftl, cx| ftl.trim(cx, piece.lpn))?;
+        }
+        self.settle();
+        self.complete(tag, Class::HostWrite, &[command]);
+        Ok(())
+    }
+}
+
+impl Device for Ssd {
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        reply.clear();
+        self.shape().accepts(&cmd)?;
+        self.hands_out(&cmd)?;
+        if let Some(error) = &self.failed {
+            return Err(error.clone().into());
+        }
+        self.prune_unflushed();
+        self.plan.clear();
+        self.command.sent_after.clear();
+        if !after.is_empty() {
+            let awaited = self
+                .in_flight
+                .awaited
+                .as_ref()
+                .expect("a layer that sends commands after others has asked for it");
+            self.command
+                .sent_after
+                .extend(after.iter().filter_map(|tag| awaited.get(tag).copied()));
+        }
+        let changed = match cmd {
+            Cmd::Read { lba, sectors } => {
+                self.read(now, tag, (lba, sectors), &[], reply)?;
+                Ok(())
+            }
+            Cmd::HpbRead { lba, sectors, entries } => {
+                self.read(now, tag, (lba, sectors), entries, reply)?;
+                Ok(())
+            }
+            Cmd::ReadBuffer { subregion } => {
+                self.read_buffer(now, tag, subregion, reply)?;
+                Ok(())
+            }
+            Cmd::WriteBuffer { region } => {
+                self.write_buffer(tag, region);
+                Ok(())
+            }
+            Cmd::Write { lba, sectors, fua, content, data } => {
+                self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
+            }
+            Cmd::WriteUnits { lba, fua, stamps, data } => {
+                let sectors = stamps.len() as u32 * self.layout.unit_sectors();
+                self.write(now, tag, (lba, sectors), fua, Content::Stamps(stamps), data)
+            }
+            Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
+            Cmd::Flush => self.flush(now, tag),
+        };
+        changed.map_err(|error| self.fail(error))?;
+        self.issue(now, reply);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Ps> {
+        self.engine.next_event()
+    }
+
+    fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        self.engine.advance(until, &mut self.in_flight.finished);
+        if self.in_flight.finished.is_empty() {
+            return; // as after most events
+        }
+        self.in_flight.outstanding -= self.in_flight.finished.len();
+        if let Some(hpb) = &mut self.hpb {
+            self.in_flight.finished.iter().for_each(|f| hpb.reached(f.tag));
+        }
+        if let Some(awaited) = &mut self.in_flight.awaited {
+            for f in &self.in_flight.finished {
+                awaited.remove(&f.tag);
+            }
+        }
+        out.extend(self.in_flight.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
+    }
+
+    fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone().into());
+        }
+        if self.in_flight.outstanding > 0 || until.since(now) <= self.settings.idle_after {
+            return Ok(());
+        }
+        let mut at = now.after(self.settings.idle_after);
+        // each round frees a slot or moves a part of the map, or waits before one that does
+        for _ in 0..2 * self.layout.slots() {
+            while let Some(event) = self.engine.next_event().filter(|&e| e <= until) {
+                self.engine.advance(event, &mut self.in_flight.finished);
+            }
+            at = at.max(self.engine.now());
+            if at >= until || self.engine.next_event().is_some() {
+                break;
+            }
+            self.plan.clear();
+            self.command.first = OpId::NONE;
+            match self.with_ftl(at, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
+                Idle::Nothing => break,
+                Idle::Wait(due) => at = at.max(due),
+                Idle::Worked => {
+                    self.settle();
+                    self.engine.issue(at, &self.plan);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::of(&self.layout)
+    }
+}
+
+impl PowerCycle for Ssd {
+    fn set_instant(&mut self, on: bool) {
+        assert!(!self.is_busy(), "the drive is busy");
+        self.instant = on;
+        self.plan.set_recording(!on);
+    }
+
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.mount_again(config, seed)
+    }
+
+    fn failure(&self) -> Option<SubmitError> {
+        self.failed.clone().map(SubmitError::from)
+    }
+
+    fn into_ssd(self: Box<Self>) -> Ssd {
+        *self
+    }
+}
+
+impl Inspect for Ssd {
+    fn check(&self) -> Result<(), Violation> {
+        self.ftl.check(&self.medium)
+    }
+
+    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
+        Ok(self.peek(unit)?.map_or(Stamp::ZERO, |u| u.stamp))
+    }
+
+    fn forgets_trims(&self) -> bool {
+        self.ftl.report().forgets_trims
+    }
+
+    fn contents(&mut self) -> Option<&mut Contents> {
+        None
+    }
+
+    fn reports(&self) -> Vec<LayerReport> {
+        Vec::new()
+    }
+
+    fn reset_counters(&mut self) {
+        self.medium.counters = Default::default();
+        self.medium.nvm.counters = Default::default();
+        self.counters = DeviceCounters::default();
+        if let Some(hpb) = &mut self.hpb {
+            hpb.counters = Default::default();
+        }
+        self.ftl.reset_counters();
+        self.engine.reset_statistics();
+    }
+
+    fn ssd(&self) -> &Ssd {
+        self
+    }
+
+    fn ssd_mut(&mut self) -> &mut Ssd {
+        self
+    }
+}

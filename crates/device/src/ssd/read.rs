@@ -1,0 +1,208 @@
+//! The read path: find each unit, read every frame once, send the data to the host as it arrives.
+
+use super::Ssd;
+use crate::Reply;
+use crate::pieces::{Piece, merge_under, pieces};
+use flashatlas_ftl::Place;
+use flashatlas_ftl::blocks::unit_at;
+use flashatlas_nand::{Part, Unit};
+use flashatlas_types::{
+    Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
+};
+
+use smallvec::SmallVec;
+
+/// Waits of one group or command; few requests need more.
+type Waits = SmallVec<[OpId; 6]>;
+
+/// Slots of one frame that the command reads together.
+pub(super) struct Group {
+    frame: FrameId,
+    slots: u64,
+    part: Part,
+    sectors: u32,
+    after: Waits,
+}
+
+pub(super) type Groups = SmallVec<[Group; 2]>;
+
+/// How far back a frame is looked for among those that the command already reads.
+const GROUPS_BACK: usize = 8;
+
+impl Ssd {
+    pub(super) fn read(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        (lba, sectors): (Lba, u32),
+        entries: &[u64],
+        reply: &mut Reply,
+    ) -> Result<(), FtlError> {
+        let command = self.begin();
+        let mut entries = entries.iter();
+        let short = self.hpb.as_ref().is_some_and(|hpb| sectors <= hpb.terms.max_sectors);
+        let mut groups = Groups::new();
+        let mut waits = Waits::from_slice(&[command]);
+        let mut sectors_at_hand = 0;
+        let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
+        while let Some(piece) = rest.next() {
+            let entry = entries.next().copied();
+            self.command.ahead = rest.size_hint().0 as u32;
+            let unit = match self.read_cached(&piece, reply) {
+                true => {
+                    waits.extend(
+                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
+                    );
+                    sectors_at_hand += piece.sectors;
+                    continue;
+                }
+                false => {
+                    // the cache may hold a part of it that is still on its way
+                    waits.extend(
+                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
+                    );
+                    match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
+                        Some(unit) => Found::Flash(unit),
+                        None => self.read_flash(now, &piece, command, &mut groups)?,
+                    }
+                }
+            };
+            match unit {
+                Found::Nowhere(ready) => {
+                    self.counters.unmapped_units += 1;
+                    waits.push(ready);
+                    sectors_at_hand += piece.sectors;
+                    self.answer(reply, &piece, None);
+                }
+                Found::Buffered(unit, ready) => {
+                    waits.push(ready);
+                    sectors_at_hand += piece.sectors;
+                    self.answer(reply, &piece, Some(&unit));
+                }
+                Found::Flash(unit) => self.answer(reply, &piece, Some(&unit)),
+            }
+        }
+        let mut sent = Waits::new();
+        for group in &groups {
+            let (frame, slots, part) = (group.frame, group.slots, group.part);
+            let sensed = self.with_ftl(now, |_, cx| {
+                Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?)
+            })?;
+            sent.push(self.send(group.sectors, &[sensed]));
+        }
+        if sectors_at_hand > 0 {
+            sent.push(self.send(sectors_at_hand, &waits));
+        } else {
+            sent.extend(waits);
+        }
+        self.complete(tag, Class::HostRead, &sent);
+        Ok(())
+    }
+
+    fn send(&mut self, sectors: u32, after: &[OpId]) -> OpId {
+        let link =
+            OpKind::Link { inbound: false, bytes: u64::from(sectors) * u64::from(SECTOR_BYTES) };
+        self.plan.push(link, Class::HostRead, after)
+    }
+
+    /// Answer a piece from the write cache, if all its sectors are there.
+    fn read_cached(&mut self, piece: &Piece, reply: &mut Reply) -> bool {
+        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(piece.lpn)) else { return false };
+        if piece.mask() & !entry.present != 0 {
+            return false;
+        }
+        self.counters.cache_read_hits += 1;
+        reply.stamps.push(entry.stamp);
+        if let Some(bytes) = &entry.bytes {
+            reply.bytes.extend_from_slice(&bytes[byte_range(piece)]);
+        }
+        true
+    }
+
+    /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what
+    /// is found.
+    fn read_flash(
+        &mut self,
+        now: Ps,
+        piece: &Piece,
+        command: OpId,
+        groups: &mut Groups,
+    ) -> Result<Found, FtlError> {
+        let located = self
+            .with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))
+            .map_err(|error| self.fail(error))?;
+        let unit = match located.place {
+            Place::Nowhere => None,
+            Place::Buffer(unit) => Some(unit),
+            Place::Flash(ppn) => {
+                self.join_group(groups, ppn, piece, [command, located.ready]);
+                let unit = unit_at(&self.medium, ppn, piece.lpn)?;
+                let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
+                return Ok(Found::Flash(unit));
+            }
+        };
+        Ok(match self.under_cached(piece.lpn, unit) {
+            None => Found::Nowhere(located.ready),
+            Some(unit) => Found::Buffered(unit, located.ready),
+        })
+    }
+
+    /// The sectors that the cache holds of a page over what was found beneath; without any, what
+    /// was found. The cached unit itself stays as it is: only the pages of this read were sensed.
+    pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
+        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
+        self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
+        let mut entry = entry.clone();
+        merge_under(&mut entry, found.as_ref().and_then(|u| u.bytes.as_deref()));
+        Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) })
+    }
+
+    pub(super) fn join_group(
+        &self,
+        groups: &mut Groups,
+        ppn: Ppn,
+        piece: &Piece,
+        after: [OpId; 2],
+    ) {
+        let frame = self.layout.frame_of(ppn);
+        let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
+        if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
+            group.slots |= slot;
+            group.part = Part::Whole;
+            group.sectors += piece.sectors;
+            group.after.push(after[1]);
+        } else {
+            let part = Part::Sectors { first: piece.first, count: piece.sectors };
+            groups.push(Group {
+                frame,
+                slots: slot,
+                part,
+                sectors: piece.sectors,
+                after: Waits::from_slice(&after),
+            });
+        }
+    }
+
+    fn answer(&self, reply: &mut Reply, piece: &Piece, unit: Option<&Unit>) {
+        reply.stamps.push(unit.map_or(Stamp::ZERO, |u| u.stamp));
+        if self.settings.keep_bytes {
+            match unit.and_then(|u| u.bytes.as_deref()) {
+                Some(bytes) => reply.bytes.extend_from_slice(&bytes[byte_range(piece)]),
+                None => reply
+                    .bytes
+                    .extend(std::iter::repeat_n(0, (piece.sectors * SECTOR_BYTES) as usize)),
+            }
+        }
+    }
+}
+
+enum Found {
+    Nowhere(OpId),
+    Buffered(Unit, OpId),
+    Flash(Unit),
+}
+
+fn byte_range(piece: &Piece) -> std::ops::Range<usize> {
+    let start = (piece.first * SECTOR_BYTES) as usize;
+    start..start + (piece.sectors * SECTOR_BYTES) as usize
+}

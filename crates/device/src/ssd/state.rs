@@ -1,0 +1,330 @@
+//! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no
+//! simulated time.
+
+use super::{CommandState, DeviceCounters, InFlight, Settings, Ssd};
+use crate::cache::WriteCache;
+use crate::{DriveConfig, PowerCycle, SubmitError};
+use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed};
+use flashatlas_nand::{Flash, Medium, Rules, Unit};
+use flashatlas_timing::{Engine, Times};
+use flashatlas_types::{
+    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp,
+};
+use std::sync::Arc;
+
+/// The FTL of a drive, its tables built from what stands on the medium.
+pub(crate) fn mount(
+    config: &DriveConfig,
+    seed: Seed,
+    medium: &mut Medium,
+    plan: &mut Plan,
+    programmed: &mut Vec<Programmed>,
+) -> Result<Box<dyn Ftl>, FtlError> {
+    let flash = Flash { medium, plan };
+    let oldest_unfinished = OpId(u64::MAX);
+    let mut cx = Cx {
+        flash,
+        now: Ps::ZERO,
+        command: OpId::NONE,
+        oldest_unfinished,
+        ahead: 0,
+        programmed,
+        remapped: None,
+    };
+    config.scheme().mount(&config.scheme_config(), &mut cx, seed)
+}
+
+/// The write cache of a drive, empty; none where writes go straight through.
+fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
+    let p = &config.params;
+    (p.text("cache.mode") == "write-back").then(|| {
+        let capacity = (p.int("cache.bytes") / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
+        let share = |key| (p.ratio(key) * f64::from(capacity)) as u32;
+        WriteCache::new(capacity, share("cache.high"), share("cache.low"))
+    })
+}
+
+/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the
+/// lanes.
+fn fits_good_blocks(
+    config: &DriveConfig,
+    layout: &Layout,
+    medium: &Medium,
+) -> Result<(), ConfigError> {
+    let good = medium.good_blocks();
+    if good == layout.blocks() {
+        return Ok(());
+    }
+    let mut left = layout.clone();
+    left.blocks_per_lane = good / layout.lanes;
+    (config.scheme().fits)(&config.scheme_config(), &left).map_err(|e| ConfigError {
+        why: format!(
+            "{} of {} blocks are factory-bad: {}",
+            layout.blocks() - good,
+            layout.blocks(),
+            e.why
+        ),
+        ..e
+    })
+}
+
+/// How long a mount takes, as an estimate: lanes work side by side, each reads its spare areas one
+/// after the other, and map pages are spread evenly over them, each a whole frame on the channel.
+fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
+    let busiest = mount.spare_reads.iter().copied().max().unwrap_or(0);
+    let lanes = u64::from(layout.lanes);
+    let page = times.command + Dur::transfer(layout.frame_bytes(), times.channel_rate);
+    let each = |count: u64, time: Dur| count * time.0;
+    let flash = each(busiest, times.read[0] + times.command)
+        + each(mount.map_page_reads.div_ceil(lanes), times.read[0] + page)
+        + each(mount.map_page_writes.div_ceil(lanes), times.program[0] + page)
+        + each(mount.programs.div_ceil(lanes), times.read[0] + times.program[0] + page + page)
+        + each(mount.erases.div_ceil(lanes), times.erase + times.command);
+    let bytes = u32::try_from(mount.nvm_bytes).unwrap_or(u32::MAX);
+    let nvm = times.memory_time(MemoryKind::Nvm, u32::from(bytes > 0), bytes, false);
+    Dur(flash) + nvm
+}
+
+impl Ssd {
+    pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
+        let layout = Arc::new(config.layout()?);
+        let rules = Rules::from_params(&config.params);
+        let medium = Medium::new(layout, rules, config.params.u32("nand.factory_bad"), seed)?;
+        Ssd::on(medium, config, seed)
+    }
+
+    /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
+    pub(crate) fn on(
+        mut medium: Medium,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<Ssd, ConfigError> {
+        let p = &config.params;
+        let (layout, rules) = (medium.shared_layout(), medium.rules());
+        if medium.sequence() == 0 {
+            fits_good_blocks(config, &layout, &medium)?;
+        }
+        let times = Times::from_params(p)?;
+        let engine = Engine::new(&layout, times.clone());
+        let mut plan = Plan::default();
+        plan.set_recording(false);
+        let mut programmed = Vec::new();
+        let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
+            .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
+        plan.set_recording(true);
+        Ok(Ssd {
+            failed: None,
+            times,
+            medium,
+            ftl,
+            engine,
+            plan,
+            cache: write_cache(config, &layout),
+            settings: Settings {
+                command_time: p.time("host.command_time"),
+                idle_after: p.time("host.idle_after"),
+                keep_bytes: rules.keep_bytes,
+            },
+            counters: DeviceCounters::default(),
+            command: CommandState { programmed, ..CommandState::default() },
+            in_flight: InFlight::new(),
+            instant: false,
+            hpb: None,
+            layout,
+        })
+    }
+
+    /// How long the last mount takes, by an estimate (see [`flashatlas_ftl::FtlReport::mount`] for
+    /// its operations).
+    pub fn mount_time(&self) -> Dur {
+        mount_time(&self.times, &self.layout, &self.ftl.report().mount)
+    }
+
+    /// The power fails: nothing is done any more until the medium is mounted again.
+    pub(crate) fn power_off(&mut self) {
+        self.medium.switch_off();
+    }
+
+    /// Another medium takes the place of this drive's; it was switched off, and is to be mounted.
+    pub(crate) fn replace_medium(&mut self, medium: Medium) {
+        self.medium = medium;
+    }
+
+    /// Whether the drive keeps the bytes that are written to it.
+    pub fn keeps_bytes(&self) -> bool {
+        self.settings.keep_bytes
+    }
+
+    /// Power off and on again: the write cache and every table in the controller's memory are lost,
+    /// and the FTL mounts what is on the medium. `config` is that of the drive.
+    ///
+    /// # Errors
+    /// When the FTL cannot mount.
+    ///
+    /// # Panics
+    /// When the drive is busy.
+    pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.medium.switch_off();
+        self.mount_again(config, seed)
+    }
+
+    /// Another medium takes the place of this drive's, and is mounted: as
+    /// [`DriveConfig::build_on`], in a controller that is there already. The medium was switched
+    /// off; `config` is that of both.
+    ///
+    /// # Errors
+    /// When the FTL cannot mount. The drive is of no use then.
+    ///
+    /// # Panics
+    /// When the drive is busy.
+    pub fn remount(
+        &mut self,
+        medium: Medium,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<(), SubmitError> {
+        self.medium = medium;
+        self.mount_again(config, seed)
+    }
+
+    pub(super) fn mount_again(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+    ) -> Result<(), SubmitError> {
+        assert!(!self.is_busy() && self.in_flight.outstanding == 0, "the drive is busy");
+        self.set_instant(true);
+        self.command.programmed.clear();
+        self.cache = write_cache(config, &self.layout);
+        self.in_flight.unflushed.clear();
+        if let Some(hpb) = &mut self.hpb {
+            hpb.restart();
+        }
+        let mounted =
+            mount(config, seed, &mut self.medium, &mut self.plan, &mut self.command.programmed);
+        self.set_instant(false);
+        self.failed = mounted.as_ref().err().cloned();
+        self.ftl = mounted?;
+        Ok(())
+    }
+
+    /// The medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal of what
+    /// is done to it. After a cut what the drive does is of no account: mount what
+    /// [`Ssd::into_medium`] gives.
+    pub fn faults(&mut self) -> &mut Medium {
+        &mut self.medium
+    }
+
+    /// Power off for good: what is left is the medium.
+    pub fn into_medium(mut self) -> Medium {
+        self.medium.switch_off();
+        self.medium
+    }
+
+    /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page
+    /// holds.
+    ///
+    /// # Errors
+    /// When the drive cannot hold them.
+    pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
+        self.fill_while(stamp, &mut |_| true).map(|_| ())
+    }
+
+    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by
+    /// answering `false`. Returns whether all were written.
+    ///
+    /// # Errors
+    /// As [`Ssd::fill`].
+    pub fn fill_while(
+        &mut self,
+        stamp: impl Fn(Lpn) -> Stamp,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, SubmitError> {
+        let units = self.layout.logical_units;
+        let zeros: Option<Arc<[u8]>> =
+            self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
+        self.set_instant(true);
+        let mut run = Vec::with_capacity(64);
+        for start in (0..units).step_by(64) {
+            run.clear();
+            let unit = |lpn| Unit { lpn: Lpn(lpn), stamp: stamp(Lpn(lpn)), bytes: zeros.clone() };
+            run.extend((start..units.min(start + 64)).map(unit));
+            self.with_ftl(Ps::ZERO, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
+            self.command.programmed.clear();
+            if start % (1 << 16) == 0 && !go_on(start.into()) {
+                self.set_instant(false);
+                return Ok(false);
+            }
+        }
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx).and_then(|()| ftl.persist(cx, false)))?;
+        self.command.programmed.clear();
+        self.set_instant(false);
+        Ok(true)
+    }
+
+    /// Bring a blank drive into the steady state that uniform random writes of single units lead
+    /// to. `stamp` gives what each page holds; `go_on` hears how many were placed, and stops it by
+    /// answering `false` (the answer then is `false`, too). The drive must be power cycled
+    /// afterwards.
+    ///
+    /// # Errors
+    /// When the scheme or its victim policy has no model of that state.
+    ///
+    /// # Panics
+    /// When the drive is not blank.
+    pub fn make_steady(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+        stamp: &dyn Fn(Lpn) -> Stamp,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, ConfigError> {
+        assert!(self.medium.sequence() == 0, "the drive is not blank");
+        let scheme = config.scheme();
+        let make = scheme.steady.ok_or_else(|| {
+            let why = format!(
+                "the steady state of `{}` has no model: use `precondition=fill` or a trace",
+                scheme.name
+            );
+            ConfigError::new("ftl.scheme", why)
+        })?;
+        self.set_instant(true);
+        let mut cx = Cx {
+            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            oldest_unfinished: OpId(u64::MAX),
+            ahead: 0,
+            programmed: &mut self.command.programmed,
+            remapped: None,
+        };
+        let made = make(&config.scheme_config(), &mut cx, seed, stamp, go_on);
+        self.set_instant(false);
+        made
+    }
+
+    /// Forget a page, in no time.
+    ///
+    /// # Errors
+    /// When the map cannot be updated.
+    pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
+        self.set_instant(true);
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
+        self.command.programmed.clear();
+        self.set_instant(false);
+        Ok(())
+    }
+
+    /// Bring the write cache, the page buffers and the map to where they survive, as a FLUSH does,
+    /// in no time.
+    ///
+    /// # Errors
+    /// When there is no space.
+    pub fn make_durable(&mut self) -> Result<(), SubmitError> {
+        self.flush_all(Ps::ZERO)?;
+        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.persist(cx, false))?;
+        self.settle();
+        self.in_flight.unflushed.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,311 @@
+//! The write path: into the cache and out of it, or straight through; partial units are merged on
+//! the way.
+
+use super::Ssd;
+use crate::cache::{Entry, WriteCache};
+use crate::pieces::{
+    Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
+};
+use flashatlas_ftl::Place;
+use flashatlas_ftl::blocks::unit_at;
+use flashatlas_nand::Unit;
+use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+impl Ssd {
+    pub(super) fn write(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        range: (Lba, u32),
+        fua: bool,
+        content: Content<'_>,
+        data: Option<&[u8]>,
+    ) -> Result<(), FtlError> {
+        let command = self.begin();
+        let unit_sectors = self.layout.unit_sectors();
+        let pieces: SmallVec<[Piece; 4]> = pieces(range.0, range.1, unit_sectors).collect();
+        if self.cache.is_none() {
+            let mut after = self.write_through(now, &pieces, content, data, command)?;
+            if fua {
+                after.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
+            }
+            self.complete(tag, Class::HostWrite, &after);
+            return Ok(());
+        }
+        let mut arrived: SmallVec<[OpId; 4]> = SmallVec::new();
+        let mut rest = &pieces[..];
+        while !rest.is_empty() {
+            let chunk = self.writable_chunk(now, rest)?;
+            arrived.push(self.write_cached(&rest[..chunk], content, data, command)?);
+            rest = &rest[chunk..];
+            let cache = self.cache.as_ref().expect("write-back");
+            if cache.len() > cache.high {
+                let surplus = cache.len() - cache.low;
+                self.evict(now, surplus)?;
+            }
+        }
+        if fua && !SeededBug::FuaIgnored.is_active() {
+            for piece in &pieces {
+                self.evict_page(now, piece.lpn)?;
+            }
+            self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
+            self.settle();
+            arrived.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
+            arrived.extend(self.pending_programs());
+        }
+        self.complete(tag, Class::HostWrite, &arrived);
+        Ok(())
+    }
+
+    /// How many of `pieces` can enter the cache together; makes room for one when there is none.
+    fn writable_chunk(&mut self, now: Ps, pieces: &[Piece]) -> Result<usize, FtlError> {
+        let cache = self.cache.as_ref().expect("write-back");
+        if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
+            let surplus = cache.len().saturating_sub(cache.low).max(1);
+            self.evict(now, surplus)?;
+            if self.cache.as_ref().is_some_and(|c| c.free_slots() == 0) {
+                self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
+                self.settle();
+            }
+        }
+        let cache = self.cache.as_ref().expect("write-back");
+        let mut slots = cache.free_slots();
+        let fits = pieces.iter().take_while(|p| {
+            let hit = cache.get(p.lpn).is_some();
+            let fits = hit || slots > 0;
+            slots -= u32::from(!hit && fits);
+            fits
+        });
+        let count = fits.count();
+        assert!(count > 0, "the write cache has no slot after eviction and flush");
+        Ok(count)
+    }
+
+    /// Put pieces into the cache: one transfer from the host, which waits for the slots.
+    fn write_cached(
+        &mut self,
+        pieces: &[Piece],
+        content: Content<'_>,
+        data: Option<&[u8]>,
+        command: OpId,
+    ) -> Result<OpId, FtlError> {
+        let unit_sectors = self.layout.unit_sectors();
+        let cache = self.cache.as_mut().expect("write-back");
+        let mut after: SmallVec<[OpId; 8]> = smallvec![command];
+        for piece in pieces {
+            after.push(match cache.get(piece.lpn) {
+                None => cache.take_slot(),
+                // the slot may still wait for its last program, or for data that this write leaves
+                // in place
+                Some(entry) => entry.ready,
+            });
+        }
+        let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
+        let arrived = self.plan.push(link, Class::HostWrite, &after);
+        for piece in pieces {
+            let hit = self.cache.as_mut().expect("write-back").touch(piece.lpn).map(|e| e.stamp);
+            let (old, base) = match hit {
+                Some(stamp) => (stamp, None),
+                None if piece.is_whole(unit_sectors) => (Stamp::ZERO, Some(Stamp::ZERO)),
+                None => {
+                    // only the stamp is looked up here; sectors are fetched, and charged, when the
+                    // unit leaves
+                    let old = self.peek(piece.lpn)?.map_or(Stamp::ZERO, |u| u.stamp);
+                    (old, Some(old))
+                }
+            };
+            let stamp = content.stamp(piece, old, unit_sectors);
+            let bytes = data.map(|d| slice_of(d, piece));
+            let unit_bytes = self.layout.unit_bytes as usize;
+            let cache = self.cache.as_mut().expect("write-back");
+            if let Some(base) = base {
+                let bytes = bytes.map(|b| placed(b, piece, vec![0; unit_bytes].into()));
+                cache.insert(piece.lpn, stamp, base, piece.mask(), bytes, arrived);
+            } else {
+                self.counters.cache_write_hits += 1;
+                let entry = cache.get_mut(piece.lpn).expect("hit");
+                (entry.stamp, entry.ready) = (stamp, arrived);
+                entry.present |= piece.mask();
+                if let (Some(new), Some(held)) = (bytes, entry.bytes.take()) {
+                    entry.bytes = Some(placed(new, piece, held));
+                }
+            }
+        }
+        Ok(arrived)
+    }
+
+    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame. Returns
+    /// what the write waits for.
+    fn write_through(
+        &mut self,
+        now: Ps,
+        pieces: &[Piece],
+        content: Content<'_>,
+        data: Option<&[u8]>,
+        command: OpId,
+    ) -> Result<Vec<OpId>, FtlError> {
+        let unit_sectors = self.layout.unit_sectors();
+        let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
+        let mut after = vec![self.plan.push(link, Class::HostWrite, &[command])];
+        let mut run = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let (mut old, mut base) = (Stamp::ZERO, None);
+            if !piece.is_whole(unit_sectors)
+                && let Some((unit, fetched)) = self.fetch_missing(now, piece.lpn, piece.mask())?
+            {
+                after.push(fetched);
+                (old, base) = (unit.stamp, unit.bytes);
+            }
+            let bytes = data.map(|d| {
+                let under = base.map_or_else(
+                    || vec![0; self.layout.unit_bytes as usize].into(),
+                    |b| Box::from(&*b),
+                );
+                Arc::from(placed(slice_of(d, piece), piece, under))
+            });
+            run.push(Unit {
+                lpn: piece.lpn,
+                stamp: content.stamp(piece, old, unit_sectors),
+                bytes,
+            });
+        }
+        self.with_ftl(now, |ftl, cx| {
+            ftl.write(cx, &run, Cause::Host, &after)?;
+            ftl.flush(cx)
+        })?;
+        after.truncate(1);
+        after.extend(self.command.programmed.iter().map(|p| p.op));
+        self.settle();
+        Ok(after)
+    }
+
+    /// Read the sectors of a page that are not in `present`, and hand back the whole unit. `None`
+    /// when nobody wrote it.
+    fn fetch_missing(
+        &mut self,
+        now: Ps,
+        lpn: Lpn,
+        present: u128,
+    ) -> Result<Option<(Unit, OpId)>, FtlError> {
+        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, lpn))?;
+        let unit = match located.place {
+            Place::Nowhere => return Ok(None),
+            Place::Buffer(unit) => return Ok(Some((unit, located.ready))),
+            Place::Flash(ppn) => {
+                self.counters.rmw_units += 1;
+                let layout = self.layout.clone();
+                let (frame, slot) = (layout.frame_of(ppn), ppn.0 % layout.slots_per_frame);
+                let part = missing(present, layout.unit_sectors());
+                let op = self.with_ftl(now, |_, cx| {
+                    Ok(cx.flash.read(frame, 1 << slot, part, Cause::Rmw, &[located.ready])?)
+                })?;
+                (unit_at(&self.medium, ppn, lpn)?, op)
+            }
+        };
+        Ok(Some(unit))
+    }
+
+    /// Send the `count` least recently written units to the FTL; consecutive pages go together.
+    pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
+        let (mut run, mut ready) =
+            (std::mem::take(&mut self.command.run), std::mem::take(&mut self.command.ready));
+        for _ in 0..count {
+            let Some(lpn) = self.cache.as_ref().and_then(WriteCache::oldest) else { break };
+            if run.last().is_some_and(|last| last.lpn.0 + 1 != lpn.0) {
+                self.send_run(now, &mut run, &mut ready)?;
+            }
+            self.take_out(now, lpn, &mut run, &mut ready)?;
+        }
+        self.send_run(now, &mut run, &mut ready)?;
+        (self.command.run, self.command.ready) = (run, ready);
+        Ok(())
+    }
+
+    fn evict_page(&mut self, now: Ps, lpn: Lpn) -> Result<(), FtlError> {
+        let (mut run, mut ready) = (Vec::new(), Vec::new());
+        if self.cache.as_ref().is_some_and(|c| c.get(lpn).is_some()) {
+            self.take_out(now, lpn, &mut run, &mut ready)?;
+        }
+        self.send_run(now, &mut run, &mut ready)
+    }
+
+    /// Take a unit out of the cache, whole: sectors that it lacks are fetched.
+    fn take_out(
+        &mut self,
+        now: Ps,
+        lpn: Lpn,
+        run: &mut Vec<Unit>,
+        ready: &mut Vec<OpId>,
+    ) -> Result<(), FtlError> {
+        let Some(mut entry) = self.cache.as_mut().and_then(|c| c.remove(lpn)) else {
+            return Ok(());
+        };
+        self.counters.cache_evictions += 1;
+        if entry.present != all_sectors(self.layout.unit_sectors()) {
+            if let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)? {
+                self.assert_base(&entry, unit.stamp);
+                merge_under(&mut entry, unit.bytes.as_deref());
+                ready.push(fetched);
+            }
+        }
+        ready.push(entry.ready);
+        run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Arc::from) });
+        Ok(())
+    }
+
+    /// What a fetch finds is what the stamp of the cached unit was built on.
+    pub(super) fn assert_base(&self, entry: &Entry, found: Stamp) {
+        assert!(
+            entry.base == found,
+            "page {}: fetched sectors of stamp {:?}, the cached unit was built on {:?}",
+            entry.lpn,
+            found,
+            entry.base
+        );
+    }
+
+    fn send_run(
+        &mut self,
+        now: Ps,
+        run: &mut Vec<Unit>,
+        ready: &mut Vec<OpId>,
+    ) -> Result<(), FtlError> {
+        if !run.is_empty() {
+            ready.dedup();
+            self.with_ftl(now, |ftl, cx| ftl.write(cx, run, Cause::CacheEvict, ready))?;
+            self.settle();
+            run.clear();
+            ready.clear();
+        }
+        Ok(())
+    }
+
+    /// Programs that took host data to flash free its cache slots and belong to the next FLUSH.
+    pub(super) fn settle(&mut self) {
+        for programmed in self.command.programmed.drain(..) {
+            if let Some(cache) = &mut self.cache {
+                cache.release(programmed.op, programmed.units);
+            }
+            if programmed.op != OpId::NONE {
+                self.in_flight.unflushed.push(programmed.op);
+            }
+        }
+    }
+
+    /// Programs of host data that are not complete: of earlier plans, and of this one.
+    pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
+        let first = self.plan.first_id();
+        self.in_flight.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));
+        self.in_flight.unflushed.clone()
+    }
+
+    /// Forget programs that are complete; the list stays in proportion to what is in flight.
+    pub(super) fn prune_unflushed(&mut self) {
+        if self.in_flight.unflushed.len() > self.in_flight.unflushed_limit {
+            self.in_flight.unflushed.retain(|&op| !self.engine.is_complete(op));
+            self.in_flight.unflushed_limit = (2 * self.in_flight.unflushed.len()).max(1024);
+        }
+    }
+}

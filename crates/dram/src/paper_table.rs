@@ -1,0 +1,88 @@
+//! Song et al. (2019), Fig. 6, taken literally: the latency of one read by how many reads ago its
+//! bank was last used. It is kept beside the engine as a reference. It assumes that every read in
+//! between took exactly DL, so that it charges overlapping row misses twice: a set spread over four
+//! banks and read in rotation comes out slower than one in a single bank.
+
+use super::Timings;
+
+/// Classes of Table V, in its order: row changes with the bank last used 1, 2, 3, 4 reads ago or
+/// earlier, and row hits.
+pub const CLASSES: [&str; 6] = ["b[t-1]", "b[t-2]", "b[t-3]", "b[t-4]", "earlier", "same row"];
+
+/// Clocks of a read whose row differs from that of the last read of its bank, `distance` (at least
+/// 1) reads ago.
+pub const fn row_change(t: &Timings, distance: u32) -> u32 {
+    if distance > 4 {
+        return t.dl;
+    }
+    let hidden = t.cl + distance * t.dl;
+    let whole = t.rtp + t.rp + t.rcd + t.cl + t.dl;
+    if whole > hidden + t.dl { whole - hidden } else { t.dl }
+}
+
+/// Clocks of a read of `class`, an index of [`CLASSES`].
+pub const fn latency(t: &Timings, class: usize) -> u32 {
+    if class < 4 { row_change(t, class as u32 + 1) } else { t.dl }
+}
+
+/// Sorts reads, one after the other, into the classes.
+pub struct Classifier {
+    /// Row and number of the last read of each bank; a number of 0 where there was none.
+    last: Vec<(u32, u64)>,
+    reads: u64,
+}
+
+impl Classifier {
+    /// For so many banks, none of them read yet.
+    pub fn new(banks: u32) -> Classifier {
+        Classifier { last: vec![(0, 0); banks as usize], reads: 0 }
+    }
+
+    /// The class of the first of the next `count` reads, all of one row: the others hit it. The
+    /// first read of a bank is a row change, and its bank was used earlier than all.
+    pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
+        let number = self.reads + 1;
+        self.reads += count;
+        match std::mem::replace(&mut self.last[bank as usize], (row, self.reads)) {
+            (_, 0) => 4,
+            (open, _) if open == row => 5,
+            (_, at) => (number - at - 1).min(4) as usize,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PRESETS;
+
+    #[test]
+    fn figure_6() {
+        let t = &PRESETS[0].timings;
+        // 36 - (9 + 4 n), and DL when the bank rested for longer
+        assert_eq!([1, 2, 3, 4, 5, 9].map(|n| row_change(t, n)), [23, 19, 15, 11, 4, 4]);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|class| latency(t, class)), [23, 19, 15, 11, 4, 4]);
+    }
+
+    #[test]
+    fn reads_are_classed_by_distance_and_row() {
+        let mut classes = Classifier::new(4);
+        let reads = [
+            (0, 1),
+            (0, 1),
+            (0, 2),
+            (1, 1),
+            (0, 3),
+            (2, 1),
+            (3, 1),
+            (1, 2),
+            (2, 1),
+            (0, 4),
+            (1, 2),
+        ];
+        // first reads are "earlier"; the read of bank 1 at the end hits its row, so does that of
+        // bank 2
+        let expected = [4, 5, 0, 4, 1, 4, 4, 3, 5, 4, 5];
+        assert_eq!(reads.map(|(bank, row)| classes.read(bank, row, 1)), expected);
+    }
+}

@@ -1,0 +1,283 @@
+//! The timings of a DRAM device, in clocks, and their declarations.
+
+use crate::{PRESETS, Rules};
+use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+
+/// The banks of a device, and what one burst carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// Bank groups; bank `b` is in group `b % groups`.
+    pub groups: u32,
+    /// Banks in all groups together.
+    pub banks: u32,
+    /// Rows of a bank.
+    pub rows: u32,
+    /// Columns of a row, each as wide as the data bus.
+    pub columns: u32,
+    /// Bits of the data bus.
+    pub bus_bits: u32,
+    /// Transfers of a burst.
+    pub burst_length: u32,
+}
+
+impl Device {
+    /// Bytes of a burst.
+    pub const fn burst_bytes(&self) -> u32 {
+        self.bus_bits * self.burst_length / 8
+    }
+
+    /// Bytes of a row.
+    pub const fn row_bytes(&self) -> u32 {
+        self.columns * self.bus_bits / 8
+    }
+}
+
+/// Timings in clocks of `tck_ps`; the names of JESD79-4 without their `t`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timings {
+    /// Picoseconds of a clock.
+    pub tck_ps: u32,
+    /// Activation to read or write.
+    pub rcd: u32,
+    /// Read to its data.
+    pub cl: u32,
+    /// Precharge to activation.
+    pub rp: u32,
+    /// Read to precharge.
+    pub rtp: u32,
+    /// The data of a burst on the bus.
+    pub dl: u32,
+    /// Read to read (write to write), different bank groups.
+    pub ccd_s: u32,
+    /// The same, one bank group.
+    pub ccd_l: u32,
+    /// Activation to precharge.
+    pub ras: u32,
+    /// Activation to activation, different bank groups.
+    pub rrd_s: u32,
+    /// The same, one bank group.
+    pub rrd_l: u32,
+    /// Time in which there are four activations at most.
+    pub faw: u32,
+    /// Write to its data.
+    pub cwl: u32,
+    /// End of written data to precharge.
+    pub wr: u32,
+    /// End of written data to read, different bank groups.
+    pub wtr_s: u32,
+    /// The same, one bank group.
+    pub wtr_l: u32,
+    /// Refresh to refresh, on average.
+    pub refi: u32,
+    /// Refresh to activation.
+    pub rfc: u32,
+}
+
+const fn clocks(key: &'static str, doc: &'static str) -> ParamDef {
+    ParamDef { key, kind: ParamKind::Int(0, 1 << 20), default: Some("0"), doc }
+}
+
+/// Parameters of the DRAM.
+pub const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "dram.preset",
+        kind: ParamKind::Name(|| PRESETS.iter().map(|p| p.name).collect()),
+        default: Some("ddr4-2400"),
+        doc: "the DRAM device whose banks and timings hold, but for the dram.* keys that are not 0",
+    },
+    ParamDef {
+        key: "dram.constraints",
+        kind: ParamKind::Text,
+        default: Some("all"),
+        doc: "which constraints hold beside those of the paper's Table I: `all`, `none`, or some \
+              of ras, rrd, faw, ccd_l, refresh, command_bus (one command a clock), with commas",
+    },
+    clocks("dram.tck_ps", "picoseconds of a clock; 0: as the preset"),
+    clocks("dram.rcd", "tRCD: clocks from an activation to a read; 0: as the preset"),
+    clocks("dram.cl", "CL: clocks from a read to its data; 0: as the preset"),
+    clocks("dram.rp", "tRP: clocks from a precharge to an activation; 0: as the preset"),
+    clocks("dram.rtp", "tRTP: clocks from a read to a precharge; 0: as the preset"),
+    clocks("dram.dl", "clocks of a burst's data; 0: as the preset"),
+    clocks(
+        "dram.ccd_s",
+        "tCCD_S: clocks from burst to burst of different bank groups; 0: as the preset",
+    ),
+    clocks("dram.ccd_l", "tCCD_L: the same of one bank group; 0: as the preset"),
+    clocks("dram.ras", "tRAS: clocks from an activation to a precharge; 0: as the preset"),
+    clocks(
+        "dram.rrd_s",
+        "tRRD_S: clocks between activations of different bank groups; 0: as the preset",
+    ),
+    clocks("dram.rrd_l", "tRRD_L: the same of one bank group; 0: as the preset"),
+    clocks(
+        "dram.faw",
+        "tFAW: clocks in which there are four activations at most; 0: as the preset",
+    ),
+    clocks("dram.cwl", "CWL: clocks from a write to its data; 0: as the preset"),
+    clocks("dram.wr", "tWR: clocks from the end of written data to a precharge; 0: as the preset"),
+    clocks(
+        "dram.wtr_s",
+        "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as the \
+         preset",
+    ),
+    clocks("dram.wtr_l", "tWTR_L: the same of one bank group; 0: as the preset"),
+    clocks("dram.refi", "tREFI: clocks from refresh to refresh; 0: as the preset"),
+    clocks("dram.rfc", "tRFC: clocks from a refresh to an activation; 0: as the preset"),
+    clocks("dram.groups", "bank groups; 0: as the preset"),
+    clocks("dram.device_banks", "banks of the device; 0: as the preset"),
+    clocks("dram.rows", "rows of a bank; 0: as the preset"),
+    clocks("dram.bus_bits", "bits of the data bus; 0: as the preset"),
+];
+
+/// A key and the number that it replaces.
+type Field<T> = (&'static str, fn(&mut T) -> &mut u32);
+
+const TIMING_FIELDS: [Field<Timings>; 18] = [
+    ("dram.tck_ps", |t| &mut t.tck_ps),
+    ("dram.rcd", |t| &mut t.rcd),
+    ("dram.cl", |t| &mut t.cl),
+    ("dram.rp", |t| &mut t.rp),
+    ("dram.rtp", |t| &mut t.rtp),
+    ("dram.dl", |t| &mut t.dl),
+    ("dram.ccd_s", |t| &mut t.ccd_s),
+    ("dram.ccd_l", |t| &mut t.ccd_l),
+    ("dram.ras", |t| &mut t.ras),
+    ("dram.rrd_s", |t| &mut t.rrd_s),
+    ("dram.rrd_l", |t| &mut t.rrd_l),
+    ("dram.faw", |t| &mut t.faw),
+    ("dram.cwl", |t| &mut t.cwl),
+    ("dram.wr", |t| &mut t.wr),
+    ("dram.wtr_s", |t| &mut t.wtr_s),
+    ("dram.wtr_l", |t| &mut t.wtr_l),
+    ("dram.refi", |t| &mut t.refi),
+    ("dram.rfc", |t| &mut t.rfc),
+];
+
+const DEVICE_FIELDS: [Field<Device>; 4] = [
+    ("dram.groups", |d| &mut d.groups),
+    ("dram.device_banks", |d| &mut d.banks),
+    ("dram.rows", |d| &mut d.rows),
+    ("dram.bus_bits", |d| &mut d.bus_bits),
+];
+
+/// The device, its timings and the constraints that `params` describe.
+///
+/// # Errors
+/// Timings that contradict each other, banks that do not make groups.
+pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigError> {
+    let preset = flashatlas_types::by_name(
+        PRESETS,
+        |p| p.name,
+        "dram.preset",
+        "device",
+        params.text("dram.preset"),
+    )?;
+    let (mut device, mut timings) = (preset.device, preset.timings);
+    for (key, field) in TIMING_FIELDS.iter().filter(|f| params.int(f.0) > 0) {
+        *field(&mut timings) = params.u32(key);
+    }
+    for (key, field) in DEVICE_FIELDS.iter().filter(|f| params.int(f.0) > 0) {
+        *field(&mut device) = params.u32(key);
+    }
+    timings.check()?;
+    device.check()?;
+    Ok((device, timings, Rules::parse(params.text("dram.constraints"))?))
+}
+
+/// `key` is at least `least`, because of `why`.
+fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigError> {
+    if value >= least {
+        return Ok(());
+    }
+    Err(ConfigError::allowing(
+        key,
+        format!("{value} contradicts {why}"),
+        format!("{least} or more"),
+    ))
+}
+
+impl Timings {
+    /// The timings must be possible together.
+    ///
+    /// # Errors
+    /// The key that contradicts another, with its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let t = self;
+        let nothing: Option<&Field<Timings>> =
+            TIMING_FIELDS.iter().find(|(_, field)| *field(&mut t.clone()) == 0);
+        if let Some((key, _)) = nothing {
+            at_least(key, 0, 1, "a device that has a clock")?;
+        }
+        at_least(
+            "dram.ras",
+            t.ras,
+            t.rcd,
+            &format!("dram.rcd = {}: a row closes after its first read", t.rcd),
+        )?;
+        at_least(
+            "dram.ccd_s",
+            t.ccd_s,
+            t.dl,
+            &format!("dram.dl = {}: bursts would overlap on the data bus", t.dl),
+        )?;
+        at_least(
+            "dram.ccd_l",
+            t.ccd_l,
+            t.ccd_s,
+            &format!("dram.ccd_s = {}: one group is not faster than two", t.ccd_s),
+        )?;
+        at_least(
+            "dram.rrd_l",
+            t.rrd_l,
+            t.rrd_s,
+            &format!("dram.rrd_s = {}: one group is not faster than two", t.rrd_s),
+        )?;
+        at_least(
+            "dram.wtr_l",
+            t.wtr_l,
+            t.wtr_s,
+            &format!("dram.wtr_s = {}: one group is not faster than two", t.wtr_s),
+        )?;
+        at_least(
+            "dram.faw",
+            t.faw,
+            t.rrd_s,
+            &format!("dram.rrd_s = {}: four activations take longer than one", t.rrd_s),
+        )?;
+        let refresh = t.rfc.saturating_add(t.ras).saturating_add(t.rp).saturating_add(t.rcd);
+        at_least(
+            "dram.refi",
+            t.refi,
+            2 * refresh,
+            "dram.rfc: nothing but refreshes would have room",
+        )
+    }
+}
+
+impl Device {
+    /// The banks must make groups, and a burst must carry bytes.
+    ///
+    /// # Errors
+    /// The key that is wrong, with what is allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let bad =
+            |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
+        if self.banks == 0 || self.banks > 64 {
+            return bad(
+                "dram.device_banks",
+                format!("{} banks cannot be simulated", self.banks),
+                "1 to 64".into(),
+            );
+        }
+        if self.groups == 0 || self.banks % self.groups != 0 {
+            let why =
+                format!("{} banks do not make {} groups of one size", self.banks, self.groups);
+            return bad("dram.groups", why, format!("a divisor of {}", self.banks));
+        }
+        if !(8..=128).contains(&self.bus_bits) || !self.bus_bits.is_power_of_two() {
+            let allowed = "8, 16, 32, 64, 128".to_owned();
+            return bad("dram.bus_bits", format!("a data bus of {} bits", self.bus_bits), allowed);
+        }
+        Ok(())
+    }
+}

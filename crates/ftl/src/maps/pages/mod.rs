@@ -1,0 +1,414 @@
+//! What every map store needs that keeps its map on flash: the table, the pages on flash with their
+//! directory and collection, what has changed since, and how a mount puts them together again.
+//!
+//! [`MapOnFlash`] is that machinery. On top of it stand two kinds of store: those whose whole map
+//! is in DRAM ([`resident`]) and those that load map pages on demand ([`paged`]). A map page always
+//! goes to flash whole and up to date; its header says up to which program its entries are
+//! (`upto`), and up to which program *every* page on flash is (`replay_from`): a mount reads the
+//! spare areas of data that were programmed later, and takes an entry from there when its number is
+//! above the `upto` of its page. Trims leave no such trace: a map page with a trimmed entry is
+//! written before the FLUSH after it completes, and before a block is erased to which the entry
+//! pointed.
+
+mod area;
+mod changes;
+pub(crate) mod cmt;
+pub(crate) mod learned;
+pub(crate) mod paged;
+pub(crate) mod resident;
+mod settings;
+pub(crate) mod slots;
+mod table;
+
+pub(crate) use settings::{COMMON_PARAMS, MapShape, quota};
+
+use crate::maps::Replay;
+use crate::pool::Pool;
+use crate::report::{PageCounters, Reason};
+use crate::{Cx, MountReport};
+use area::{Image, MapArea};
+use changes::Changes;
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, Violation};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use table::{HEADER_BYTES, Header, Table};
+
+/// The map, and its copy on flash.
+pub(crate) struct MapOnFlash {
+    pub table: Table,
+    pub changes: Changes,
+    area: MapArea,
+    /// Whether a mount takes newer entries from the spare areas of data.
+    roll_forward: bool,
+    /// A mount found that map pages may be missing: it reads every spare area, and writes what it
+    /// finds there.
+    incomplete: bool,
+    /// Counts up whenever no change is left that a mount could not find; and for each block, its
+    /// value when a change was made that a mount could find only where the block's pages still
+    /// stand.
+    epoch: u64,
+    pointed: Vec<u64>,
+    /// Copies that may not be complete, the oldest first, each with the number of the first program
+    /// whose change it holds and nothing that is complete does.
+    in_flight: VecDeque<(OpId, u64)>,
+    pub pages: PageCounters,
+}
+
+impl MapOnFlash {
+    /// An empty map. `counted`: changed entries are told apart.
+    pub fn new(layout: &Layout, shape: &MapShape, counted: bool) -> MapOnFlash {
+        let table = Table::new(layout.logical_units, shape.per_page, shape.entry_bytes);
+        let area = MapArea::new(layout, shape.on_flash);
+        MapOnFlash {
+            changes: Changes::new(table.pages(), table.per_page, counted),
+            area,
+            table,
+            roll_forward: shape.roll_forward,
+            incomplete: false,
+            epoch: 1,
+            pointed: vec![0; layout.blocks() as usize],
+            in_flight: VecDeque::new(),
+            pages: PageCounters::default(),
+        }
+    }
+
+    /// Change an entry because of program `op`; returns what it was.
+    #[inline]
+    pub fn change(&mut self, pool: &Pool, lpn: Lpn, ppn: Ppn, op: OpId) -> Ppn {
+        let (page, trim) = (self.table.page_of(lpn), ppn == Ppn::NONE);
+        let old = self.table.set(lpn, ppn);
+        self.changes.mark(page, lpn.0 - page * self.table.per_page, pool.settled + 1, op, trim);
+        if (trim || !self.roll_forward)
+            && let Some(old) = old.mapped()
+        {
+            self.pointed[pool.layout().block_of(old).0 as usize] = self.epoch;
+        }
+        old
+    }
+
+    /// Whether the erase of a block would take away what a mount needs to find a page, or to know
+    /// that it was trimmed.
+    pub fn needs(&self, block: BlockId) -> bool {
+        self.pointed[block.0 as usize] == self.epoch
+    }
+
+    /// Changed pages were copied to where they survive: forget what blocks are needed for, if
+    /// nothing is left to copy that a mount could not find by itself.
+    pub fn note_survival(&mut self) {
+        if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
+            self.epoch += 1;
+        }
+    }
+
+    /// A copy of changed pages is complete once `op` is: until then no other copy may say that
+    /// these changes survive.
+    pub fn copied(&mut self, op: OpId, since: Option<u64>) {
+        if let (Some(since), true) = (since, op != OpId::NONE) {
+            self.in_flight.push_back((op, since));
+        }
+    }
+
+    /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
+    /// block that the map on flash may still need.
+    pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
+        self.in_flight.retain(|&(op, _)| op >= cx.oldest_unfinished);
+        let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
+        cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
+    }
+
+    /// The same for the erase of a block: nothing, if the map never needed it.
+    pub fn unfinished_for(&mut self, cx: &mut Cx<'_>, block: BlockId) -> OpId {
+        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+            0 => OpId::NONE,
+            _ => self.unfinished(cx),
+        }
+    }
+
+    /// Whether a mount may read the spare areas of data.
+    pub fn rolls_forward(&self) -> bool {
+        self.roll_forward
+    }
+
+    /// Whether a mount keeps nothing of what it finds in spare areas to itself.
+    pub fn is_written_by_mounts(&self) -> bool {
+        !self.roll_forward || self.incomplete
+    }
+
+    /// Whether a mount found that map pages may be missing.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// Whether a map page was ever written.
+    pub fn on_flash(&self, page: u32) -> bool {
+        self.area.place(page).is_some()
+    }
+
+    /// Read a map page, if it was ever written, to look the entry of `lpn` up, which must be what
+    /// it says.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn load(
+        &mut self,
+        cx: &mut Cx<'_>,
+        page: u32,
+        lpn: Lpn,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        let (found, op) = match self.area.place(page) {
+            None => (Ppn::NONE, self.area_wait(cx, after)),
+            Some(at) => {
+                self.pages.loads += 1;
+                let op = self.area.read(cx, page, after)?;
+                let bytes = cx.flash.medium.map_page(at)?;
+                (self.table.decode(&bytes[HEADER_BYTES..], lpn.0 - page * self.table.per_page), op)
+            }
+        };
+        let known = self.table.get(lpn);
+        assert!(
+            found == known,
+            "map page {page} on flash has page {lpn} at {found}, it stands at {known}"
+        );
+        Ok(op)
+    }
+
+    fn area_wait(&self, cx: &mut Cx<'_>, after: &[OpId]) -> OpId {
+        cx.flash.plan.join(flashatlas_types::Class::Map, after)
+    }
+
+    /// Read a map page, if it was ever written, so that it can be written again with what has
+    /// changed.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn merge(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+        self.pages.merges += u64::from(self.on_flash(page));
+        self.read_whole(cx, page, after)
+    }
+
+    /// Read a map page, if it was ever written, for the host.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn hand_out(&mut self, cx: &mut Cx<'_>, page: u32) -> Result<OpId, FtlError> {
+        self.pages.handed_out += u64::from(self.on_flash(page));
+        let command = cx.command;
+        self.read_whole(cx, page, &[command])
+    }
+
+    fn read_whole(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+        match self.on_flash(page) {
+            true => self.area.read(cx, page, after),
+            false => Ok(self.area_wait(cx, after)),
+        }
+    }
+
+    /// Write map pages as they are now; each waits for the programs that it points to, and all for
+    /// `after`.
+    ///
+    /// # Errors
+    /// When there is no room, or no power.
+    pub fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: &mut [u32],
+        reason: Reason,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        let together = self.area.together();
+        let lanes = self.area.shape.lanes;
+        pages.sort_unstable_by_key(|&page| (page % lanes, page));
+        let mut written = Vec::with_capacity(pages.len());
+        for of_lane in pages.chunk_by(|&a, &b| a % lanes == b % lanes) {
+            for group in of_lane.chunks(together) {
+                let newest =
+                    group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
+                let mut waits = after.to_vec();
+                waits.extend(pool.unfinished(newest));
+                let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
+                group.iter().for_each(|&page| self.changes.clear(page));
+                let header = self.header(cx, pool);
+                let images: Vec<Image> =
+                    group.iter().map(|&page| self.image(header, page)).collect();
+                self.pages.writes[reason as usize] += images.len() as u64;
+                let op = self.area.write(cx, pool, &images, &waits)?;
+                self.copied(op, since);
+                written.push(op);
+            }
+        }
+        self.note_survival();
+        let written = cx.flash.plan.join(flashatlas_types::Class::Map, &written);
+        if reason == Reason::Flush && !pages.is_empty() {
+            return self.write_directory(cx, pool, pages, written);
+        }
+        Ok(written)
+    }
+
+    /// After map pages were written, and the programs of these are complete: write the pages of the
+    /// directory that name them, where it has pages.
+    fn write_directory(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        pages: &[u32],
+        after: OpId,
+    ) -> Result<OpId, FtlError> {
+        let shape = self.area.shape;
+        if shape.directory == 0 {
+            return Ok(after);
+        }
+        let places = self.table.page_bytes() / 4;
+        let touched: std::collections::BTreeSet<u32> =
+            pages.iter().map(|page| page / places).collect();
+        let mut written = vec![after];
+        for number in touched {
+            let mut bytes = self.header(cx, pool).encode().to_vec();
+            bytes.extend(self.area.places(number * places, places).flatten());
+            let image = Image { page: shape.pages + number, bytes: Arc::from(bytes) };
+            self.pages.writes[Reason::Directory as usize] += 1;
+            written.push(self.area.write(cx, pool, &[image], &[after])?);
+        }
+        Ok(cx.flash.plan.join(flashatlas_types::Class::Map, &written))
+    }
+
+    /// The header of a copy that is made now; what it copies counts as unchanged already.
+    pub fn header(&self, cx: &mut Cx<'_>, pool: &Pool) -> Header {
+        let changed = self.changes.replay_from(pool.settled);
+        let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= cx.oldest_unfinished);
+        let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
+        Header {
+            version: cx.flash.medium.take_number(),
+            upto: pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },
+            replay_from: if SeededBug::ReplayTooLate.is_active() { pool.settled } else { survives },
+        }
+    }
+
+    fn image(&self, header: Header, page: u32) -> Image {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.table.page_bytes() as usize);
+        bytes.extend(header.encode());
+        self.table.encode(page, &mut bytes);
+        Image { page, bytes: Arc::from(bytes) }
+    }
+
+    /// Rebuild the table from the map pages on flash.
+    ///
+    /// # Errors
+    /// When the power fails.
+    pub fn load_all(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockId],
+        mount: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
+        let unreadable: u64 =
+            blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum();
+        mount.unreadable_frames += unreadable;
+        let mut damaged = Vec::new();
+        self.area.mount(cx, pool, blocks, &mut |page| damaged.push(page))?;
+        let pages = self.table.pages() as usize;
+        let mut replay = Replay { upto: vec![0; pages], version: vec![0; pages], from: 0 };
+        let mut any = false;
+        for page in 0..self.table.pages() {
+            let Some(at) = self.area.place(page) else { continue };
+            any = true;
+            let bytes = cx.flash.medium.map_page(at)?;
+            let header = Header::decode(bytes);
+            (replay.upto[page as usize], replay.version[page as usize]) =
+                (header.upto, header.version);
+            replay.from = replay.from.max(header.replay_from);
+            self.table.restore(page, &bytes[HEADER_BYTES..]);
+            mount.map_page_reads += 1;
+        }
+        mount.damaged_map_pages += damaged.len() as u64;
+        // a frame that cannot be read may have held a map page, and so may a block that was erased
+        // because of that
+        self.incomplete = !damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0;
+        if self.incomplete {
+            replay.from = 0; // what the lost version held may have been programmed at any time
+        } else if any && (!self.roll_forward || SeededBug::TrustStaleMap.is_active()) {
+            replay.from = u64::MAX;
+        }
+        Ok(replay)
+    }
+
+    /// An entry as a mount found it in a spare area, programmed with number `sequence`.
+    pub fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
+        let page = self.table.page_of(lpn);
+        self.table.set(lpn, ppn);
+        self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
+    }
+
+    /// End a mount. Entries that were found in spare areas are in memory; where nobody could find
+    /// them there again, or where `all` is set because memory has no room for them, their pages are
+    /// written.
+    ///
+    /// # Errors
+    /// When there is no room, or no power.
+    pub fn mounted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        mount: &mut MountReport,
+        all: bool,
+    ) -> Result<(), FtlError> {
+        self.changes.sort();
+        if all || self.is_written_by_mounts() {
+            let mut pages: Vec<u32> = self.changes.iter().collect();
+            mount.map_page_writes += pages.len() as u64;
+            self.write(cx, pool, &mut pages, Reason::Mount, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the directory.
+    pub fn directory_bytes(&self) -> u64 {
+        self.area.directory_bytes()
+    }
+
+    /// Counters of the pages.
+    pub fn page_counters(&self) -> PageCounters {
+        PageCounters { copies: self.area.copies, ..self.pages }
+    }
+
+    /// Set the counters to zero.
+    pub fn reset_counters(&mut self) {
+        self.pages = PageCounters::default();
+        self.area.copies = 0;
+    }
+
+    /// The rules of the pages on flash: a page that has not changed holds exactly the map, unless
+    /// it survives `elsewhere`. Returns the valid slots of map pages.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn check(
+        &self,
+        medium: &Medium,
+        pool: &Pool,
+        elsewhere: impl Fn(u32) -> bool,
+    ) -> Result<u64, Violation> {
+        let valid = self.area.check(medium, pool)?;
+        let mut entries = Vec::new();
+        for page in (0..self.table.pages()).filter(|&p| !self.changes.contains(p) && !elsewhere(p))
+        {
+            let holds = match self.area.place(page) {
+                None => self.table.slice(page).iter().all(|&p| p == Ppn::NONE),
+                Some(at) => {
+                    entries.clear();
+                    self.table.encode(page, &mut entries);
+                    medium.map_page(at).is_ok_and(|bytes| bytes[HEADER_BYTES..] == entries)
+                }
+            };
+            Violation::unless(
+                holds,
+                "a map page that has not changed stands on flash as it is",
+                || format!("map page {page}, slot {:?}", self.area.place(page)),
+            )?;
+        }
+        Ok(valid)
+    }
+}

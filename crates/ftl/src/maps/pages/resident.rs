@@ -1,0 +1,195 @@
+//! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
+//! what has changed.
+
+use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
+use crate::maps::Update;
+use crate::pool::{MapQuota, Pool};
+use crate::report::Reason;
+use crate::{Cx, MapCounters, MemoryUse};
+use flashatlas_types::{
+    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind,
+    Params, Ppn,
+};
+
+/// `map.dram_bytes`.
+pub(crate) const DRAM_BYTES: ParamDef = ParamDef {
+    key: "map.dram_bytes",
+    kind: ParamKind::Bytes(0, 1 << 40),
+    default: Some("0"),
+    doc: "DRAM that there is for the map; a larger map is an error; 0: as much as it needs",
+};
+
+/// `map.roll_forward`.
+pub(crate) const ROLL_FORWARD: ParamDef = ParamDef {
+    key: "map.roll_forward",
+    kind: ParamKind::Bool,
+    default: Some("true"),
+    doc: "a mount takes entries that are newer than the map on flash and in NVM from the spare \
+          areas of data; false: the controller cannot read them (Jasmine), what was not flushed is \
+          lost, and collection writes the map before it erases",
+};
+
+/// `map.directory`.
+pub(crate) const DIRECTORY: ParamDef = ParamDef {
+    key: "map.directory",
+    kind: ParamKind::Choice(&["spare", "page"]),
+    default: Some("spare"),
+    doc: "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
+          `page` of its own, which a FLUSH that wrote map pages writes after them (controllers \
+          that cannot read spare areas)",
+};
+
+/// `map.segment_bytes`.
+pub(crate) const SEGMENT_BYTES: ParamDef = ParamDef {
+    key: "map.segment_bytes",
+    kind: ParamKind::Bytes(64, 1 << 20),
+    default: Some("32KiB"),
+    doc: "bytes of a map segment",
+};
+
+/// Parameters of stores on flash, beside their own.
+pub(crate) const PACK: ParamDef = COMMON_PARAMS[0];
+pub(crate) const MAP_OP: ParamDef = COMMON_PARAMS[1];
+pub(crate) const LANES: ParamDef = COMMON_PARAMS[2];
+
+/// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
+pub(crate) struct Resident {
+    pub map: MapOnFlash,
+    /// Map pages of a segment.
+    pub group: u32,
+    entry_bytes: u32,
+    pub counters: MapCounters,
+}
+
+/// The map's shape where segments of `bytes` (given by `key`) are written together, and the map
+/// pages of a segment.
+fn shape(
+    params: &Params,
+    layout: &Layout,
+    key: &str,
+    bytes: u64,
+) -> Result<(MapShape, u32), ConfigError> {
+    let shape = MapShape::new(params, layout, key, bytes, true)?;
+    Ok((shape, (bytes / shape.page_bytes()) as u32))
+}
+
+/// Whether a resident map in such segments can work, and how many blocks of each lane it keeps.
+pub(crate) fn fits(
+    params: &Params,
+    layout: &Layout,
+    key: &str,
+    bytes: u64,
+) -> Result<MapQuota, ConfigError> {
+    fits_dram(params, layout)?;
+    let (shape, _) = shape(params, layout, key, bytes)?;
+    Ok(quota(params, layout, &shape))
+}
+
+/// Whether the map fits the DRAM that there is for it.
+pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let needed = u64::from(layout.logical_units) * super::settings::entry_bytes(params)?;
+    match params.int("map.dram_bytes") {
+        limit if limit > 0 && needed > limit => Err(ConfigError::new(
+            "map.dram_bytes",
+            format!(
+                "the map of {} pages needs {needed} bytes, there are {limit}: export less \
+                 (drive.logical_pages), use a larger map.unit, or a store that loads the map on \
+                 demand",
+                layout.logical_units
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Resident {
+    pub fn new(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Resident {
+        let (shape, group) =
+            shape(params, layout, key, bytes).expect("the configuration is checked");
+        Resident {
+            map: MapOnFlash::new(layout, &shape, true),
+            group,
+            entry_bytes: shape.entry_bytes,
+            counters: MapCounters::default(),
+        }
+    }
+
+    pub fn get(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> (Ppn, OpId) {
+        self.counters.lookups += 1;
+        self.counters.hits += 1;
+        (self.map.table.get(lpn), dram_lookup(cx, self.entry_bytes))
+    }
+
+    #[inline]
+    pub fn set(&mut self, pool: &Pool, update: Update) -> Ppn {
+        self.counters.updates += 1;
+        self.counters.update_hits += 1;
+        self.map.change(pool, update.lpn, update.ppn, update.op)
+    }
+
+    /// The map pages of a segment.
+    pub fn pages_of(&self, segment: u32) -> std::ops::Range<u32> {
+        segment_pages(segment, self.group, self.map.table.pages())
+    }
+
+    /// Segments of the map.
+    pub fn segments(&self) -> u32 {
+        self.map.table.pages().div_ceil(self.group)
+    }
+
+    /// Segments with a changed entry, the longest changed first.
+    pub fn changed(&self) -> Vec<u32> {
+        let mut segments: Vec<u32> = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        segments.extend(
+            self.map.changes.iter().map(|page| page / self.group).filter(|&s| seen.insert(s)),
+        );
+        segments
+    }
+
+    /// Entries of a segment that have changed, and how many it has.
+    pub fn count(&self, segment: u32) -> (u32, u32) {
+        let pages = self.pages_of(segment);
+        let entries = pages.clone().map(|p| self.map.table.slice(p).len() as u32).sum();
+        (pages.map(|p| self.map.changes.count(p)).sum(), entries)
+    }
+
+    /// Write segments to flash, whole.
+    pub fn write(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pool: &mut Pool,
+        segments: &[u32],
+        reason: Reason,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
+        let mut pages: Vec<u32> = segments.iter().flat_map(|&s| self.pages_of(s)).collect();
+        self.map.write(cx, pool, &mut pages, reason, after)
+    }
+
+    pub fn memory(&self) -> Vec<MemoryUse> {
+        let dram = |table, bytes| MemoryUse { table, memory: MemoryKind::Dram, bytes };
+        let entries = u64::from(self.map.table.len());
+        vec![
+            dram("L2P map", self.map.table.bytes()),
+            dram(
+                "changed entries (bitmap and counts)",
+                entries.div_ceil(8) + u64::from(self.segments()) * 4,
+            ),
+            dram("directory of map pages", self.map.directory_bytes()),
+        ]
+    }
+}
+
+/// The map pages of a segment of `group` pages, in a map of `pages`.
+pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::Range<u32> {
+    segment * group..((segment + 1) * group).min(pages)
+}
+
+/// A lookup of one entry of a map in DRAM.
+#[inline]
+pub(crate) fn dram_lookup(cx: &mut Cx<'_>, entry_bytes: u32) -> OpId {
+    let access =
+        OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
+    cx.flash.plan.push(access, Class::Map, &[cx.command])
+}

@@ -1,0 +1,176 @@
+//! Commands of a layer that are complete when commands to the device beneath are.
+
+use flashatlas_device::Done;
+use flashatlas_types::{Ps, Tag};
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Commands from above in flight, and what each waits for.
+#[derive(Default)]
+pub(crate) struct CompletionTracker {
+    flights: Vec<Flight>,
+    vacant: Vec<u32>,
+    /// Flights that wait for each command to the device beneath, from tag `base` on; `None` for
+    /// those that are complete.
+    waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
+    base: u64,
+    /// Flights that are complete at a time of the layer's own.
+    due: BinaryHeap<Reverse<(Ps, u64, u32)>>,
+    sequence: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Flight {
+    tag: Tag,
+    left: u32,
+}
+
+impl CompletionTracker {
+    /// A command to the device beneath is on its way. Tags ascend, few are left out, and most are
+    /// complete in order.
+    #[inline]
+    pub fn sent(&mut self, beneath: Tag) {
+        if self.waiting.is_empty() {
+            self.base = beneath.0;
+        }
+        let place = beneath.0.checked_sub(self.base).expect("tags ascend") as usize;
+        assert!(place >= self.waiting.len(), "tag {beneath} was used before");
+        self.waiting.resize_with(place, || None);
+        self.waiting.push_back(Some(SmallVec::new()));
+    }
+
+    fn place(&self, beneath: Tag) -> Option<usize> {
+        beneath.0.checked_sub(self.base).map(|place| place as usize)
+    }
+
+    /// Whether it still is.
+    #[inline]
+    pub fn is_in_flight(&self, beneath: Tag) -> bool {
+        self.place(beneath)
+            .is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
+    }
+
+    /// A command to the device beneath was refused.
+    pub fn refused(&mut self, beneath: Tag) {
+        let flights = self.take(beneath);
+        assert!(
+            flights.is_none_or(|f| f.is_empty()),
+            "a command waits for {beneath}, which was refused"
+        );
+    }
+
+    /// The command `tag` is complete when all of `beneath` that are in flight are; if none is, at
+    /// `alone`.
+    pub fn wait(&mut self, tag: Tag, beneath: &[Tag], alone: Ps) {
+        let flight = match self.vacant.pop() {
+            Some(flight) => flight,
+            None => {
+                self.flights.push(Flight { tag, left: 0 });
+                (self.flights.len() - 1) as u32
+            }
+        };
+        let mut left = 0;
+        for below in beneath {
+            let place = self.place(*below);
+            if let Some(Some(flights)) = place.and_then(|place| self.waiting.get_mut(place)) {
+                flights.push(flight);
+                left += 1;
+            }
+        }
+        self.flights[flight as usize] = Flight { tag, left };
+        if left == 0 {
+            self.sequence += 1;
+            self.due.push(Reverse((alone, self.sequence, flight)));
+        }
+    }
+
+    /// The flights that wait for a command to the device beneath, which is no longer in flight.
+    #[inline]
+    fn take(&mut self, beneath: Tag) -> Option<SmallVec<[u32; 2]>> {
+        let place = self.place(beneath)?;
+        let flights = self.waiting.get_mut(place)?.take();
+        while let Some(None) = self.waiting.front() {
+            self.waiting.pop_front();
+            self.base += 1;
+        }
+        flights
+    }
+
+    /// Commands to the device beneath that `tag` waits for.
+    pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
+        let waits = |flights: &SmallVec<[u32; 2]>| {
+            flights.iter().any(|&f| self.flights[f as usize].tag == tag)
+        };
+        let all = (self.base..).zip(&self.waiting);
+        all.filter(|(_, flights)| flights.as_ref().is_some_and(waits))
+            .map(|(tag, _)| Tag(tag))
+            .collect()
+    }
+
+    /// A command to the device beneath is complete: so are those that waited for nothing else.
+    #[inline]
+    pub fn done(&mut self, beneath: Done, out: &mut Vec<Done>) {
+        let Some(flights) = self.take(beneath.tag) else { return };
+        for &index in &flights {
+            let flight = &mut self.flights[index as usize];
+            flight.left -= 1;
+            if flight.left > 0 {
+                continue;
+            }
+            out.push(Done { tag: flight.tag, at: beneath.at });
+            self.vacant.push(index);
+        }
+    }
+
+    /// When the next command is complete that waits for a time of its own.
+    #[inline]
+    pub fn next_due(&self) -> Option<Ps> {
+        self.due.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Complete those that wait for a time up to `until`. Whether there were any.
+    #[inline]
+    pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
+        let before = out.len();
+        while let Some(&Reverse((at, _, flight))) = self.due.peek()
+            && at <= until
+        {
+            self.due.pop();
+            out.push(Done { tag: self.flights[flight as usize].tag, at });
+            self.vacant.push(flight);
+        }
+        out.len() > before
+    }
+
+    /// Whether any command, from above or to the device beneath, is in flight.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.iter().all(Option::is_none) && self.due.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_complete_when_all_that_it_waits_for_is() {
+        let mut completions = CompletionTracker::default();
+        let mut out = Vec::new();
+        (1..=3).for_each(|tag| completions.sent(Tag(tag)));
+        completions.wait(Tag(70), &[Tag(1), Tag(2)], Ps(50));
+        completions.wait(Tag(71), &[Tag(2), Tag(9)], Ps(50));
+        completions.wait(Tag(72), &[Tag(9)], Ps(7));
+        assert_eq!(completions.behind(Tag(70)).as_slice(), [Tag(1), Tag(2)]);
+        completions.done(Done { tag: Tag(2), at: Ps(5) }, &mut out);
+        assert!(out.len() == 1 && completions.next_due() == Some(Ps(7)), "9 is not in flight");
+        completions.complete_due(Ps(7), &mut out);
+        completions.done(Done { tag: Tag(1), at: Ps(9) }, &mut out);
+        assert!(!completions.complete_due(Ps(60), &mut out));
+        let done = |tag, at| Done { tag: Tag(tag), at: Ps(at) };
+        assert_eq!(out, [done(71, 5), done(72, 7), done(70, 9)]);
+        assert!(!completions.is_idle() && completions.is_in_flight(Tag(3)));
+        completions.refused(Tag(3));
+        assert!(completions.is_idle());
+    }
+}

@@ -1,0 +1,206 @@
+//! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual
+//! superpages (VSPs) with the valid pages of each.
+//!
+//! A superpage is *free*, *closed* (it was written and holds valid pages), or *vacated*: nothing in
+//! it is valid any more, but a mount would still find the mapping that says otherwise, so it may
+//! not be written before the log says so, too.
+
+use super::settings::Areas;
+use flashatlas_ftl::victims::{Candidates, LaneShape, VictimDef, VictimPolicy};
+use flashatlas_types::{RawConfig, Rng, Seed, Violation};
+use std::collections::VecDeque;
+
+/// No page.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The tables.
+pub(super) struct Map {
+    /// By logical page: virtual page, counted from the first data superpage.
+    forward: Vec<u32>,
+    /// By virtual page: the logical page that was written there. Stale where `forward` points
+    /// elsewhere.
+    reverse: Vec<u32>,
+    /// Valid pages by superpage.
+    valid: Vec<u32>,
+    pages: u32,
+    pub free: VecDeque<u32>,
+    pub vacated: Vec<u32>,
+    policy: Box<dyn VictimPolicy>,
+    clock: u64,
+}
+
+fn policy(def: &VictimDef, areas: &Areas) -> Box<dyn VictimPolicy> {
+    let defaults = RawConfig::default().resolve(&def.params.iter().collect::<Vec<_>>(), |_| None);
+    let lane = LaneShape { blocks: areas.data, slots: areas.pages };
+    (def.build)(
+        &defaults.expect("every policy has defaults"),
+        lane,
+        Rng::stream(Seed(1), "hard.victim"),
+    )
+}
+
+impl Map {
+    /// A map of which every superpage is free.
+    pub fn new(areas: &Areas, victim: &VictimDef) -> Map {
+        Map::loaded(areas, victim, vec![NONE; areas.exported as usize])
+    }
+
+    /// The map of a mount: superpages without a valid page are free.
+    pub fn loaded(areas: &Areas, victim: &VictimDef, forward: Vec<u32>) -> Map {
+        let mut reverse = vec![NONE; (areas.data * areas.pages) as usize];
+        let mut valid = vec![0; areas.data as usize];
+        for (&vpn, lpn) in forward.iter().zip(0..).filter(|(vpn, _)| **vpn != NONE) {
+            reverse[vpn as usize] = lpn;
+            valid[(vpn / areas.pages) as usize] += 1;
+        }
+        let (free, closed): (Vec<u32>, Vec<u32>) =
+            (0..areas.data).partition(|&superpage| valid[superpage as usize] == 0);
+        let (pages, policy) = (areas.pages, policy(victim, areas));
+        let mut map = Map {
+            forward,
+            reverse,
+            valid,
+            pages,
+            free: free.into(),
+            vacated: Vec::new(),
+            policy,
+            clock: 0,
+        };
+        map.put_back(&closed);
+        map
+    }
+
+    /// Where a page stands.
+    #[inline]
+    pub fn get(&self, lpn: u32) -> Option<u32> {
+        Some(self.forward[lpn as usize]).filter(|&vpn| vpn != NONE)
+    }
+
+    /// The valid pages of a superpage: virtual page and logical page.
+    pub fn valid_pages(&self, superpage: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let first = superpage * self.pages;
+        let all = (first..first + self.pages).map(|vpn| (vpn, self.reverse[vpn as usize]));
+        all.filter(|&(vpn, lpn)| lpn != NONE && self.forward[lpn as usize] == vpn)
+    }
+
+    /// A free superpage was written: its pages hold these logical pages, [`NONE`] for padding.
+    pub fn written(&mut self, superpage: u32, lpns: &[u32]) {
+        let first = superpage * self.pages;
+        let mut valid = 0;
+        for (vpn, &lpn) in (first..).zip(lpns) {
+            self.reverse[vpn as usize] = lpn;
+            if lpn != NONE {
+                self.invalidate(lpn);
+                self.forward[lpn as usize] = vpn;
+                valid += 1;
+            }
+        }
+        assert!(
+            self.valid[superpage as usize] == 0,
+            "superpage {superpage} is written over valid pages"
+        );
+        self.clock += u64::from(self.pages);
+        self.valid[superpage as usize] = valid;
+        if valid == 0 {
+            self.vacated.push(superpage);
+            return;
+        }
+        self.tell_policy(superpage);
+    }
+
+    /// A page was trimmed.
+    pub fn trimmed(&mut self, lpn: u32) {
+        self.invalidate(lpn);
+        self.forward[lpn as usize] = NONE;
+    }
+
+    fn invalidate(&mut self, lpn: u32) {
+        let Some(vpn) = self.get(lpn) else { return };
+        let superpage = vpn / self.pages;
+        let valid = &mut self.valid[superpage as usize];
+        *valid -= 1;
+        if *valid > 0 {
+            self.policy.invalidated(superpage, *valid, self.clock);
+        } else {
+            self.policy.removed(superpage);
+            self.vacated.push(superpage);
+        }
+    }
+
+    /// The superpage to reclaim next, and its valid pages.
+    pub fn victim(&mut self) -> Option<(u32, u32)> {
+        let lane = Candidates { valid: &self.valid, slots: self.pages, clock: self.clock };
+        self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
+    }
+
+    /// The policy names another superpage than this one, until it is put back.
+    pub fn set_aside(&mut self, superpage: u32) {
+        self.policy.removed(superpage);
+    }
+
+    /// What was set aside stands to be named again.
+    pub fn put_back(&mut self, aside: &[u32]) {
+        for &superpage in aside {
+            self.tell_policy(superpage);
+        }
+    }
+
+    /// A policy learns of padding as of pages that became invalid.
+    fn tell_policy(&mut self, superpage: u32) {
+        self.policy.closed(superpage, self.pages, self.clock);
+        let valid = self.valid[superpage as usize];
+        (valid..self.pages)
+            .rev()
+            .for_each(|left| self.policy.invalidated(superpage, left, self.clock));
+    }
+
+    /// Entries of a part of the map, for a checkpoint.
+    pub fn entries(&self, from: u32, count: u32) -> &[u32] {
+        let end = (from + count).min(self.forward.len() as u32);
+        &self.forward[from.min(end) as usize..end as usize]
+    }
+
+    /// Bytes of the two mapping tables.
+    pub fn table_bytes(&self) -> u64 {
+        4 * (self.forward.len() + self.reverse.len()) as u64
+    }
+
+    /// Bytes of the list of superpages, at most; what the victim policy keeps besides is not
+    /// counted.
+    pub fn list_bytes(&self) -> u64 {
+        4 * self.valid.len() as u64 + 4 * (self.free.capacity() + self.vacated.capacity()) as u64
+    }
+
+    /// Valid pages.
+    pub fn valid_count(&self) -> u64 {
+        self.valid.iter().map(|&n| u64::from(n)).sum()
+    }
+
+    /// The rules of the tables.
+    pub fn check(&self) -> Result<(), Violation> {
+        let mut counted = vec![0; self.valid.len()];
+        for (&vpn, lpn) in self.forward.iter().zip(0u32..).filter(|(vpn, _)| **vpn != NONE) {
+            let back = self.reverse[vpn as usize];
+            Violation::unless(back == lpn, "the reverse map leads back", || {
+                format!("page {lpn} is at {vpn}, where the reverse map has {back}")
+            })?;
+            counted[(vpn / self.pages) as usize] += 1;
+        }
+        for (superpage, (&has, &valid)) in counted.iter().zip(&self.valid).enumerate() {
+            Violation::unless(has == valid, "valid pages are counted", || {
+                format!("superpage {superpage} has {has} valid pages, the list says {valid}")
+            })?;
+        }
+        let mut empty: Vec<u32> = self.free.iter().chain(&self.vacated).copied().collect();
+        empty.sort_unstable();
+        let expected = (0u32..)
+            .zip(&self.valid)
+            .filter(|(_, valid)| **valid == 0)
+            .map(|(superpage, _)| superpage);
+        Violation::unless(
+            expected.eq(empty.iter().copied()),
+            "a superpage without valid pages is free or vacated, once",
+            || format!("{empty:?}"),
+        )
+    }
+}

@@ -1,0 +1,428 @@
+//! HARD, a host driver that turns small random writes into superpage writes (Jang and Shin, *HARD:
+//! Host-Level Address Remapping Driver for Solid-State Disk*, chapter 14): a drive that maps
+//! superpages reads and programs a whole one for every small write, so the host gathers small
+//! writes in a *virtual superpage* (VSP), writes that whole to an address of its own choice, and
+//! keeps the map from the file system's pages to where they went.
+//!
+//! What the paper leaves open and a power failure needs is here as well: the map is kept on the
+//! drive itself, as checkpoints and a ring of log records ([`log`]), and a superpage whose pages
+//! all moved is written again only when the log says so.
+//!
+//! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
+//! paper's VAR), [`mount`] reads what stands on the drive.
+
+mod beneath;
+mod buffer;
+mod format;
+mod log;
+mod map;
+mod mount;
+mod read;
+mod reclaim;
+mod settings;
+mod write;
+
+use beneath::Below;
+use buffer::Buffer;
+use flashatlas_device::pieces::Content;
+use flashatlas_device::{
+    Beneath, Cmd, Contents, Device, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport,
+    Reply, Shape, Storage, SubmitError,
+};
+use flashatlas_ftl::victims::VictimDef;
+use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag, Violation};
+use log::Log;
+use map::Map;
+use settings::{Areas, Settings};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+pub const DEF: LayerDef = LayerDef {
+    name: "hard",
+    summary: "gathers small random writes into superpage writes, and keeps the map from pages to \
+              where they went",
+    paper: "Jang and Shin, HARD: Host-Level Address Remapping Driver for Solid-State Disk (2012), \
+            chapter 14",
+    params: settings::PARAMS,
+    fits: |params, beneath| Ok(Areas::new(params, beneath)?.shape()),
+    build: |config, device| Ok(Box::new(Hard::mount(config, device)?)),
+    mount_limit: |params, beneath| {
+        let areas = Areas::new(params, beneath).expect("the configuration is checked");
+        let units = u64::from(areas.superpage_sectors() / beneath.shape.unit_sectors);
+        let records = u64::from(1 + 2 + areas.chunks + areas.ring);
+        // a blank device is looked at whole, and gets a superblock
+        LayerLimit { reads: (records + u64::from(areas.superpages)) * units, writes: units }
+    },
+    small: &[
+        &[
+            "hard.superpage=4KiB",
+            "hard.page=2KiB",
+            "hard.segment=6",
+            "hard.ring=8",
+            "hard.low_water=3",
+            "hard.reserve=0.4",
+        ],
+        &[
+            "hard.superpage=8KiB",
+            "hard.page=1KiB",
+            "hard.segment=2",
+            "hard.ring=8",
+            "hard.low_water=3",
+            "hard.reserve=0.4",
+            "hard.victim=fifo",
+            "hard.fill=pad",
+            "hard.trim=false",
+        ],
+    ],
+};
+
+/// The earlier of two times, of which there may be one or none.
+fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
+/// What the layer counts.
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    /// Pages that went through the merge buffer.
+    merged_pages: u64,
+    /// Pages of those that replaced one still there.
+    replaced_pages: u64,
+    /// Writes of less than a page, for which the rest was read.
+    partial_pages: u64,
+    /// Superpages that a request covered whole.
+    direct_superpages: u64,
+    /// Superpages dispatched, by why.
+    full: u64,
+    flushed: u64,
+    timed_out: u64,
+    /// Pages without content in them, and pages reclaimed into them.
+    padded_pages: u64,
+    filled_pages: u64,
+    /// Entries looked up or changed.
+    lookups: u64,
+    /// Pages read from the merge buffer.
+    buffer_hits: u64,
+    /// Read requests.
+    reads: u64,
+    reclaim_rounds: u64,
+    reclaimed_pages: u64,
+    summaries: u64,
+    journals: u64,
+    checkpoints: u64,
+    checkpoint_chunks: u64,
+}
+
+/// The layer.
+struct Hard {
+    areas: Areas,
+    settings: Settings,
+    victim: &'static VictimDef,
+    below: Below,
+    map: Map,
+    buffer: Buffer,
+    log: Log,
+    /// Superpage writes in the order in which they were sent: only so many are under way.
+    sent: VecDeque<Tag>,
+    /// What the current command waits for.
+    sent_after: SmallVec<[Tag; 4]>,
+    counters: Counters,
+    /// The latest time that was heard of.
+    latest: Ps,
+    /// What stopped the layer: every command gets this error.
+    failed: Option<SubmitError>,
+}
+
+impl Hard {
+    /// The write at the head of the timer, if it is due.
+    fn timer(&self) -> Option<Ps> {
+        let runs = !self.buffer.is_empty() && !self.below.instant && self.failed.is_none();
+        // what was gathered while no time passed is due at once
+        runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
+    }
+
+    /// When the layer has something to do that the device beneath knows nothing of.
+    fn own_event(&self) -> Option<Ps> {
+        earlier(self.below.completions.next_due(), self.timer())
+    }
+
+    fn fire_timer(&mut self, now: Ps) {
+        if self.timer().is_some_and(|at| at <= now) {
+            self.counters.timed_out += 1;
+            self.failed = self.dispatch(now).err();
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        match cmd {
+            // a host above knows no map of this layer
+            Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
+                self.read(now, tag, lba, sectors, reply)
+            }
+            Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => cmd.asks_within(0, 0),
+            Cmd::Write { lba, sectors, fua, content, data } => {
+                self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
+            }
+            Cmd::WriteUnits { lba, fua, stamps, data } => {
+                let sectors = stamps.len() as u32 * self.areas.page_sectors;
+                self.write(now, tag, (lba, sectors), fua, Content::Stamps(stamps), data)
+            }
+            Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
+            Cmd::Flush => self.flush(now, tag),
+        }
+    }
+
+    /// The command `tag` is complete when `beneath` are, and what it was sent after, and its
+    /// `lookups` were made.
+    fn complete(&mut self, now: Ps, tag: Tag, beneath: &[Tag], lookups: u32) {
+        self.counters.lookups += u64::from(lookups);
+        if !self.below.instant {
+            let alone = now.after(Dur(self.settings.lookup_time.0 * u64::from(lookups)));
+            match self.sent_after.is_empty() {
+                true => self.below.completions.wait(tag, beneath, alone),
+                false => {
+                    self.below.completions.wait(tag, &[beneath, &self.sent_after].concat(), alone)
+                }
+            }
+        }
+    }
+}
+
+impl Device for Hard {
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        reply.clear();
+        self.shape().accepts(&cmd)?;
+        self.latest = self.latest.max(now);
+        self.fire_timer(now);
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.sent_after.clear();
+        for &tag in after {
+            self.sent_after.extend(self.below.completions.behind(tag));
+        }
+        let changes = matches!(
+            cmd,
+            Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush
+        );
+        let done = self.carry_out(now, tag, cmd, reply);
+        if let (true, Err(error)) = (changes, &done) {
+            self.failed = Some(error.clone());
+        }
+        done
+    }
+
+    fn next_event(&self) -> Option<Ps> {
+        earlier(self.below.device.next_event(), self.own_event())
+    }
+
+    fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        // only what the layer itself has to do at a time of its own divides the way there
+        while let Some(at) = self.own_event().filter(|&at| at <= until) {
+            self.latest = self.latest.max(at);
+            self.below.advance(at, out);
+            self.fire_timer(at);
+        }
+        self.below.advance(until, out);
+    }
+
+    fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        self.latest = self.latest.max(now);
+        let (mut at, mut none) = (now, Vec::new());
+        // what the layer has under way comes first: the device beneath is idle only after it
+        while let Some(event) = self.next_event().filter(|&event| event <= until)
+            && !(self.below.completions.is_idle() && self.buffer.is_empty())
+        {
+            self.advance(event, &mut none);
+            at = at.max(event);
+            if let Some(error) = &self.failed {
+                return Err(error.clone());
+            }
+        }
+        assert!(none.is_empty(), "a command from above was in flight in idle time");
+        self.latest = self.latest.max(until);
+        self.below.device.idle(at, until)
+    }
+
+    fn shape(&self) -> Shape {
+        self.areas.shape()
+    }
+}
+
+impl Layer for Hard {
+    fn lower(&self) -> &dyn Storage {
+        &*self.below.device
+    }
+
+    fn lower_mut(&mut self) -> &mut dyn Storage {
+        &mut *self.below.device
+    }
+
+    fn into_lower(self: Box<Self>) -> Box<dyn Storage> {
+        self.below.device
+    }
+
+    fn own_failure(&self) -> Option<SubmitError> {
+        self.failed.clone()
+    }
+
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.below.forget_flights();
+        self.sent.clear();
+        if let Err(error) = self.below.device.power_on(config, seed) {
+            self.failed = Some(error.clone());
+            return Err(error);
+        }
+        self.below.device.set_instant(true);
+        self.below.instant = true;
+        let mounted = self.load();
+        self.below.instant = false;
+        self.below.device.set_instant(false);
+        self.failed = mounted.as_ref().err().cloned();
+        mounted
+    }
+
+    fn set_instant(&mut self, on: bool) {
+        if self.failed.is_some() {
+            self.below.forget_flights(); // they never complete
+        }
+        if on && self.below.completions.is_in_flight(self.buffer.tag) {
+            self.below.completions.refused(self.buffer.tag); // what is gathered goes out later
+        }
+        assert!(self.below.completions.is_idle(), "commands are in flight");
+        self.below.instant = on;
+        self.below.device.set_instant(on);
+        if !on && !self.buffer.is_empty() {
+            self.buffer.tag = self.below.reserve_tag(); // it was opened while nothing was in flight
+        }
+    }
+
+    fn check_own(&self) -> Result<(), Violation> {
+        self.map.check()?;
+        let (exported, valid) = (u64::from(self.areas.exported), self.map.valid_count());
+        Violation::unless(valid <= exported, "no more pages are valid than are exported", || {
+            format!("{valid} of {exported}")
+        })?;
+        self.log.check(&self.areas)
+    }
+
+    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
+        if let Some(place) = self.buffer.find(unit.0) {
+            return Ok(self.buffer.stamps[place]);
+        }
+        match self.map.get(unit.0) {
+            None => Ok(Stamp::ZERO),
+            Some(vpn) => self.below.page_held(self.sector_of(vpn)),
+        }
+    }
+
+    fn forgets_trims(&self) -> bool {
+        false // the log has them
+    }
+
+    fn own_contents(&mut self) -> Option<&mut Contents> {
+        Some(&mut self.below.contents)
+    }
+
+    fn report(&self) -> LayerReport {
+        let (c, t) = (&self.counters, &self.below.counters);
+        LayerReport {
+            layer: DEF.name,
+            counters: vec![
+                ("merged_pages", c.merged_pages),
+                ("replaced_pages", c.replaced_pages),
+                ("partial_pages", c.partial_pages),
+                ("direct_superpages", c.direct_superpages),
+                ("full_superpages", c.full),
+                ("flushed_superpages", c.flushed),
+                ("timed_out_superpages", c.timed_out),
+                ("padded_pages", c.padded_pages),
+                ("filled_pages", c.filled_pages),
+                ("lookups", c.lookups),
+                ("buffer_hits", c.buffer_hits),
+                ("reads", c.reads),
+                ("reclaim_rounds", c.reclaim_rounds),
+                ("reclaimed_pages", c.reclaimed_pages),
+                ("summaries", c.summaries),
+                ("journals", c.journals),
+                ("checkpoints", c.checkpoints),
+                ("checkpoint_chunks", c.checkpoint_chunks),
+                ("beneath_reads", t.reads),
+                ("beneath_writes", t.writes),
+                ("beneath_flushes", t.flushes),
+                ("beneath_trims", t.trims),
+                ("beneath_read_bytes", t.read_bytes),
+                ("beneath_write_bytes", t.write_bytes),
+            ],
+            memory: vec![
+                ("map and reverse map", self.map.table_bytes()),
+                ("list of superpages", self.map.list_bytes()),
+                (
+                    "superpages under way, at most",
+                    self.settings.buffers as u64 * u64::from(self.areas.superpage_bytes()),
+                ),
+            ],
+            approximations: vec![
+                "hard: the host's lookups take time only where a command asks nothing of the drive \
+                 (hard.lookup_time)"
+                    .into(),
+            ],
+        }
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.counters = Counters::default();
+        self.below.counters = beneath::Traffic::default();
+    }
+}
+
+impl Hard {
+    fn mount(config: &DriveConfig, mut device: Box<dyn Storage>) -> Result<Hard, SubmitError> {
+        let params = &config.params;
+        device.ssd_mut().keep_awaited();
+        let beneath = Beneath { shape: device.shape(), layers: &[], registry: &config.registry };
+        let areas = Areas::new(params, &beneath).expect("the configuration is checked");
+        let settings = Settings::new(params, &areas);
+        let victim = config.registry.ftl.victim(params.text("hard.victim"));
+        let victim = victim.expect("the configuration is checked");
+        let mut hard = Hard {
+            below: Below::new(device, &areas, settings.keep_bytes),
+            map: Map::new(&areas, victim),
+            buffer: Buffer::new(areas.pages, areas.page_sectors, settings.keep_bytes),
+            log: Log::default(),
+            sent: VecDeque::new(),
+            sent_after: SmallVec::new(),
+            counters: Counters::default(),
+            latest: Ps::ZERO,
+            failed: None,
+            victim,
+            settings,
+            areas,
+        };
+        hard.load()?;
+        hard.below.instant = false;
+        Ok(hard)
+    }
+
+    /// The first sector, on the device beneath, of a virtual page.
+    fn sector_of(&self, vpn: u32) -> u64 {
+        let first = u64::from(self.areas.data_first()) * u64::from(self.areas.superpage_sectors());
+        first + u64::from(vpn) * u64::from(self.areas.page_sectors)
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads: each page is looked up; pages that follow each other on the device beneath are read
+//! together, so one request may become several (the 5 % that reads lose in the paper).
+
+use super::Hard;
+use flashatlas_device::pieces::{Piece, pieces};
+use flashatlas_device::{Reply, SubmitError};
+use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
+use smallvec::SmallVec;
+
+/// Pieces of pages that stand one behind the other on the device beneath.
+struct Run {
+    lba: u64,
+    sectors: u32,
+}
+
+impl Hard {
+    pub(super) fn read(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        lba: Lba,
+        sectors: u32,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        self.counters.reads += 1;
+        let mut waits: SmallVec<[Tag; 4]> = SmallVec::new();
+        let mut run: Option<Run> = None;
+        let mut lookups = 0;
+        for piece in pieces(lba, sectors, self.areas.page_sectors) {
+            lookups += 1;
+            let buffered = self.buffer.find(piece.lpn.0);
+            let stands = self.map.get(piece.lpn.0).filter(|_| buffered.is_none());
+            if let Some(vpn) = stands {
+                let at = self.sector_of(vpn) + u64::from(piece.first);
+                match &mut run {
+                    Some(run) if run.lba + u64::from(run.sectors) == at => {
+                        run.sectors += piece.sectors
+                    }
+                    _ => {
+                        self.read_run(now, run.take(), &mut waits, reply)?;
+                        run = Some(Run { lba: at, sectors: piece.sectors });
+                    }
+                }
+                continue;
+            }
+            self.read_run(now, run.take(), &mut waits, reply)?;
+            self.answer(&piece, buffered, &mut waits, reply);
+        }
+        self.read_run(now, run, &mut waits, reply)?;
+        self.complete(now, tag, &waits, lookups);
+        Ok(())
+    }
+
+    /// A page from the merge buffer, or one that nobody wrote.
+    fn answer(
+        &mut self,
+        piece: &Piece,
+        buffered: Option<usize>,
+        waits: &mut SmallVec<[Tag; 4]>,
+        reply: &mut Reply,
+    ) {
+        reply.stamps.push(buffered.map_or(Stamp::ZERO, |place| self.buffer.stamps[place]));
+        if self.settings.keep_bytes {
+            let bytes = (piece.sectors * SECTOR_BYTES) as usize;
+            match buffered.and_then(|place| self.buffer.bytes_at(place)) {
+                Some(page) => reply
+                    .bytes
+                    .extend_from_slice(&page[(piece.first * SECTOR_BYTES) as usize..][..bytes]),
+                None => reply.bytes.extend(std::iter::repeat_n(0, bytes)),
+            }
+        }
+        if buffered.is_some() {
+            self.counters.buffer_hits += 1;
+            // a page of which a part is still being read is there when that is
+            waits.extend_from_slice(&self.buffer.after);
+        }
+    }
+
+    fn read_run(
+        &mut self,
+        now: Ps,
+        run: Option<Run>,
+        waits: &mut SmallVec<[Tag; 4]>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        let Some(Run { lba, sectors }) = run else { return Ok(()) };
+        waits.push(self.below.read(now, lba, sectors, &self.sent_after)?);
+        for stamp in self.below.pages_read(lba, sectors) {
+            reply.stamps.push(stamp?);
+        }
+        if self.settings.keep_bytes {
+            reply.bytes.extend_from_slice(self.below.bytes_read());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,299 @@
+//! Parameters, and where everything stands on the device beneath.
+
+use flashatlas_device::{Beneath, Shape};
+use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, SECTOR_BYTES};
+
+pub(super) const PARAMS: &[ParamDef] = &[
+    ParamDef {
+        key: "hard.superpage",
+        kind: ParamKind::Bytes(1024, 16 << 20),
+        default: Some("16KiB"),
+        doc: "bytes of a virtual superpage: what the drive beneath maps together (`flashatlas \
+              probe superpage` finds it; HARD, section 14.3: 16 KB)",
+    },
+    ParamDef {
+        key: "hard.page",
+        kind: ParamKind::Bytes(512, 64 << 10),
+        default: Some("4KiB"),
+        doc: "bytes of a page, which the layer's map knows one by one",
+    },
+    ParamDef {
+        key: "hard.reserve",
+        kind: ParamKind::Ratio(0.0, 0.95),
+        default: Some("0.1"),
+        doc: "share of the superpages for data that is not exported: what reclamation lives on \
+              (the paper is silent; 10 % chosen)",
+    },
+    ParamDef {
+        key: "hard.dispatch_after",
+        kind: ParamKind::Time,
+        default: Some("5ms"),
+        doc: "a superpage that is not full goes out so long after its first page came",
+    },
+    ParamDef {
+        key: "hard.fill",
+        kind: ParamKind::Choice(&["reclaim", "pad"]),
+        default: Some("reclaim"),
+        doc: "what fills a superpage that goes out before it is full: `reclaim`: the valid pages \
+              of a superpage which all fit, if there is one; `pad`: nothing",
+    },
+    ParamDef {
+        key: "hard.complete",
+        kind: ParamKind::Choice(&["buffered", "written"]),
+        default: Some("buffered"),
+        doc: "when a small write is complete: `buffered`: when it is in the host's buffer, as in a \
+              volatile write cache; `written`: when its superpage is on the drive",
+    },
+    ParamDef {
+        key: "hard.buffers",
+        kind: ParamKind::Int(1, 1 << 16),
+        default: Some("32"),
+        doc: "superpages under way to the drive; with so many, a write waits for the first of them",
+    },
+    ParamDef {
+        key: "hard.victim",
+        kind: ParamKind::Choice(&["greedy", "fifo", "cost-benefit"]),
+        default: Some("greedy"),
+        doc: "which superpage is reclaimed next (the paper takes those with many invalid pages)",
+    },
+    ParamDef {
+        key: "hard.low_water",
+        kind: ParamKind::Int(0, 1 << 30),
+        default: Some("0"),
+        doc: "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 \
+              %, at least 8",
+    },
+    ParamDef {
+        key: "hard.segment",
+        kind: ParamKind::Int(1, 1 << 16),
+        default: Some("64"),
+        doc: "superpages after which a summary of them is written",
+    },
+    ParamDef {
+        key: "hard.ring",
+        kind: ParamKind::Int(0, 1 << 20),
+        default: Some("0"),
+        doc: "superpages for summaries and journals, written in turn; 0: one in 500 of all, at \
+              least 16",
+    },
+    ParamDef {
+        key: "hard.trim",
+        kind: ParamKind::Bool,
+        default: Some("true"),
+        doc: "tell the drive which superpages were vacated",
+    },
+    ParamDef {
+        key: "hard.lookup_time",
+        kind: ParamKind::Time,
+        default: Some("100ns"),
+        doc: "the host's time to look up or change the entry of a page, where a command asks \
+              nothing of the drive (a miss in its caches; assumed)",
+    },
+];
+
+/// Bytes of the header of each record.
+pub(super) const HEADER_BYTES: u32 = 32;
+
+/// Free superpages with which those that were vacated are freed: reclamation writes to one before
+/// it vacates another.
+pub(super) const RECLAIM: u32 = 2;
+
+/// Where everything stands, in superpages of the device beneath: the superblock, two checkpoints of
+/// the map, the ring of log records, data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Areas {
+    pub page_sectors: u32,
+    /// Pages of a superpage.
+    pub pages: u32,
+    /// Superpages of the device.
+    pub superpages: u32,
+    /// Superpages of map in a checkpoint, after its header.
+    pub chunks: u32,
+    /// Map entries in each.
+    pub chunk_entries: u32,
+    /// Records in the ring.
+    pub ring: u32,
+    /// Superpages for data: the last ones.
+    pub data: u32,
+    /// Pages that are exported.
+    pub exported: u32,
+}
+
+impl Areas {
+    /// The areas under the parameters over a device, or why there can be none.
+    pub fn new(params: &Params, beneath: &Beneath<'_>) -> Result<Areas, ConfigError> {
+        let (superpage, page) = (params.u32("hard.superpage"), params.u32("hard.page"));
+        let unit = beneath.shape.unit_sectors * SECTOR_BYTES;
+        let wrong = |key: &str, why: String| Err(ConfigError::new(key, why));
+        if page % SECTOR_BYTES != 0 {
+            return wrong(
+                "hard.page",
+                format!("{page} bytes are no whole number of {SECTOR_BYTES}-byte sectors"),
+            );
+        }
+        if superpage % page != 0 || superpage == page {
+            return wrong(
+                "hard.superpage",
+                format!("{superpage} bytes are not several pages of {page} bytes (hard.page)"),
+            );
+        }
+        if superpage % unit != 0 {
+            return wrong(
+                "hard.superpage",
+                format!(
+                    "{superpage} bytes are no whole number of the {unit} bytes that the device \
+                     beneath maps together: each write would be a read-modify-write there"
+                ),
+            );
+        }
+        if page % unit != 0 && unit % page != 0 {
+            return wrong(
+                "hard.page",
+                format!(
+                    "pages of {page} bytes and mapping units of {unit} bytes beneath do not fit \
+                     into each other"
+                ),
+            );
+        }
+        if beneath.shape.bytes() % u64::from(superpage) != 0 {
+            return wrong(
+                "hard.superpage",
+                format!(
+                    "{superpage} bytes do not divide the {} bytes of the device beneath \
+                     (drive.logical_pages sets them)",
+                    beneath.shape.bytes()
+                ),
+            );
+        }
+        let superpages = beneath.shape.bytes() / u64::from(superpage);
+        let pages = superpage / page;
+        if superpages * u64::from(pages) >= 1 << 31 {
+            return wrong(
+                "hard.page",
+                format!(
+                    "the device beneath has {} pages, the layer knows up to 2^31",
+                    superpages * u64::from(pages)
+                ),
+            );
+        }
+        let superpages = superpages as u32;
+        let chunk_entries = (superpage - HEADER_BYTES) / 4;
+        let chunks = (superpages * pages).div_ceil(chunk_entries);
+        let ring = match params.u32("hard.ring") {
+            0 => (superpages / 500).max(16),
+            given => given,
+        };
+        if ring < 8 {
+            return wrong(
+                "hard.ring",
+                format!("{ring} records: 8 at least, half of them while a checkpoint is written"),
+            );
+        }
+        let segment = params.u32("hard.segment");
+        if segment * (1 + pages) > chunk_entries {
+            let most = chunk_entries / (1 + pages);
+            return Err(ConfigError::allowing(
+                "hard.segment",
+                format!(
+                    "a summary of {segment} superpages does not fit into one of {superpage} bytes"
+                ),
+                format!("1 to {most}"),
+            ));
+        }
+        let areas = Areas {
+            page_sectors: page / SECTOR_BYTES,
+            pages,
+            superpages,
+            chunks,
+            chunk_entries,
+            ring,
+            data: 0,
+            exported: 0,
+        };
+        let data = superpages.saturating_sub(areas.data_first());
+        let exported = (f64::from(data) * (1.0 - params.ratio("hard.reserve"))) as u32;
+        let reserve = data - exported;
+        let least = low_water(params, data) + RECLAIM + 1;
+        if exported == 0 || reserve < least {
+            return wrong(
+                "hard.reserve",
+                format!(
+                    "of {superpages} superpages {data} are for data (the others hold the map and \
+                     its log), and {reserve} of these are not exported: reclamation needs {least} \
+                     at least (hard.reserve, hard.low_water, hard.ring)"
+                ),
+            );
+        }
+        Ok(Areas { data, exported: exported * pages, ..areas })
+    }
+
+    /// What the layer exports.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            unit_sectors: self.page_sectors,
+            sectors: u64::from(self.exported) * u64::from(self.page_sectors),
+        }
+    }
+
+    /// Sectors of a superpage.
+    pub fn superpage_sectors(&self) -> u32 {
+        self.pages * self.page_sectors
+    }
+
+    /// Bytes of a superpage.
+    pub fn superpage_bytes(&self) -> u32 {
+        self.superpage_sectors() * SECTOR_BYTES
+    }
+
+    /// The header of checkpoint 0 or 1; its chunks follow.
+    pub fn checkpoint(&self, which: u32) -> u32 {
+        1 + which * (1 + self.chunks)
+    }
+
+    /// Where the record with this number stands.
+    pub fn record(&self, sequence: u64) -> u32 {
+        self.checkpoint(2) + (sequence % u64::from(self.ring)) as u32
+    }
+
+    /// The first superpage for data.
+    pub fn data_first(&self) -> u32 {
+        self.checkpoint(2) + self.ring
+    }
+}
+
+/// Free superpages below which others are reclaimed.
+pub(super) fn low_water(params: &Params, data: u32) -> u32 {
+    match params.u32("hard.low_water") {
+        0 => (data / 100).max(8),
+        given => given.max(RECLAIM + 1),
+    }
+}
+
+/// How the layer works.
+pub(super) struct Settings {
+    pub dispatch_after: Dur,
+    pub fill: bool,
+    pub complete_when_written: bool,
+    pub buffers: usize,
+    pub low_water: u32,
+    pub segment: u32,
+    pub trim: bool,
+    pub lookup_time: Dur,
+    pub keep_bytes: bool,
+}
+
+impl Settings {
+    pub fn new(params: &Params, areas: &Areas) -> Settings {
+        Settings {
+            dispatch_after: params.time("hard.dispatch_after"),
+            fill: params.text("hard.fill") == "reclaim",
+            complete_when_written: params.text("hard.complete") == "written",
+            buffers: params.u32("hard.buffers") as usize,
+            low_water: low_water(params, areas.data),
+            segment: params.u32("hard.segment"),
+            trim: params.flag("hard.trim"),
+            lookup_time: params.time("hard.lookup_time"),
+            keep_bytes: params.text("nand.data") == "ram",
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address
+//! Mapping Table in Host Memory*, HotStorage 2017; the states and thresholds are those of
+//! `drivers/ufs/core/ufshpb.c` in Linux 5.15 to 6.4): the host keeps subregions of the drive's map
+//! in its own memory, sends the entry of a page along when it reads it, and so saves the drive a
+//! look at its map on flash. The drive's side is in [`flashatlas_device::hpb`].
+//!
+//! [`regions`] is what the host knows, [`requests`] how it comes to know it, [`control`] what it
+//! decides by itself.
+
+mod control;
+mod regions;
+mod requests;
+mod settings;
+
+use flashatlas_device::hpb::Refusal;
+use flashatlas_device::pieces::units;
+use flashatlas_device::{
+    Cmd, Device, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply, Shape,
+    Storage, SubmitError,
+};
+use flashatlas_types::{Lba, Lpn, Ps, Seed, Tag};
+use regions::{Miss, Regions};
+use requests::Requests;
+use settings::Settings;
+use std::ops::Range;
+
+pub const DEF: LayerDef = LayerDef {
+    name: "hpb-host",
+    summary: "keeps a part of the drive's map in host memory, and sends entries along with reads \
+              (HPB)",
+    paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
+            Host Memory (HotStorage 2017)",
+    params: settings::PARAMS,
+    fits: settings::fits,
+    build: |config, device| Ok(Box::new(HpbHost::meet(config, device)?)),
+    mount_limit: |_, _| LayerLimit { reads: 0, writes: 0 },
+    small: &[
+        &[
+            "hpb.region=16KiB",
+            "hpb.subregion=8KiB",
+            "hpb.host_bytes=256",
+            "hpb.max_read=4KiB",
+            "hpb.activation_reads=2",
+            "hpb.refresh_reads=1",
+        ],
+        &[
+            "hpb.region=16KiB",
+            "hpb.subregion=16KiB",
+            "hpb.host_bytes=1KiB",
+            "hpb.max_read=2KiB",
+            "hpb.control=host",
+            "hpb.protect=encrypted",
+            "hpb.activation_reads=1",
+            "hpb.eviction_enter=2",
+            "hpb.eviction_exit=100",
+            "hpb.read_timeout=2ms",
+            "hpb.poll=1ms",
+            "hpb.timeout_expiries=2",
+            "hpb.pinned_regions=1",
+            "hpb.requests=2",
+        ],
+        &[
+            "hpb.region=8KiB",
+            "hpb.subregion=8KiB",
+            "hpb.host_bytes=2KiB",
+            "hpb.max_read=2KiB",
+            "hpb.update=piggyback",
+            "hpb.protect=plain",
+            "hpb.activation_reads=1",
+            "hpb.refresh_reads=1",
+            "hpb.pairs=2",
+            "hpb.changes=5",
+            "hpb.active_regions=3",
+        ],
+        &[
+            "hpb.region=32KiB",
+            "hpb.subregion=16KiB",
+            "hpb.host_bytes=2KiB",
+            "hpb.max_read=8KiB",
+            "hpb.dirty=page",
+            "hpb.activation_reads=1",
+            "hpb.refresh_reads=1",
+            "hpb.pressure=1ms=512,3ms=0,5ms=1KiB",
+        ],
+    ],
+};
+
+/// Set in the tags of the layer's own commands, and in no other.
+const OWN: u64 = 1 << 63;
+
+/// What the layer counts.
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    reads: u64,
+    /// Reads that brought entries along.
+    hits: u64,
+    /// Reads that did not, by [`Miss`].
+    misses: [u64; Miss::ALL.len()],
+    map_requests: u64,
+    map_bytes: u64,
+    /// Subregions that were fetched again although they were there.
+    refetches: u64,
+    notices_active: u64,
+    notices_inactive: u64,
+    notices_reset: u64,
+    pairs: u64,
+    /// Regions dropped for others; because the drive said so; because memory ran short; because
+    /// their timer expired.
+    evictions: u64,
+    inactivated: u64,
+    pressure_evictions: u64,
+    expired: u64,
+    /// Subregions that were worth fetching, and for which there was no memory; that the drive could
+    /// not read.
+    no_room: u64,
+    failed_requests: u64,
+}
+
+/// The layer.
+struct HpbHost {
+    device: Box<dyn Storage>,
+    settings: Settings,
+    regions: Regions,
+    requests: Requests,
+    counters: Counters,
+    /// No time passes: responses arrive at once.
+    instant: bool,
+    /// When clocks are looked at next.
+    look_at: Ps,
+    started: bool,
+    failed: Option<SubmitError>,
+    done: Vec<Done>,
+}
+
+impl HpbHost {
+    fn meet(config: &DriveConfig, mut device: Box<dyn Storage>) -> Result<HpbHost, SubmitError> {
+        let params = &config.params;
+        let settings = Settings::new(params, device.shape()).expect("the configuration is checked");
+        device.ssd_mut().hand_map_out(settings.terms.clone(), Seed(params.int("hpb.key")))?;
+        Ok(HpbHost {
+            device,
+            regions: Regions::new(&settings),
+            settings,
+            requests: Requests::default(),
+            counters: Counters::default(),
+            instant: false,
+            look_at: Ps::ZERO,
+            started: false,
+            failed: None,
+            done: Vec::new(),
+        })
+    }
+
+    /// The pages that a range of sectors touches.
+    fn pages(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
+        let touched = units(lba, sectors, self.device.unit_sectors());
+        touched.start as u32..touched.end as u32
+    }
+
+    fn read(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        range: (Lba, u32),
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        let (lba, sectors) = range;
+        let pages = self.pages(range);
+        let known = match sectors <= self.settings.terms.max_sectors {
+            true => self.regions.entries(Lpn(pages.start), pages.end - pages.start),
+            false => Err(Miss::Long),
+        };
+        match known {
+            Ok(entries) => {
+                self.device.submit_after(
+                    now,
+                    tag,
+                    Cmd::HpbRead { lba, sectors, entries },
+                    after,
+                    reply,
+                )?;
+                self.counters.hits += 1;
+            }
+            Err(miss) => {
+                self.device.submit_after(now, tag, Cmd::Read { lba, sectors }, after, reply)?;
+                self.counters.misses[miss as usize] += 1;
+            }
+        }
+        self.counters.reads += 1;
+        self.count_read(now, Lpn(pages.start));
+        Ok(())
+    }
+}
+
+impl Device for HpbHost {
+    fn submit_after(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        reply.clear();
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.device.shape().accepts(&cmd)?;
+        if now >= self.look_at {
+            self.look_around(now);
+        }
+        match cmd {
+            // whoever is above knows no map: this layer is the one that does
+            Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
+                self.read(now, tag, (lba, sectors), after, reply)?;
+            }
+            Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => return cmd.asks_within(0, 0),
+            Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } => {
+                let range = cmd.range(self.device.unit_sectors()).expect("it has one");
+                let pages = self.pages(range);
+                self.written(pages.clone());
+                self.count_write(&pages);
+                self.device.submit_after(now, tag, cmd, after, reply)?;
+            }
+            Cmd::Flush => self.device.submit_after(now, tag, cmd, after, reply)?,
+        }
+        self.sent(now, tag, reply);
+        self.pump(now);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Ps> {
+        self.device.next_event()
+    }
+
+    fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        if self.requests.expects_any() {
+            let mut done = std::mem::take(&mut self.done);
+            // one event after the other: what the host sends because of one takes part in the next
+            while self.requests.expects_any()
+                && let Some(at) = self.device.next_event().filter(|&at| at <= until)
+            {
+                self.device.advance(at, &mut done);
+                self.arrived(at, &mut done, out);
+            }
+            self.done = done;
+        }
+        // nothing arrives any more that is not for above
+        self.device.advance(until, out);
+    }
+
+    fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        let (mut at, mut none) = (now, Vec::new());
+        // what the layer has under way comes first: the drive is idle only after it
+        while self.requests.own_in_flight()
+            && let Some(event) = self.next_event().filter(|&event| event <= until)
+        {
+            self.advance(event, &mut none);
+            at = at.max(event);
+        }
+        assert!(none.is_empty(), "a command from above was in flight in idle time");
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => self.device.idle(at, until),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        self.device.shape()
+    }
+}
+
+impl Layer for HpbHost {
+    fn lower(&self) -> &dyn Storage {
+        &*self.device
+    }
+
+    fn lower_mut(&mut self) -> &mut dyn Storage {
+        &mut *self.device
+    }
+
+    fn into_lower(self: Box<Self>) -> Box<dyn Storage> {
+        self.device
+    }
+
+    fn own_failure(&self) -> Option<SubmitError> {
+        self.failed.clone()
+    }
+
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.regions = Regions::new(&self.settings);
+        self.requests = Requests::default();
+        (self.look_at, self.started, self.instant) = (Ps::ZERO, false, false);
+        let mounted = self.device.power_on(config, seed);
+        self.failed = mounted.as_ref().err().cloned();
+        mounted
+    }
+
+    fn set_instant(&mut self, on: bool) {
+        self.instant = on;
+        self.device.set_instant(on);
+    }
+
+    fn report(&self) -> LayerReport {
+        let c = &self.counters;
+        let mut counters = vec![("reads", c.reads), ("hits", c.hits)];
+        counters.extend(Miss::ALL.iter().map(|&miss| (miss.name(), c.misses[miss as usize])));
+        counters.extend([
+            ("map_requests", c.map_requests),
+            ("map_bytes", c.map_bytes),
+            ("refetches", c.refetches),
+            ("notices_active", c.notices_active),
+            ("notices_inactive", c.notices_inactive),
+            ("notices_reset", c.notices_reset),
+            ("pairs", c.pairs),
+            ("evictions", c.evictions),
+            ("inactivated", c.inactivated),
+            ("pressure_evictions", c.pressure_evictions),
+            ("expired", c.expired),
+            ("no_room", c.no_room),
+            ("failed_requests", c.failed_requests),
+        ]);
+        if let Some((drive, _)) = self.device.ssd().hpb() {
+            counters.push(("believed", drive.believed));
+            counters
+                .extend(Refusal::ALL.iter().map(|&why| (why.name(), drive.refused[why as usize])));
+            counters.extend([
+                ("handed_out", drive.handed_out),
+                ("dirtied", drive.dirtied),
+                ("resets", drive.resets),
+            ]);
+        }
+        let (entries, bits) = self.regions.most_bytes();
+        let mut approximations = vec![
+            "hpb-host: the host's look at its entries takes no time; its clocks are looked at when \
+             a command comes"
+                .into(),
+        ];
+        if self.settings.trusts_the_host() {
+            approximations.push(
+                "hpb-host: with hpb.protect = plain a host that forges entries may read what a \
+                 page held before"
+                    .into(),
+            );
+        }
+        LayerReport {
+            layer: DEF.name,
+            counters,
+            memory: vec![
+                ("map entries, at most", entries),
+                ("bits of pages written since, for the map", bits),
+            ],
+            approximations,
+        }
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.counters = Counters::default();
+    }
+}

@@ -1,0 +1,293 @@
+//! What the host knows of the map: subregions with their entries, in regions that are dropped
+//! together.
+
+use super::settings::Settings;
+use fixedbitset::FixedBitSet;
+use flashatlas_device::hpb::{NO_ENTRY, Terms};
+use flashatlas_ftl::list::IndexList;
+use flashatlas_types::{Lpn, Ps};
+use std::ops::Range;
+
+/// What a subregion is to the host (the states of the driver of Linux).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// No memory is given to it.
+    Unused,
+    /// It is to be fetched.
+    Invalid,
+    /// It is being fetched.
+    Issued,
+    /// Its entries go along with reads.
+    Valid,
+}
+
+/// A part of the map that is fetched at once.
+pub(super) struct Subregion {
+    pub state: State,
+    /// It waits for its turn to be fetched.
+    pub queued: bool,
+    /// It changed while it was being fetched: it is fetched again.
+    pub again: bool,
+    /// Reads, where the host counts them.
+    pub reads: u32,
+    /// The command with which its entries were made.
+    pub made: u64,
+    pub entries: Vec<u64>,
+    /// Pages that were written, or trimmed, since.
+    pub dirty: FixedBitSet,
+}
+
+/// Subregions that are dropped together.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Region {
+    pub pinned: bool,
+    /// Subregions of it that have memory.
+    pub held: u32,
+    /// Reads, where the host counts them.
+    pub reads: u32,
+    /// It was written since it was fetched.
+    pub written: bool,
+    /// All of it must be fetched again, when it is read next.
+    pub update: bool,
+    /// When its timer expires, and how often it may.
+    pub expires: Ps,
+    pub expiries: u32,
+}
+
+/// Why a read goes without entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Miss {
+    /// Longer than what brings entries along.
+    Long,
+    /// It reaches into another subregion.
+    Crosses,
+    /// Nothing of the region is cached.
+    Region,
+    /// The subregion is not, or not yet.
+    Subregion,
+    /// A page was written since the subregion was fetched.
+    Dirty,
+    /// A page had no place when it was.
+    NoEntry,
+}
+
+impl Miss {
+    pub const ALL: [Miss; 6] =
+        [Miss::Long, Miss::Crosses, Miss::Region, Miss::Subregion, Miss::Dirty, Miss::NoEntry];
+
+    /// The name of its counter.
+    pub const fn name(self) -> &'static str {
+        [
+            "miss_long",
+            "miss_crosses",
+            "miss_region",
+            "miss_subregion",
+            "miss_dirty",
+            "miss_no_entry",
+        ][self as usize]
+    }
+}
+
+/// All of them.
+pub(super) struct Regions {
+    terms: Terms,
+    subregions: Vec<Subregion>,
+    regions: Vec<Region>,
+    /// Regions with memory that are not pinned, in the order of their last read.
+    lru: IndexList,
+    /// Subregions that have memory, may have it, and had it at most.
+    used: u32,
+    pub limit: u32,
+    most: u32,
+}
+
+impl Regions {
+    pub fn new(settings: &Settings) -> Regions {
+        let terms = settings.terms.clone();
+        let new = |_| Subregion {
+            state: State::Unused,
+            queued: false,
+            again: false,
+            reads: 0,
+            made: 0,
+            entries: Vec::new(),
+            dirty: FixedBitSet::new(),
+        };
+        let region = |r| Region { pinned: r < settings.pinned_regions, ..Region::default() };
+        Regions {
+            subregions: (0..terms.subregion_count()).map(new).collect(),
+            regions: (0..terms.region_count()).map(region).collect(),
+            lru: IndexList::new(terms.region_count()),
+            used: 0,
+            limit: 0,
+            most: 0,
+            terms,
+        }
+    }
+
+    pub fn region_of(&self, subregion: u32) -> u32 {
+        subregion / self.terms.subregions
+    }
+
+    pub fn region(&mut self, region: u32) -> &mut Region {
+        &mut self.regions[region as usize]
+    }
+
+    pub fn subregion(&mut self, subregion: u32) -> &mut Subregion {
+        &mut self.subregions[subregion as usize]
+    }
+
+    /// The subregions of a region.
+    pub fn of_region(&self, region: u32) -> Range<u32> {
+        let first = region * self.terms.subregions;
+        first..self.terms.subregion_count().min(first + self.terms.subregions)
+    }
+
+    pub fn is_active(&self, region: u32) -> bool {
+        self.regions[region as usize].held > 0
+    }
+
+    /// Regions with memory that are not pinned, the one that was not read longest first.
+    pub fn active(&self) -> Vec<u32> {
+        self.lru.iter().collect()
+    }
+
+    /// The entries of `count` pages from `first` on, to send with a read.
+    #[inline]
+    pub fn entries(&self, first: Lpn, count: u32) -> Result<&[u64], Miss> {
+        let index = self.terms.subregion_of(first);
+        let subregion = &self.subregions[index as usize];
+        let start = first.0 - index * self.terms.subregion;
+        if start + count > self.terms.subregion {
+            return Err(Miss::Crosses);
+        }
+        if subregion.state != State::Valid {
+            return Err(if self.is_active(self.region_of(index)) {
+                Miss::Subregion
+            } else {
+                Miss::Region
+            });
+        }
+        let pages = start as usize..(start + count) as usize;
+        if pages.clone().any(|page| subregion.dirty.contains(page)) {
+            return Err(Miss::Dirty);
+        }
+        let entries = &subregion.entries[pages];
+        if entries.contains(&NO_ENTRY) { Err(Miss::NoEntry) } else { Ok(entries) }
+    }
+
+    /// A region was read.
+    #[inline]
+    pub fn touch(&mut self, region: u32) {
+        if self.lru.contains(region) {
+            self.lru.touch(region);
+        }
+    }
+
+    /// Pages are written or trimmed: what is known of them is of no use any more.
+    pub fn mark(&mut self, pages: Range<u32>) {
+        let mut page = pages.start;
+        while page < pages.end {
+            let index = self.terms.subregion_of(Lpn(page));
+            let first = index * self.terms.subregion;
+            let end = pages.end.min(first + self.terms.subregion);
+            let subregion = &mut self.subregions[index as usize];
+            if matches!(subregion.state, State::Valid | State::Issued) {
+                subregion.dirty.insert_range((page - first) as usize..(end - first) as usize);
+            }
+            page = end;
+        }
+    }
+
+    /// A page's entry came by itself.
+    pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
+        let index = self.terms.subregion_of(lpn);
+        let subregion = &mut self.subregions[index as usize];
+        if subregion.state == State::Valid && subregion.made < made {
+            subregion.entries[(lpn.0 - index * self.terms.subregion) as usize] = entry;
+            self.clean(lpn);
+        }
+    }
+
+    /// What is known of a page is newer than what was written to it.
+    pub fn clean(&mut self, lpn: Lpn) {
+        let index = self.terms.subregion_of(lpn);
+        self.subregions[index as usize]
+            .dirty
+            .remove((lpn.0 - index * self.terms.subregion) as usize);
+    }
+
+    /// Whether entries of a region were made before command `made`.
+    pub fn has_entries_before(&self, region: u32, made: u64) -> bool {
+        let before = |s: &Subregion| s.state == State::Valid && s.made < made;
+        self.of_region(region).any(|s| before(&self.subregions[s as usize]))
+    }
+
+    /// Whether the pages of a subregion have memory, or may have.
+    pub fn has_room(&self) -> bool {
+        self.used < self.limit
+    }
+
+    /// The memory is more than there may be.
+    pub fn is_over_limit(&self) -> bool {
+        self.used > self.limit
+    }
+
+    /// Give memory to a subregion that has none.
+    pub fn hold(&mut self, subregion: u32) {
+        let region = self.region_of(subregion);
+        let pages = self.terms.subregion as usize;
+        let held = self.subregion(subregion);
+        assert!(held.state == State::Unused, "subregion {subregion} is {:?}", held.state);
+        (held.state, held.again) = (State::Invalid, false);
+        held.dirty = FixedBitSet::with_capacity(pages);
+        self.used += 1;
+        self.most = self.most.max(self.used);
+        let of = &mut self.regions[region as usize];
+        of.held += 1;
+        if !of.pinned {
+            self.lru.touch(region);
+        }
+    }
+
+    /// The region to drop for another: the one that was not read longest, of which nothing is being
+    /// fetched.
+    pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
+        let issued =
+            |r: u32| self.of_region(r).any(|s| self.subregions[s as usize].state == State::Issued);
+        let fits = |r: &u32| {
+            Some(*r) != but && self.regions[*r as usize].reads <= reads_max && !issued(*r)
+        };
+        self.lru.iter().find(fits)
+    }
+
+    /// Drop a region. What is being fetched of it stays until it is there.
+    pub fn drop_region(&mut self, region: u32) {
+        for index in self.of_region(region) {
+            if matches!(self.subregions[index as usize].state, State::Invalid | State::Valid) {
+                self.release(index);
+            }
+        }
+    }
+
+    /// Take the memory of a subregion.
+    pub fn release(&mut self, index: u32) {
+        let subregion = &mut self.subregions[index as usize];
+        subregion.state = State::Unused;
+        (subregion.entries, subregion.dirty) = (Vec::new(), FixedBitSet::new());
+        self.used -= 1;
+        let region = self.region_of(index);
+        let of = &mut self.regions[region as usize];
+        of.held -= 1;
+        if of.held == 0 {
+            of.update = false;
+            self.lru.remove(region);
+        }
+    }
+
+    /// Bytes of entries, and of the bits beside them, that were in use at once, at most.
+    pub fn most_bytes(&self) -> (u64, u64) {
+        let (entries, bits) = self.terms.host_bytes();
+        (u64::from(self.most) * entries, u64::from(self.most) * bits)
+    }
+}

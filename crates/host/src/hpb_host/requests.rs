@@ -1,0 +1,265 @@
+//! Map requests: which subregion is fetched next, what is on its way, and what responses say.
+
+use super::regions::State;
+use super::{HpbHost, OWN};
+use flashatlas_device::hpb::Notice;
+use flashatlas_device::{Cmd, Done, Reply, SubmitError};
+use flashatlas_types::{Lpn, Ps, Tag};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// A subregion on its way.
+struct Fetch {
+    tag: Tag,
+    subregion: u32,
+    /// The number of the command.
+    made: u64,
+    entries: Vec<u64>,
+}
+
+/// What is to be fetched, and what is on its way.
+#[derive(Default)]
+pub(super) struct Requests {
+    queue: VecDeque<u32>,
+    fetches: Vec<Fetch>,
+    /// What the responses to commands in flight say, with the number of each.
+    notices: FxHashMap<Tag, (u64, Box<Notice>)>,
+    /// Regions that are being given back.
+    returning: Vec<Tag>,
+    /// Commands so far.
+    pub sent: u64,
+}
+
+impl Requests {
+    /// Whether something arrives that the host must look at when it does.
+    #[inline]
+    pub fn expects_any(&self) -> bool {
+        self.own_in_flight() || !self.notices.is_empty()
+    }
+
+    /// Whether commands of the layer itself are in flight.
+    #[inline]
+    pub fn own_in_flight(&self) -> bool {
+        !self.fetches.is_empty() || !self.returning.is_empty()
+    }
+}
+
+impl HpbHost {
+    fn own_tag(&self) -> Tag {
+        Tag(OWN | self.requests.sent)
+    }
+
+    /// A command was accepted; what its response says is known when it arrives.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
+        self.requests.sent += 1;
+        if let Some(notice) = reply.notice.take() {
+            let made = self.requests.sent;
+            match self.instant {
+                true => self.heed(now, made, &notice),
+                false => drop(self.requests.notices.insert(tag, (made, notice))),
+            }
+        }
+    }
+
+    /// A subregion is to be fetched, if there is memory for it.
+    pub(super) fn want(&mut self, now: Ps, index: u32) {
+        match self.regions.subregion(index).state {
+            State::Unused => {
+                if !self.make_room(now, index) {
+                    self.counters.no_room += 1;
+                    return;
+                }
+                self.regions.hold(index);
+                self.arm_timer(now, self.regions.region_of(index));
+            }
+            State::Issued => {
+                self.regions.subregion(index).again = true;
+                return;
+            }
+            State::Invalid => {}
+            State::Valid => self.counters.refetches += 1,
+        }
+        let subregion = self.regions.subregion(index);
+        subregion.state = State::Invalid;
+        if !std::mem::replace(&mut subregion.queued, true) {
+            self.requests.queue.push_back(index);
+        }
+    }
+
+    /// Send map requests, as many as may be in flight.
+    pub(super) fn pump(&mut self, now: Ps) {
+        while self.requests.fetches.len() < self.settings.requests {
+            let Some(index) = self.requests.queue.pop_front() else { return };
+            let subregion = self.regions.subregion(index);
+            subregion.queued = false;
+            if subregion.state != State::Invalid {
+                continue; // it was dropped since
+            }
+            subregion.state = State::Issued;
+            subregion.dirty.clear();
+            let region = self.regions.region_of(index);
+            self.regions.region(region).written = false;
+            let tag = self.own_tag();
+            let Ok(reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
+                self.counters.failed_requests += 1;
+                self.regions.release(index);
+                continue;
+            };
+            let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
+            self.counters.map_requests += 1;
+            self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
+            let fetch =
+                Fetch { tag, subregion: index, made: self.requests.sent, entries: reply.entries };
+            match self.instant {
+                true => self.fetched(now, fetch),
+                false => self.requests.fetches.push(fetch),
+            }
+        }
+    }
+
+    /// Give a region back that the drive does not know to be dropped.
+    pub(super) fn give_back(&mut self, now: Ps, region: u32) {
+        let tag = self.own_tag();
+        if self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }).is_ok()
+            && !self.instant
+        {
+            self.requests.returning.push(tag);
+        }
+    }
+
+    /// A command of the layer itself. What is refused is done without: the host's part of the map
+    /// is there to save time.
+    fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
+        let mut reply = Reply::default();
+        self.device.submit(now, tag, cmd, &mut reply)?;
+        self.sent(now, tag, &mut reply);
+        Ok(reply)
+    }
+
+    /// Commands are complete at `now`: those from above go up, and what their responses say is
+    /// done.
+    pub(super) fn arrived(&mut self, now: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
+        for d in done.drain(..) {
+            if d.tag.0 & OWN == 0 {
+                out.push(d);
+            } else if let Some(at) = self.requests.fetches.iter().position(|f| f.tag == d.tag) {
+                let fetch = self.requests.fetches.swap_remove(at);
+                self.fetched(now, fetch);
+            } else {
+                self.requests.returning.retain(|&tag| tag != d.tag);
+            }
+            if let Some((made, notice)) = self.requests.notices.remove(&d.tag) {
+                self.heed(now, made, &notice);
+            }
+        }
+        self.pump(now);
+    }
+
+    fn fetched(&mut self, now: Ps, fetch: Fetch) {
+        let remark = self.settings.remark;
+        let subregion = self.regions.subregion(fetch.subregion);
+        (subregion.entries, subregion.made) = (fetch.entries, fetch.made);
+        subregion.state = State::Valid;
+        if !remark {
+            subregion.dirty.clear();
+        }
+        if std::mem::take(&mut subregion.again) {
+            self.want(now, fetch.subregion);
+        }
+        self.keep_within_limit(now);
+    }
+
+    /// What the response to command `made` says.
+    fn heed(&mut self, now: Ps, made: u64, notice: &Notice) {
+        let host_controls = self.settings.terms.host_controls;
+        if notice.reset {
+            self.counters.notices_reset += 1;
+            self.forget_entries(made);
+        }
+        for &region in &notice.inactive {
+            self.counters.notices_inactive += 1;
+            // a host in control drops what it wants; pinned regions stay
+            if !host_controls && !self.regions.region(region).pinned {
+                self.counters.inactivated += u64::from(self.regions.is_active(region));
+                self.regions.drop_region(region);
+            }
+        }
+        for &subregion in &notice.active {
+            self.counters.notices_active += 1;
+            let region = self.regions.region_of(subregion);
+            let active = self.regions.is_active(region);
+            if self.asked_since(subregion, made) {
+                continue;
+            }
+            if !host_controls || (active && !self.regions.region(region).written) {
+                self.want(now, subregion);
+            }
+        }
+        for &(lpn, entry) in &notice.pairs {
+            self.counters.pairs += 1;
+            self.replace(lpn, entry, made);
+            // responses to earlier commands may arrive later: what they say of the page is older
+            self.overtake(made, |pair| pair != lpn);
+        }
+    }
+
+    /// Whether a subregion's entries were made, or are being made, after command `made`.
+    fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
+        match self.regions.subregion(subregion).state {
+            State::Issued => {
+                self.requests.fetches.iter().any(|f| f.subregion == subregion && f.made > made)
+            }
+            State::Valid => self.regions.subregion(subregion).made > made,
+            State::Unused | State::Invalid => false,
+        }
+    }
+
+    /// A page's entry came by itself, with the response to command `made`.
+    fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
+        let index = self.settings.terms.subregion_of(lpn);
+        // what is being fetched was made before the page changed: the entry waits for it
+        if let Some(fetch) =
+            self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made)
+        {
+            fetch.entries[(lpn.0 - self.settings.terms.pages(index).start) as usize] = entry;
+            self.regions.clean(lpn);
+        } else {
+            self.regions.replace(lpn, entry, made);
+        }
+    }
+
+    /// Keep of earlier responses that are on their way only the pairs that are `still` of use.
+    fn overtake(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
+        for (number, notice) in self.requests.notices.values_mut() {
+            if *number < made {
+                notice.pairs.retain(|(lpn, _)| still(*lpn));
+            }
+        }
+    }
+
+    /// The drive has forgotten its key: every entry is worth nothing.
+    fn forget_entries(&mut self, made: u64) {
+        for fetch in self.requests.fetches.iter().filter(|fetch| fetch.made < made) {
+            self.regions.subregion(fetch.subregion).again = true;
+        }
+        for region in 0..self.settings.terms.region_count() {
+            if !self.regions.has_entries_before(region, made) {
+                continue;
+            }
+            if self.settings.terms.host_controls || self.regions.region(region).pinned {
+                self.regions.region(region).update = true;
+            } else {
+                self.regions.drop_region(region);
+            }
+        }
+    }
+
+    /// Pages are written or trimmed by the command that is sent next.
+    pub(super) fn written(&mut self, pages: std::ops::Range<u32>) {
+        self.regions.mark(pages.clone());
+        if !self.requests.notices.is_empty() {
+            self.overtake(u64::MAX, |lpn| !pages.contains(&lpn.0));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What is refused, and in which words; and that what is not refused fits the bytes of the formats.
+
+use super::{config, lba, stack, write};
+use flashatlas_device::{Cmd, Device, Reply, Stack, SubmitError};
+use flashatlas_host::STANDARD;
+use flashatlas_host::wire::ReadFlags;
+use flashatlas_host::wire::jedec::{HpbRead, ReadBuffer};
+use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
+
+const OVER_HARD: &[&str] = &[
+    "layers=hpb-host,hard",
+    "hard.superpage=4KiB",
+    "hard.page=2KiB",
+    "hard.low_water=3",
+    "hard.reserve=0.4",
+];
+
+#[test]
+fn stacks_that_cannot_work_say_why() {
+    let refused = |more: &[&str]| config(more).map(drop).unwrap_err();
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["hpb.host_bytes=0"],
+            "hpb.host_bytes: 0 bytes hold no subregion: the entries of one (16 pages) take 136",
+        ),
+        (&["hpb.host_bytes=135"], "leave the layer out"),
+        (
+            &["hpb.subregion=5KiB"],
+            "hpb.subregion: 5120 bytes are no whole number of the drive's pages (2048 bytes)",
+        ),
+        (&["hpb.max_read=1KiB"], "hpb.max_read: 1024 bytes are no whole number"),
+        (
+            &["hpb.region=48KiB"],
+            "hpb.region: 49152 bytes are no whole number of subregions of 32768",
+        ),
+        (&["hpb.update=piggyback"], "hpb.update: piggyback needs hpb.protect = plain"),
+        (
+            &["hpb.update=piggyback", "hpb.protect=plain", "hpb.dirty=page"],
+            "piggyback needs hpb.dirty = group",
+        ),
+        (
+            &["hpb.pinned_regions=99", "hpb.host_bytes=272"],
+            "hpb.pinned_regions: the entries of 31 pinned subregions take 4216",
+        ),
+        (
+            &["hpb.pinned_regions=1", "hpb.pressure=1s=100"],
+            "hpb.pinned_regions: the entries of 2 pinned subregions",
+        ),
+        (
+            &["hpb.pressure=1s"],
+            "hpb.pressure: `1s`: expected a time and bytes, such as 2s=1MiB,5s=256KiB",
+        ),
+        (&["hpb.pressure=2s=1KiB,1s=2KiB"], "expected times that ascend"),
+        (&["hpb.pressure=2x=1KiB"], "hpb.pressure: "),
+        (&["map.store=dftl", "map.cache_bytes=100", "hpb.protect=sealed"], "hpb.protect: "),
+        (OVER_HARD, "hpb-host must stand on the drive itself"),
+        (OVER_HARD, "`hard,hpb-host` would do"),
+    ];
+    for (settings, said) in cases {
+        let found = refused(settings);
+        assert!(found.contains(said), "{settings:?}: {found}");
+    }
+    let load = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+        STANDARD.load("tiny", None, &settings).map(drop).unwrap_err().to_string()
+    };
+    let said = load(&["layers=hpb-host"]);
+    assert!(said.contains("which map.store = dram does not hand out"), "{said}");
+    let settings =
+        ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
+    let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+    let said = STANDARD.load("ufs-128gb", None, &settings).unwrap_err().to_string();
+    assert!(said.contains("take 16777216 bytes, READ BUFFER has 24 bits"), "{said}");
+    let said = load(&["layers=hpb-host", "ftl.scheme=fast"]);
+    assert!(said.contains("fast has no map of pages to hand out"), "{said}");
+    assert!(load(&["hpb.key=3"]).contains("belongs to the layer hpb-host, which is not in use"));
+}
+
+#[test]
+fn there_is_no_map_where_none_is_handed_out() {
+    let submit = |stack: &mut Stack, cmd: Cmd<'_>| {
+        stack.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default())
+    };
+    let mut with = stack(&[]);
+    let drive = with.ssd_mut();
+    let mut ask = |cmd: Cmd<'_>| {
+        drive.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default()).unwrap_err().to_string()
+    };
+    assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
+    assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
+    // above the layer that is the host, and on a drive without one
+    let none = SubmitError::NoMap { what: "subregion", number: 0, count: 0 };
+    assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
+    let mut without = STANDARD.load("tiny", None, &[]).unwrap().build_stack(Seed(1)).unwrap();
+    assert_eq!(submit(&mut without, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
+    assert!(none.to_string().contains("hands out no map"));
+    // a read with an entry is a read
+    submit(&mut without, write(0, 7)).unwrap();
+    let mut reply = Reply::default();
+    without
+        .submit(
+            Ps::ZERO,
+            Tag(2),
+            Cmd::HpbRead { lba: lba(0), sectors: 4, entries: &[5] },
+            &mut reply,
+        )
+        .unwrap();
+    assert_eq!(reply.stamps, [Stamp::whole(7, 0)]);
+}
+
+/// Commands and responses of the largest drive that is described keep their meaning as the bytes of
+/// JEDEC's format.
+#[test]
+fn what_passes_between_the_sides_fits_the_wire() {
+    let config = STANDARD
+        .load("ufs-128gb", None, &["layers=hpb-host".into(), "hpb.region=32MiB".into()])
+        .unwrap();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.set_instant(true);
+    let drive = stack.ssd_mut();
+    let last = drive.sectors() / 8 - 1;
+    let mut reply = Reply::default();
+    let mut submit = |cmd: Cmd<'_>| {
+        drive.submit(Ps::ZERO, Tag(1), cmd, &mut reply).map(|()| reply.clone()).unwrap()
+    };
+    submit(Cmd::Write { lba: Lba(last * 8), sectors: 8, fua: true, content: 9, data: None });
+    // two subregions in a region: 8,191 is the second of region 4,095
+    let fetch = ReadBuffer { region: 4095, subregion: 1, bytes: 4096 * 8 };
+    let fetch = ReadBuffer::decode(&fetch.encode()).unwrap();
+    let subregion = u32::from(fetch.region) * 2 + u32::from(fetch.subregion);
+    let entries = submit(Cmd::ReadBuffer { subregion }).entries;
+    assert_eq!(entries.len() as u32 * 8, fetch.bytes);
+    let flags = ReadFlags::default();
+    let read = HpbRead { flags, lba: last as u32, entry: entries[4095], blocks: 1, read_id: 0 };
+    let read = HpbRead::decode(&read.encode()).unwrap();
+    let (lba, sectors) = (Lba(u64::from(read.lba) * 8), u32::from(read.blocks) * 8);
+    assert_eq!(
+        submit(Cmd::HpbRead { lba, sectors, entries: &[read.entry] }).stamps,
+        [Stamp::whole(9, 0)]
+    );
+    assert_eq!(stack.ssd().hpb().unwrap().0.believed, 1);
+}

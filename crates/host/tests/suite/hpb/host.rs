@@ -1,0 +1,498 @@
+//! What both sides do when the host is honest: when subregions are fetched, and what leaves.
+
+use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
+use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
+use flashatlas_host::STANDARD;
+use flashatlas_nand::OobRole;
+use flashatlas_types::{Lpn, Ppn, Ps, Seed, Stamp, Tag};
+
+/// A host that plays in time.
+struct Host {
+    stack: Stack,
+    now: Ps,
+    number: u64,
+    done: Vec<Done>,
+}
+
+impl Host {
+    fn new(more: &[&str]) -> Host {
+        let mut stack = stack(&[&["cache.mode=write-through", "hpb.hash_time=0ns"], more].concat());
+        stack.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
+        Host { stack, now: Ps::ZERO, number: 1000, done: Vec::new() }
+    }
+
+    fn submit(&mut self, tag: u64, cmd: Cmd<'_>) -> Vec<Stamp> {
+        let mut reply = Reply::default();
+        self.done.retain(|d| d.tag != Tag(tag));
+        self.stack.submit(self.now, Tag(tag), cmd, &mut reply).unwrap();
+        reply.stamps
+    }
+
+    /// Until `tag` is complete.
+    fn wait(&mut self, tag: u64) {
+        while !self.done.iter().any(|d| d.tag == Tag(tag)) {
+            self.now = self.now.max(self.stack.next_event().expect("something is under way"));
+            self.stack.advance(self.now, &mut self.done);
+        }
+    }
+
+    /// Read a page and wait; how long it took, in nanoseconds.
+    fn read(&mut self, page: u32) -> u64 {
+        let begin = self.now;
+        self.submit(1, Cmd::Read { lba: lba(page), sectors: 4 });
+        self.wait(1);
+        self.now.since(begin).0 / 1000
+    }
+
+    fn write(&mut self, page: u32) {
+        self.number += 1;
+        self.submit(2, write(page, self.number));
+        self.wait(2);
+    }
+
+    fn settle(&mut self) {
+        self.now = self.now.max(self.stack.drain());
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        counter(&self.stack, name)
+    }
+}
+
+/// The pages that the tests read are in different map pages: with three in memory each look at the
+/// map is a flash read.
+fn far(n: u32) -> u32 {
+    n % 15 * 2 * SUBREGION + n / 15
+}
+
+#[test]
+fn an_entry_saves_the_read_of_a_map_page() {
+    let mut host = Host::new(&["hpb.activation_reads=2"]);
+    for n in 0..45 {
+        host.read(far(n));
+        host.settle();
+    }
+    host.stack.reset_counters();
+    let hit = (45..60).map(|n| host.read(far(n))).max().unwrap();
+    assert_eq!((host.count("hits"), host.count("believed")), (15, 15));
+    let bare: Vec<&str> = DRIVE
+        .iter()
+        .copied()
+        .filter(|s| !s.starts_with("hpb") && !s.starts_with("layers"))
+        .collect();
+    let settings: Vec<String> =
+        bare.iter().chain(&["cache.mode=write-through"]).map(|&s| s.to_owned()).collect();
+    let mut without = STANDARD.load("tiny", None, &settings).unwrap().build_stack(Seed(1)).unwrap();
+    without.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
+    let mut without = Host { stack: without, now: Ps::ZERO, number: 0, done: Vec::new() };
+    let misses: Vec<u64> = (0..60).map(|n| without.read(far(n))).collect();
+    let miss = *misses[45..].iter().min().unwrap();
+    // tiny: 25 us to sense, 40 MB/s for the 64 bytes of a map page, cut to a unit of 2 KiB
+    assert_eq!(miss - hit, 25_000 + 2048 * 1000 / 40, "{miss} without, {hit} with an entry");
+}
+
+#[test]
+fn hashes_take_their_time() {
+    let time = |settings: &[&str]| {
+        let mut host = Host::new(&[&["hpb.activation_reads=1"], settings].concat());
+        host.read(far(0));
+        host.settle();
+        host.read(far(0))
+    };
+    let plain = time(&["hpb.protect=plain", "hpb.hash_time=100ns"]);
+    assert_eq!(time(&["hpb.protect=tagged", "hpb.hash_time=100ns"]), plain + 100);
+    assert_eq!(
+        time(&["hpb.protect=encrypted", "hpb.hash_time=100ns"]),
+        plain + 800,
+        "eight rounds"
+    );
+}
+
+#[test]
+fn a_drive_in_control_recommends_what_is_read() {
+    let mut host = Host::new(&["hpb.activation_reads=3", "hpb.refresh_reads=2"]);
+    host.read(far(0));
+    host.read(far(0));
+    host.settle();
+    assert_eq!((host.count("map_requests"), host.count("miss_region")), (0, 2));
+    host.read(far(0));
+    host.settle();
+    assert_eq!(
+        (host.count("notices_active"), host.count("map_requests"), host.count("map_bytes")),
+        (1, 1, 16 * 8)
+    );
+    host.read(far(0));
+    assert_eq!((host.count("hits"), host.count("believed")), (1, 1));
+    // a page beside it changes: the first read finds out, the second is what makes the drive say so
+    host.write(far(0) + 1);
+    host.read(far(0));
+    host.settle();
+    assert_eq!((host.count("refused_dirty"), host.count("notices_active")), (1, 1));
+    host.read(far(0));
+    host.settle();
+    assert_eq!(
+        (host.count("notices_active"), host.count("map_requests"), host.count("refetches")),
+        (2, 2, 1)
+    );
+    host.read(far(0));
+    assert_eq!((host.count("believed"), host.count("refused_dirty")), (2, 2));
+    // the host knows what it wrote itself
+    host.write(far(0));
+    host.read(far(0));
+    assert_eq!(host.count("miss_dirty"), 1);
+}
+
+#[test]
+fn only_the_page_that_changed_is_dirty_where_pages_are_known() {
+    let mut host = Host::new(&["hpb.activation_reads=1", "hpb.dirty=page"]);
+    host.read(far(0));
+    host.settle();
+    host.write(far(0) + 1);
+    host.read(far(0));
+    assert_eq!((host.count("believed"), host.count("refused_dirty")), (1, 0));
+}
+
+/// Memory for two subregions of regions with one each.
+const TWO: &[&str] = &["hpb.region=32KiB", "hpb.host_bytes=272", "hpb.activation_reads=1"];
+
+#[test]
+fn the_region_that_was_not_read_longest_leaves() {
+    let mut host = Host::new(TWO);
+    for page in [far(0), far(1), far(0), far(2)] {
+        host.read(page);
+        host.settle();
+    }
+    assert_eq!(
+        (host.count("hits"), host.count("evictions"), host.count("map_requests")),
+        (1, 1, 3)
+    );
+    host.read(far(0));
+    assert_eq!(host.count("hits"), 2, "it was read after the other");
+    host.read(far(1));
+    assert_eq!(host.count("miss_region"), 4);
+    let report = host.stack.reports().remove(0);
+    assert_eq!(report.memory.iter().map(|m| m.1).sum::<u64>(), 272);
+}
+
+#[test]
+fn a_drive_that_may_have_two_regions_cached_says_which_to_drop() {
+    let mut host =
+        Host::new(&["hpb.region=32KiB", "hpb.activation_reads=1", "hpb.active_regions=2"]);
+    for page in [far(0), far(1), far(0), far(2)] {
+        host.read(page);
+        host.settle();
+    }
+    assert_eq!((host.count("inactivated"), host.count("evictions")), (1, 0));
+    host.read(far(0));
+    assert_eq!(host.count("hits"), 2);
+}
+
+#[test]
+fn pinned_regions_are_there_from_the_start_and_stay() {
+    let mut host = Host::new(&[TWO, &["hpb.pinned_regions=1"]].concat());
+    host.read(far(5));
+    host.settle();
+    assert_eq!(host.count("map_requests"), 2, "the pinned one, and what was read");
+    for n in 1..6 {
+        host.read(far(n));
+        host.settle();
+    }
+    let hits = host.count("hits");
+    host.read(far(0));
+    assert_eq!(host.count("hits"), hits + 1);
+}
+
+#[test]
+fn memory_that_shrinks_is_given_back() {
+    let pressure = ["hpb.pressure=100ms=136,200ms=0,300ms=1KiB"];
+    let mut host = Host::new(&[TWO, &pressure].concat());
+    let read = |host: &mut Host, at_ms: u64, n: u32| {
+        host.now = host.now.max(Ps(at_ms * 1_000_000_000));
+        host.read(far(n));
+        host.settle();
+    };
+    read(&mut host, 0, 0);
+    read(&mut host, 0, 1);
+    assert_eq!(host.count("pressure_evictions"), 0);
+    read(&mut host, 100, 1);
+    assert_eq!(
+        (host.count("pressure_evictions"), host.count("hits")),
+        (1, 1),
+        "the one that was not read longest"
+    );
+    read(&mut host, 200, 1);
+    assert_eq!((host.count("pressure_evictions"), host.count("no_room")), (2, 1));
+    for _ in 0..9 {
+        read(&mut host, 300, 1);
+    }
+    assert!(host.count("hits") > 1, "there is room again");
+}
+
+#[test]
+fn a_host_in_control_counts_reads() {
+    let control = [
+        "hpb.control=host",
+        "hpb.activation_reads=3",
+        "hpb.eviction_enter=6",
+        "hpb.eviction_exit=9",
+    ];
+    let mut host = Host::new(&[TWO, &control].concat());
+    let read = |host: &mut Host, n: u32, times: u32| {
+        for _ in 0..times {
+            host.read(far(n));
+            host.settle();
+        }
+    };
+    read(&mut host, 0, 2);
+    host.write(far(0) + 1);
+    read(&mut host, 0, 2);
+    assert_eq!(host.count("map_requests"), 0, "the write made the counter begin again");
+    read(&mut host, 0, 1);
+    assert_eq!((host.count("map_requests"), host.count("notices_active")), (1, 0));
+    read(&mut host, 0, 20); // now it was read too often to be dropped for another
+    read(&mut host, 1, 4);
+    assert_eq!((host.count("map_requests"), host.count("hits")), (2, 21));
+    // the third is read often enough to be fetched, not to drop another for it
+    read(&mut host, 2, 3);
+    assert_eq!((host.count("no_room"), host.count("evictions")), (1, 0));
+    read(&mut host, 2, 10);
+    assert_eq!(host.count("no_room"), 1, "asked once");
+}
+
+#[test]
+fn timers_drop_what_was_written_and_later_everything() {
+    let control =
+        ["hpb.control=host", "hpb.activation_reads=1", "hpb.read_timeout=10ms", "hpb.poll=1ms"];
+    let mut host = Host::new(&[&control[..], &["hpb.timeout_expiries=3"]].concat());
+    host.read(far(0));
+    host.settle();
+    host.read(far(1));
+    host.settle();
+    host.write(far(1) + 1);
+    let at = |host: &mut Host, ms: u64| {
+        host.now = host.now.max(Ps(ms * 1_000_000_000));
+        host.read(far(7) + 1);
+        host.settle();
+        host.count("expired")
+    };
+    assert_eq!(at(&mut host, 9), 0);
+    assert_eq!(at(&mut host, 12), 1, "the one that was written");
+    assert_eq!(at(&mut host, 24), 1);
+    assert_eq!(at(&mut host, 36), 2, "the timer of the other expired for the third time");
+}
+
+/// 16 ms to make the entries of a subregion.
+const SLOW: &str = "hpb.hash_time=1ms";
+
+/// While a subregion is on its way, a page of it is written; entries of before arrive.
+#[test]
+fn what_is_written_while_entries_arrive_is_not_read_by_them() {
+    for (remark, known) in [("true", true), ("false", false)] {
+        let settings =
+            ["hpb.activation_reads=1", &format!("hpb.remark={remark}"), "hpb.dirty=page", SLOW];
+        let mut host = Host::new(&settings);
+        host.read(far(0));
+        // the response is there, and the map request under way
+        assert_eq!(host.count("map_requests"), 1);
+        host.number += 1;
+        let number = host.number;
+        host.submit(2, write(far(0), number));
+        host.settle_after(2);
+        let stamps = host.submit(1, Cmd::Read { lba: lba(far(0)), sectors: 4 });
+        assert_eq!(stamps, [Stamp::whole(number, 0)], "remark = {remark}");
+        host.wait(1);
+        let (by_host, by_drive) = (host.count("miss_dirty"), host.count("refused_dirty"));
+        assert_eq!((by_host, by_drive), if known { (1, 0) } else { (0, 1) }, "remark = {remark}");
+    }
+}
+
+impl Host {
+    fn settle_after(&mut self, tag: u64) {
+        self.wait(tag);
+        self.settle();
+    }
+}
+
+#[test]
+fn entries_that_come_with_responses_keep_the_host_up_to_date() {
+    let mut host =
+        Host::new(&["hpb.activation_reads=1", "hpb.update=piggyback", "hpb.protect=plain"]);
+    host.read(far(0));
+    host.settle();
+    for _ in 0..5 {
+        host.write(far(0));
+        host.settle();
+    }
+    // the change is decided with the write, whose own response takes it along
+    host.read(far(0));
+    assert_eq!((host.count("map_requests"), host.count("pairs"), host.count("hits")), (1, 5, 1));
+    assert_eq!((host.count("believed"), host.count("refused_dirty")), (1, 0));
+    // more than may wait: the subregion is fetched
+    let mut host = Host::new(&[
+        "hpb.activation_reads=1",
+        "hpb.refresh_reads=1",
+        "hpb.update=piggyback",
+        "hpb.protect=plain",
+        "hpb.pairs=1",
+        "hpb.changes=2",
+    ]);
+    host.read(far(0));
+    host.settle();
+    let all: Vec<Stamp> = (0..8).map(|n| Stamp::whole(5000, n * 4)).collect();
+    host.submit(
+        2,
+        Cmd::Write { lba: lba(far(0)), sectors: 32, fua: false, content: 5000, data: None },
+    );
+    host.settle_after(2);
+    let stamps = host.submit(1, Cmd::Read { lba: lba(far(0) + 9), sectors: 4 });
+    host.settle_after(1);
+    assert_ne!(stamps, [Stamp::ZERO]);
+    assert_eq!(host.count("map_requests"), 2);
+    let stamps = host.submit(1, Cmd::Read { lba: lba(far(0)), sectors: 16 });
+    host.wait(1);
+    assert_eq!(stamps, all[..4]);
+    assert_eq!(host.count("hits"), 2);
+}
+
+/// A response that takes longer says what was, when a later one has said what is.
+#[test]
+fn responses_that_arrive_late_are_overtaken() {
+    let mut host = Host::new(&[
+        "hpb.activation_reads=1",
+        "hpb.update=piggyback",
+        "hpb.protect=plain",
+        "hpb.pairs=1",
+    ]);
+    host.read(0);
+    host.settle();
+    // of two changes the response takes one along; the other goes with a long read
+    host.submit(2, Cmd::Write { lba: lba(0), sectors: 8, fua: false, content: 5000, data: None });
+    host.wait(2);
+    host.submit(5, Cmd::Read { lba: lba(100), sectors: 400 });
+    host.submit(6, Cmd::Trim { lba: lba(1), sectors: 4 });
+    host.wait(6);
+    assert!(!host.done.iter().any(|d| d.tag == Tag(5)), "the read is still under way");
+    host.wait(5);
+    host.settle();
+    assert_eq!(host.submit(1, Cmd::Read { lba: lba(1), sectors: 4 }), [Stamp::ZERO]);
+    assert_eq!(
+        (host.count("miss_no_entry"), host.count("pairs")),
+        (1, 2),
+        "the late one was dropped"
+    );
+}
+
+#[test]
+fn only_as_many_map_requests_are_under_way_as_may_be() {
+    for (requests, later) in [("1", 2), ("2", 1), ("3", 0)] {
+        let settings = ["hpb.activation_reads=1", &format!("hpb.requests={requests}"), SLOW];
+        let mut host = Host::new(&settings);
+        for n in 0..3 {
+            host.submit(10 + u64::from(n), Cmd::Read { lba: lba(far(n)), sectors: 4 });
+        }
+        (10..13).for_each(|tag| host.wait(tag));
+        // all three responses are there; the others are sent when one arrives
+        let sent = host.count("map_requests");
+        host.settle();
+        assert_eq!((sent, host.count("map_requests")), (3 - later, 3), "{requests} at once");
+    }
+}
+
+/// The power of the drive fails under a host that goes on.
+#[test]
+fn a_drive_that_was_off_tells_the_host_so() {
+    let config = config(&["hpb.activation_reads=1", "cache.mode=write-through"]).unwrap();
+    let mut host = Host::new(&["hpb.activation_reads=1"]);
+    host.read(far(0));
+    host.settle();
+    host.read(far(0));
+    assert_eq!(host.count("believed"), 1);
+    host.settle();
+    host.stack.ssd_mut().power_cycle(&config, Seed(1)).unwrap();
+    let stamps = host.submit(1, Cmd::Read { lba: lba(far(0)), sectors: 4 });
+    assert_eq!(stamps, [Stamp::whole(u64::from(far(0)) + 1, 0)]);
+    host.settle_after(1);
+    assert_eq!((host.count("refused_inactive"), host.count("notices_reset")), (1, 1));
+    host.read(far(0));
+    assert_eq!(host.count("believed"), 2, "it was fetched again, under the new key");
+}
+
+/// A subregion of which a map page cannot be read is done without; what can be read is read.
+#[test]
+fn a_map_page_that_cannot_be_read_stops_nobody() {
+    let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);
+    let layout = host.stack.ssd().layout().clone();
+    let medium = host.stack.ssd_mut().faults();
+    let is_map = |p: &Ppn| {
+        medium.oob_role(layout.block_of(*p)) == OobRole::MAP && medium.lpn(*p) == Ok(Lpn(20))
+    };
+    let frames: Vec<_> =
+        (0..layout.slots()).map(Ppn).filter(is_map).map(|p| layout.frame_of(p)).collect();
+    assert!(!frames.is_empty());
+    frames.into_iter().for_each(|frame| medium.decay(frame));
+    for n in 0..20 {
+        host.read(n % 6);
+        host.settle();
+    }
+    assert!((1..4).contains(&host.count("failed_requests")), "asked again only when told again");
+    assert_eq!(host.count("map_requests"), 0);
+    assert!(host.stack.failure().is_none());
+}
+
+#[test]
+fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
+    for dirty in ["hpb.dirty=group", "hpb.dirty=page"] {
+        for control in ["hpb.control=device", "hpb.control=host"] {
+            let mut host =
+                Host::new(&["hpb.activation_reads=3", "hpb.refresh_reads=2", dirty, control]);
+            for _ in 0..3 {
+                host.read(far(0));
+                host.settle();
+            }
+            assert_eq!(host.count("map_requests"), 1, "{dirty}, {control}");
+            // the drive changes a place behind the host's back
+            let place = host.stack.ssd().place(Lpn(far(0)));
+            host.number += 1;
+            let number = host.number;
+            host.stack.ssd_mut().set_instant(true);
+            let moved = write(far(0), number);
+            host.stack.ssd_mut().submit(host.now, Tag(77), moved, &mut Reply::default()).unwrap();
+            host.stack.ssd_mut().set_instant(false);
+            assert_ne!(host.stack.ssd().place(Lpn(far(0))), place);
+            for _ in 0..2 {
+                host.read(far(0));
+                host.settle();
+            }
+            assert_eq!(
+                (host.count("refused_dirty"), host.count("map_requests")),
+                (2, 2),
+                "{dirty}, {control}"
+            );
+            host.read(far(0));
+            assert_eq!(host.count("believed"), 1, "{dirty}, {control}");
+        }
+    }
+}
+
+#[test]
+fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
+    let config =
+        config(&["hpb.activation_reads=1", "hpb.pinned_regions=1", "cache.mode=write-through"])
+            .unwrap();
+    let mut host = Host::new(&["hpb.activation_reads=1", "hpb.pinned_regions=1"]);
+    host.stack.set_instant(true);
+    host.stack.power_cycle(&config, Seed(1)).unwrap();
+    host.stack.reset_counters();
+    for n in 0..4 {
+        // its own commands take their time again, and are nobody else's
+        host.submit(n, Cmd::Read { lba: lba(far(0)), sectors: 4 });
+        host.wait(n);
+        host.settle();
+    }
+    assert!(host.done.iter().all(|d| d.tag.0 < 4), "{:?}", host.done);
+    assert_eq!(
+        (host.count("notices_reset"), host.count("refetches")),
+        (1, 0),
+        "what was fetched since is no worse"
+    );
+}

@@ -1,0 +1,4 @@
+//! Layers over drives: what a host reads, writes and finds after a power failure.
+
+mod hpb;
+mod layers;

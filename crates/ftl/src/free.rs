@@ -1,8 +1,8 @@
 //! The erased blocks of the drive, and what a new owner of one has to wait for.
 
 use crate::Cx;
-use crate::blocks::FreeBlocks;
-use flashatlas_types::{BlockId, LaneId, Layout, OpId};
+use crate::blocks::{Blocks, FreeBlocks, Role};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId};
 use std::collections::VecDeque;
 
 /// Erased blocks by lane.
@@ -28,6 +28,35 @@ impl FreePool {
     pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
         self.lanes[lane.0 as usize].push(block, erases);
         self.erases.push_back(erase);
+    }
+
+    /// Erase a block, which is free then, or bad if the erase fails. Returns the erase; `None`: it
+    /// failed.
+    ///
+    /// # Errors
+    /// Whatever else keeps the medium from erasing.
+    pub fn erase(
+        &mut self,
+        cx: &mut Cx<'_>,
+        blocks: &mut Blocks,
+        block: BlockId,
+        after: &[OpId],
+        cause: Cause,
+    ) -> Result<Option<OpId>, FtlError> {
+        match cx.flash.erase(block, cause, after) {
+            Ok(op) => {
+                blocks.set_role(block, Role::Free);
+                let medium = &*cx.flash.medium;
+                let lane = medium.layout().lane_of(block);
+                self.push(lane, block, medium.erases(block), op);
+                Ok(Some(op))
+            }
+            Err(MediumError::EraseFailed(_)) => {
+                blocks.set_role(block, Role::Bad);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Take a block, of lane `first` if that has one, and the operations to wait for that may not

@@ -16,6 +16,8 @@
 //! lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
 //! `docs/FORMATS.md`.
 
+use crate::blocks::{Blocks, Role};
+use crate::free::FreePool;
 use crate::{Cx, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
@@ -51,6 +53,14 @@ pub(crate) struct Trims {
     blocks: Vec<(BlockId, OpId)>,
     /// Next frame of the last one.
     next: u32,
+}
+
+/// A record that was written.
+pub(crate) struct TrimRecord {
+    /// The operation after which it is on flash.
+    pub written: OpId,
+    /// Blocks that hold nothing of it.
+    pub outdated: Vec<BlockId>,
 }
 
 /// Blocks that are kept for records: those of one, and those of the next before they are erased.
@@ -154,7 +164,7 @@ impl Trims {
     ///
     /// # Errors
     /// When there is no block, or no power.
-    pub fn record(
+    fn record(
         &mut self,
         cx: &mut Cx<'_>,
         mut take: impl FnMut(&mut Cx<'_>) -> Result<(BlockId, OpId), FtlError>,
@@ -191,6 +201,30 @@ impl Trims {
         let written = cx.flash.plan.join(Class::Map, &programs);
         self.in_flight.push(written);
         Ok((written, old))
+    }
+
+    /// Write a record, in erased blocks of `free`, if pages were trimmed that none names. The
+    /// blocks of the record before are to be erased once it is written.
+    ///
+    /// # Errors
+    /// `no_space`, where there is no erased block; and what keeps the medium from programming.
+    pub fn record_pending(
+        &mut self,
+        cx: &mut Cx<'_>,
+        free: &mut FreePool,
+        blocks: &mut Blocks,
+        no_space: FtlError,
+    ) -> Result<TrimRecord, FtlError> {
+        if !self.is_pending() {
+            return Ok(TrimRecord { written: OpId::NONE, outdated: Vec::new() });
+        }
+        let take = |cx: &mut Cx<'_>| {
+            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
+            blocks.set_role(block, Role::Map);
+            Ok((block, cx.flash.plan.join(Class::Map, &waits)))
+        };
+        let (written, outdated) = self.record(cx, take)?;
+        Ok(TrimRecord { written, outdated })
     }
 
     /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from

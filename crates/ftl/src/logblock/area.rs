@@ -110,7 +110,7 @@ impl Area {
             free(scheme, core, cx)?;
         }
         area(scheme).budget -= 1;
-        core.give_up_slot();
+        core.budget.give_up();
         Ok(())
     }
 

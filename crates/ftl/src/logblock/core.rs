@@ -1,5 +1,6 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
+use super::budget::LogBudget;
 use super::{Log, ROLE_DATA, Settings};
 use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
@@ -7,8 +8,7 @@ use crate::sealed::ROLE_MOUNT;
 use crate::trims::{Trims, blocks_kept};
 use crate::{Cx, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
-use flashatlas_types::{BlockId, Cause, Class, FtlError, Layout, Lpn, MediumError, OpId, Ppn};
-use std::collections::VecDeque;
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn};
 
 /// A page that the host writes.
 pub(crate) struct HostPage<'a> {
@@ -47,18 +47,12 @@ pub(crate) struct Core {
     /// Pages of each logical block that hold something.
     pub(super) live: Vec<u32>,
     /// Logical blocks without a data block.
-    pub(super) homeless: u32,
+    pub(super) without_data_block: u32,
     pub(super) blocks: Blocks,
     pub(super) free: FreePool,
     pub(super) logs: Vec<Option<Box<Log>>>,
-    /// Log blocks in use.
-    pub(super) log_count: u32,
-    /// Log blocks that may be in use.
-    pub(super) budget: u32,
-    /// Log blocks that the areas still count on but that blocks gone bad have used up.
-    pub overdrawn: u32,
-    /// For each log block that may still be taken, the erase that made room for it.
-    pub(super) slots: VecDeque<OpId>,
+    /// How many log blocks there may be.
+    pub budget: LogBudget,
     /// What programs of each block wait for: that there was room for it.
     ready: Vec<OpId>,
     /// Programs that superseded pages of each block: its erase waits for them.
@@ -97,14 +91,11 @@ impl Core {
             newest: vec![Ppn::NONE; layout.logical_units as usize],
             data: vec![None; lbns as usize],
             live: vec![0; lbns as usize],
-            homeless: lbns,
+            without_data_block: lbns,
             blocks: Blocks::new(layout, medium),
             free: FreePool::new(layout, settings.wear_dynamic),
             logs: vec![None; blocks],
-            log_count: 0,
-            budget,
-            overdrawn: 0,
-            slots: std::iter::repeat_n(OpId::NONE, budget as usize).collect(),
+            budget: LogBudget::new(budget),
             ready: vec![OpId::NONE; blocks],
             superseded: vec![Vec::new(); blocks],
             trims: Trims::new(layout),
@@ -179,19 +170,10 @@ impl Core {
     /// if every logical block wants a data block. Where a block has gone bad, one of the reserve is
     /// lent until the log has given up a block.
     pub fn has_slot(&self) -> bool {
-        let homes = if self.has_data_blocks { self.homeless } else { 0 };
-        !self.slots.is_empty()
-            && self.free.len() + self.trims.blocks() + self.overdrawn.min(1) > self.kept + homes
-    }
-
-    /// Log blocks that may be in use.
-    pub fn budget(&self) -> u32 {
-        self.budget
-    }
-
-    /// Log blocks that may still be taken.
-    pub fn free_slots(&self) -> u32 {
-        self.slots.len() as u32
+        let homes = if self.has_data_blocks { self.without_data_block } else { 0 };
+        let lent = self.budget.deficit().min(1);
+        self.budget.free_slots() > 0
+            && self.free.len() + self.trims.blocks() + lent > self.kept + homes
     }
 
     /// Logical blocks.
@@ -228,11 +210,10 @@ impl Core {
         cx: &mut Cx<'_>,
         role: OobRole,
     ) -> Result<BlockId, FtlError> {
-        let slot = self.slots.pop_front().unwrap_or(OpId::NONE);
+        let slot = self.budget.take();
         self.cursor = (self.cursor + 1) % self.layout.lanes;
         let block = self.take(cx, self.cursor, Role::Log, role, slot)?;
         self.logs[block.0 as usize] = Some(Box::new(Log::empty(role, self.clock)));
-        self.log_count += 1;
         Ok(block)
     }
 
@@ -284,57 +265,37 @@ impl Core {
         after: &[OpId],
         cause: Cause,
     ) -> Result<OpId, FtlError> {
-        match cx.flash.erase(block, cause, after) {
-            Ok(op) => {
-                self.blocks.set_role(block, Role::Free);
-                self.free.push(
-                    self.layout.lane_of(block),
-                    block,
-                    cx.flash.medium.erases(block),
-                    op,
-                );
-                Ok(op)
-            }
-            Err(MediumError::EraseFailed(_)) => {
-                self.retire(block);
+        match self.free.erase(cx, &mut self.blocks, block, after, cause)? {
+            Some(op) => Ok(op),
+            None => {
+                self.count_retired();
                 Ok(cx.flash.plan.join(cause.class(false), after))
             }
-            Err(error) => Err(error.into()),
         }
     }
 
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
     pub fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
-        if !self.trims.is_pending() {
-            return Ok(self.trims.unfinished(cx));
-        }
         let no_space = self.no_space();
-        let (free, blocks) = (&mut self.free, &mut self.blocks);
-        let take = |cx: &mut Cx<'_>| {
-            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
-            blocks.set_role(block, Role::Map);
-            Ok((block, cx.flash.plan.join(Class::Map, &waits)))
-        };
-        let (written, old) = self.trims.record(cx, take)?;
-        for block in old {
-            self.erase_after(cx, block, &[written], Cause::Map)?;
+        let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
+        for block in record.outdated {
+            self.erase_after(cx, block, &[record.written], Cause::Map)?;
         }
         Ok(self.trims.unfinished(cx))
     }
 
-    /// A block could not be erased.
-    pub(super) fn retire(&mut self, block: BlockId) {
-        self.blocks.set_role(block, Role::Bad);
+    /// A block could not be erased, and is bad from now on.
+    pub(super) fn count_retired(&mut self) {
         self.retired += 1;
-        self.count_overdrawn();
+        self.count_deficit();
     }
 
     /// How many log blocks there are too many for the blocks that are good.
-    pub(super) fn count_overdrawn(&mut self) {
+    pub(super) fn count_deficit(&mut self) {
         let lbns = self.data.len() as u32;
-        let log = self.budget - if self.has_data_blocks { 0 } else { lbns };
-        self.overdrawn = log.saturating_sub(self.good_blocks().saturating_sub(lbns + self.kept));
+        let own = self.budget.limit() - if self.has_data_blocks { 0 } else { lbns };
+        self.budget.set_deficit(own, self.good_blocks().saturating_sub(lbns + self.kept));
     }
 
     fn good_blocks(&self) -> u32 {
@@ -343,35 +304,17 @@ impl Core {
 
     /// A mount that found more log blocks than there may be (the erase of one was planned when the
     /// power failed) has emptied them by now.
-    pub(super) fn end_loan(&mut self, settings: &Settings) {
+    pub(super) fn end_borrowing(&mut self, settings: &Settings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
-        self.budget = (settings.log_blocks + lbns).max(self.log_count).min(self.budget);
-        self.slots.truncate((self.budget - self.log_count) as usize);
-    }
-
-    /// An area gave up a log block that is not there any more.
-    pub fn give_up_slot(&mut self) {
-        self.budget -= 1;
-        self.overdrawn -= 1;
-        if self.log_count + self.slots.len() as u32 > self.budget {
-            self.slots.pop_back();
-        }
+        self.budget.end_borrowing(settings.log_blocks + lbns);
     }
 
     /// Erase a log block that holds nothing valid.
     pub(super) fn erase_log(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
         assert!(self.logs[log.0 as usize].take().is_some(), "block {log} is no log block");
         let erased = self.erase(cx, log)?;
-        self.release_slot(erased);
+        self.budget.release(erased);
         Ok(())
-    }
-
-    /// A log block less, once `erase` is complete.
-    fn release_slot(&mut self, erase: OpId) {
-        self.log_count -= 1;
-        if self.log_count + (self.slots.len() as u32) < self.budget {
-            self.slots.push_back(erase);
-        }
     }
 
     /// `block` is the data block of `lbn` from now on; the one before, whose pages are all
@@ -387,12 +330,12 @@ impl Core {
         let erased = match self.data[lbn as usize].replace(block) {
             Some(old) => self.erase(cx, old)?,
             None => {
-                self.homeless -= 1;
+                self.without_data_block -= 1;
                 OpId::NONE
             }
         };
         if was_log {
-            self.release_slot(erased);
+            self.budget.release(erased);
         }
         Ok(())
     }
@@ -428,7 +371,7 @@ impl Core {
             None => {
                 let block = self.take_data_block(cx, lbn)?;
                 self.data[lbn as usize] = Some(block);
-                self.homeless -= 1;
+                self.without_data_block -= 1;
                 block
             }
         };
@@ -543,7 +486,7 @@ impl Core {
         if self.live[lbn as usize] == 0
             && let Some(block) = self.data[lbn as usize].take()
         {
-            self.homeless += 1;
+            self.without_data_block += 1;
             self.erase(cx, block)?;
         }
         Ok(())

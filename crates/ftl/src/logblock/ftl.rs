@@ -106,8 +106,8 @@ impl<S: LogScheme> Hybrid<S> {
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
         ftl.scheme.adopt(&mut ftl.core, cx, found)?;
-        ftl.core.end_loan(&settings);
-        ftl.core.count_overdrawn();
+        ftl.core.end_borrowing(&settings);
+        ftl.core.count_deficit();
         ftl.give_up_lost(cx)?;
         ftl.core.cause = Cause::Merge;
         ftl.core.mount.finish(&before, cx.flash.medium);
@@ -117,7 +117,7 @@ impl<S: LogScheme> Hybrid<S> {
 
     /// Make the log smaller by the blocks that have gone bad, once there are no others to spare.
     fn give_up_lost(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        while self.core.overdrawn > 0 {
+        while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut self.core, cx)?;
         }
         Ok(())
@@ -205,9 +205,9 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         let areas = self.scheme.areas(&self.core);
         let blocks: u32 = areas.iter().map(|a| a.blocks).sum();
         Violation::unless(
-            blocks == self.core.log_count,
+            blocks == self.core.budget.in_use(),
             "the areas hold every log block once",
-            || format!("{} log blocks, {areas:?}", self.core.log_count),
+            || format!("{} log blocks, {areas:?}", self.core.budget.in_use()),
         )?;
         self.scheme.check(&self.core, medium)
     }
@@ -254,7 +254,7 @@ impl Core {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         vec![
             table("block map", self.data.len() as u64 * 4),
-            table("log map", u64::from(self.budget) * u64::from(self.pages) * log_entry),
+            table("log map", u64::from(self.budget.limit()) * u64::from(self.pages) * log_entry),
         ]
     }
 
@@ -330,30 +330,22 @@ impl Core {
             "every data block is some logical block's",
             || format!("{} data blocks, {homes} mapped", count(Role::Data)),
         )?;
-        let homeless = self.data.len() - homes;
+        let without_data_block = self.data.len() - homes;
         Violation::unless(
-            homeless == self.homeless as usize,
+            without_data_block == self.without_data_block as usize,
             "logical blocks without a data block are counted",
-            || format!("{} counted, {homeless} found", self.homeless),
+            || format!("{} counted, {without_data_block} found", self.without_data_block),
         )?;
         let logs = self.logs.iter().flatten().count();
-        let agree = logs == self.log_count as usize && count(Role::Log) == logs;
+        let agree = logs == self.budget.in_use() as usize && count(Role::Log) == logs;
         Violation::unless(agree, "every log block has its books", || {
             format!(
                 "{} log blocks, {logs} with books, {} counted",
                 count(Role::Log),
-                self.log_count
+                self.budget.in_use()
             )
         })?;
-        let within = self.log_count + self.slots.len() as u32 <= self.budget.max(self.log_count);
-        Violation::unless(within, "log blocks and slots keep the budget", || {
-            format!(
-                "{} log blocks and {} slots of {}",
-                self.log_count,
-                self.slots.len(),
-                self.budget
-            )
-        })?;
+        self.budget.check()?;
         let listed = self.free.iter().filter(|&b| self.blocks.role(b) == Role::Free).count();
         let all = listed == self.free.len() as usize && count(Role::Free) == listed;
         Violation::unless(all, "every free block is listed", || {

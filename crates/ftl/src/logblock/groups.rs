@@ -146,18 +146,18 @@ impl LogScheme for Groups {
     }
 
     fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
-        if core.budget() == 1 {
+        if core.budget.limit() == 1 {
             return Err(core.no_space());
         }
-        while core.log_count >= core.budget() {
+        while core.budget.in_use() >= core.budget.limit() {
             self.reclaim_least_recent(core, cx)?;
         }
-        core.give_up_slot();
+        core.budget.give_up();
         Ok(())
     }
 
     fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
-        if core.free_slots() >= self.idle_free || self.of.is_empty() {
+        if core.budget.free_slots() >= self.idle_free || self.of.is_empty() {
             return Ok(false);
         }
         self.reclaim_least_recent(core, cx)?;
@@ -190,7 +190,7 @@ impl LogScheme for Groups {
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
         vec![area_use(
             "log",
-            core.budget(),
+            core.budget.limit(),
             self.of.values().flat_map(|g| g.logs.iter().copied()),
             core,
         )]
@@ -225,7 +225,7 @@ impl LogScheme for Groups {
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
         // group, K block numbers and a link of the list by recency for each of at most as many
         // groups as log blocks
-        let groups = u64::from(core.budget()).min(core.lbns().div_ceil(u64::from(self.size)));
+        let groups = u64::from(core.budget.limit()).min(core.lbns().div_ceil(u64::from(self.size)));
         let bytes = groups * (4 + 4 * self.most as u64 + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]
     }

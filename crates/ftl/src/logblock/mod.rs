@@ -22,6 +22,7 @@
 //! map.
 
 mod area;
+mod budget;
 mod core;
 mod ftl;
 mod groups;

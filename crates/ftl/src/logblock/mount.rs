@@ -68,13 +68,13 @@ impl Core {
         core.enter_logs(cx, &found)?;
         core.settle_data_blocks(cx, data, &mut found)?;
         if !has_data_blocks {
-            core.budget = core.budget.max(core.log_count);
+            core.budget.borrow();
         }
-        while core.log_count > core.budget {
+        while core.budget.in_use() > core.budget.limit() {
             let oldest = found.remove(0);
             core.reclaim_all(cx, &[oldest])?;
         }
-        core.slots.truncate((core.budget - core.log_count) as usize);
+        core.budget.fit_slots();
         Ok((core, found))
     }
 
@@ -144,7 +144,10 @@ impl Core {
     fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {
-                Err(MediumError::EraseFailed(_)) => self.retire(block),
+                Err(MediumError::EraseFailed(_)) => {
+                    self.blocks.set_role(block, Role::Bad);
+                    self.count_retired();
+                }
                 erased => drop(erased?),
             }
         }
@@ -174,7 +177,7 @@ impl Core {
                 }
             }
             self.logs[log.block.0 as usize] = Some(Box::new(books));
-            self.log_count += 1;
+            self.budget.found();
         }
         self.clock = found.len() as u64;
         Ok(())
@@ -191,7 +194,7 @@ impl Core {
             match self.data[lbn as usize] {
                 None => {
                     self.data[lbn as usize] = Some(block);
-                    self.homeless -= 1;
+                    self.without_data_block -= 1;
                 }
                 Some(_) => twice.entry(lbn).or_default().push(block),
             }
@@ -204,10 +207,10 @@ impl Core {
                 return true;
             }
             self.data[lbn as usize] = Some(f.block);
-            self.homeless -= 1;
+            self.without_data_block -= 1;
             self.blocks.set_role(f.block, Role::Data);
             self.logs[f.block.0 as usize] = None;
-            self.log_count -= 1;
+            self.budget.release(OpId::NONE);
             false
         });
         for (lbn, others) in twice {

@@ -250,23 +250,14 @@ impl BlockMapped {
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
     fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
-        if !self.trims.is_pending() {
-            return Ok(self.trims.unfinished(cx));
-        }
         let no_space = FtlError::NoSpace {
             free_blocks: 0,
             valid_units: self.blocks.total(),
             physical_units: u64::from(self.layout.slots()),
         };
-        let (free, blocks) = (&mut self.free, &mut self.blocks);
-        let take = |cx: &mut Cx<'_>| {
-            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
-            blocks.set_role(block, Role::Map);
-            Ok((block, cx.flash.plan.join(Class::Map, &waits)))
-        };
-        let (written, old) = self.trims.record(cx, take)?;
-        for block in old {
-            self.erase(cx, block, &[written], Cause::Map)?;
+        let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
+        for block in record.outdated {
+            self.erase(cx, block, &[record.written], Cause::Map)?;
         }
         Ok(self.trims.unfinished(cx))
     }
@@ -278,21 +269,8 @@ impl BlockMapped {
         after: &[OpId],
         cause: Cause,
     ) -> Result<(), FtlError> {
-        match cx.flash.erase(block, cause, after) {
-            Ok(op) => {
-                self.blocks.set_role(block, Role::Free);
-                self.free.push(
-                    self.layout.lane_of(block),
-                    block,
-                    cx.flash.medium.erases(block),
-                    op,
-                );
-            }
-            Err(MediumError::EraseFailed(_)) => {
-                self.blocks.set_role(block, Role::Bad);
-                self.report.retired_blocks += 1;
-            }
-            Err(error) => return Err(error.into()),
+        if self.free.erase(cx, &mut self.blocks, block, after, cause)?.is_none() {
+            self.report.retired_blocks += 1;
         }
         Ok(())
     }

@@ -303,7 +303,7 @@ impl LogScheme for Faster {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         let blocks = u64::from(self.circle.area.budget);
         vec![
-            table("log blocks", u64::from(core.budget()) * 4 + 4),
+            table("log blocks", u64::from(core.budget.limit()) * 4 + 4),
             table("second chances", (blocks * u64::from(core.pages)).div_ceil(8)),
         ]
     }

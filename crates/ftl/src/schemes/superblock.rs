@@ -271,7 +271,7 @@ impl LogScheme for Superblocks {
         }
         self.collect_down_to(core, cx, self.pool - 1)?;
         self.pool -= 1;
-        core.give_up_slot();
+        core.budget.give_up();
         Ok(())
     }
 

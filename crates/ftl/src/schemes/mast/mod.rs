@@ -445,8 +445,8 @@ impl LogScheme for Mast {
             .try_for_each(|area| area.check(core))?;
         let sum =
             self.sequential.budget + self.locality.budget + self.hot.budget + self.cold.area.budget;
-        Violation::unless(sum == core.budget(), "the areas share the whole log", || {
-            format!("{sum} of {}", core.budget())
+        Violation::unless(sum == core.budget.limit(), "the areas share the whole log", || {
+            format!("{sum} of {}", core.budget.limit())
         })
     }
 
@@ -456,7 +456,7 @@ impl LogScheme for Mast {
         let cold_pages = u64::from(self.cold.area.budget) * u64::from(core.pages);
         vec![
             // area or logical block of each log block
-            table("log blocks", u64::from(core.budget()) * 4),
+            table("log blocks", u64::from(core.budget.limit()) * 4),
             // two links for each block that is kept in the order of recency
             table("recency lists", u64::from(listed) * 4),
             // each page of the cold area may be another logical block's: block and count

@@ -1,0 +1,142 @@
+//! How many log blocks there may be.
+
+use flashatlas_types::{OpId, Violation};
+use std::collections::VecDeque;
+
+/// The budget of the log: log blocks in use, and a slot for each that may still be taken. Slots
+/// and log blocks together never exceed the limit, unless a mount found more log blocks than that.
+pub(crate) struct LogBudget {
+    in_use: u32,
+    limit: u32,
+    /// For each log block that may still be taken, the erase that made room for it.
+    slots: VecDeque<OpId>,
+    /// Log blocks that the areas still count on but that blocks gone bad have used up.
+    deficit: u32,
+}
+
+impl LogBudget {
+    /// None in use, of `limit`.
+    pub fn new(limit: u32) -> LogBudget {
+        let slots = std::iter::repeat_n(OpId::NONE, limit as usize).collect();
+        LogBudget { in_use: 0, limit, slots, deficit: 0 }
+    }
+
+    /// Log blocks in use.
+    pub fn in_use(&self) -> u32 {
+        self.in_use
+    }
+
+    /// Log blocks that may be in use.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Log blocks that may still be taken.
+    pub fn free_slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Log blocks that the areas must still give up.
+    pub fn deficit(&self) -> u32 {
+        self.deficit
+    }
+
+    /// One more is in use, out of the slots or, for as long as another is being emptied, beyond
+    /// them. Returns the erase that made room for it.
+    pub fn take(&mut self) -> OpId {
+        self.in_use += 1;
+        self.slots.pop_front().unwrap_or(OpId::NONE)
+    }
+
+    /// A mount found a log block: it takes no slot, for [`LogBudget::fit_slots`] counts them.
+    pub fn found(&mut self) {
+        self.in_use += 1;
+    }
+
+    /// One less is in use, once `erase` is complete.
+    pub fn release(&mut self, erase: OpId) {
+        self.in_use -= 1;
+        if self.in_use + self.free_slots() < self.limit {
+            self.slots.push_back(erase);
+        }
+    }
+
+    /// An area gave up a log block that is not there any more.
+    pub fn give_up(&mut self) {
+        self.limit -= 1;
+        self.deficit -= 1;
+        if self.in_use + self.free_slots() > self.limit {
+            self.slots.pop_back();
+        }
+    }
+
+    /// The log is `own` blocks, beside those that hold data instead of data blocks; only `room` are
+    /// left for them.
+    pub fn set_deficit(&mut self, own: u32, room: u32) {
+        self.deficit = own.saturating_sub(room);
+    }
+
+    /// A mount found more log blocks than there may be: for now that many may be in use.
+    pub fn borrow(&mut self) {
+        self.limit = self.limit.max(self.in_use);
+    }
+
+    /// What a mount borrowed beyond `limit` has been emptied as far as it could be.
+    pub fn end_borrowing(&mut self, limit: u32) {
+        self.limit = limit.max(self.in_use).min(self.limit);
+        self.fit_slots();
+    }
+
+    /// As many slots as the log blocks in use leave.
+    pub fn fit_slots(&mut self) {
+        self.slots.truncate((self.limit - self.in_use) as usize);
+    }
+
+    /// The rule of this type.
+    ///
+    /// # Errors
+    /// When it does not hold.
+    pub fn check(&self) -> Result<(), Violation> {
+        let within = self.in_use + self.free_slots() <= self.limit.max(self.in_use);
+        Violation::unless(within, "log blocks and slots keep the budget", || {
+            format!("{} log blocks and {} slots of {}", self.in_use, self.slots.len(), self.limit)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_blocks_and_slots_never_exceed_the_limit() {
+        let mut budget = LogBudget::new(2);
+        assert_eq!(
+            (budget.take(), budget.take(), budget.free_slots()),
+            (OpId::NONE, OpId::NONE, 0)
+        );
+        budget.take(); // while another is being emptied
+        budget.release(OpId(7));
+        assert_eq!((budget.in_use(), budget.free_slots()), (2, 0), "beyond the limit: no slot");
+        budget.release(OpId(8));
+        assert_eq!((budget.free_slots(), budget.take()), (1, OpId(8)));
+        budget.set_deficit(2, 1);
+        budget.release(OpId(9));
+        budget.give_up();
+        assert_eq!((budget.limit(), budget.deficit(), budget.free_slots()), (1, 0, 0));
+        budget.check().unwrap();
+    }
+
+    #[test]
+    fn a_mount_may_find_more_than_there_may_be() {
+        let mut budget = LogBudget::new(1);
+        (0..3).for_each(|_| budget.found());
+        budget.borrow();
+        budget.fit_slots();
+        assert_eq!((budget.limit(), budget.free_slots()), (3, 0));
+        budget.release(OpId(1));
+        budget.end_borrowing(1);
+        assert_eq!((budget.limit(), budget.in_use(), budget.free_slots()), (2, 2, 0));
+        budget.check().unwrap();
+    }
+}

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import flashatlas
 import pytest
-from flashatlas import InputError, probe
+from flashatlas import InputError, probe, reproduce
 from flashatlas.cli import main
-from flashatlas.reproduce import hard_page, hard_tables, hpb, hpb_page
-from flashatlas.reproduce.hard import plan
-from flashatlas.reproduce.hard_studies import HARD, STAGES
-from flashatlas.reproduce.studies import NONE
+from flashatlas.reproduce.hard import page as hard_page
+from flashatlas.reproduce.hard import tables as hard_tables
+from flashatlas.reproduce.hard.studies import HARD, STAGES
+from flashatlas.reproduce.hpb import page as hpb_page
+from flashatlas.reproduce.layered import NONE
 
 RANDOM = "uniform:requests=4000,size=4KiB"
 
@@ -192,7 +193,7 @@ def test_a_mounted_device_is_refused():
 
 
 def test_the_hard_experiment(tmp_path):
-    made = plan(stand_ins=True, requests=4096).carry_out()
+    made = reproduce.carry_out("hard", stand_ins=True, limit=4096)
     assert all(result.violations == 0 for result in made.results)
     # a superpage of four pages, each a read and a program of it without the layer
     assert 3 < made.random_write(4096, HARD) / made.random_write(4096, NONE) < 5
@@ -263,7 +264,7 @@ def test_a_phone_with_the_map_in_host_memory():
 
 
 def test_the_hpb_experiment():
-    made = hpb.plan(stand_ins=True, requests=512).carry_out()
+    made = reproduce.carry_out("hpb", stand_ins=True, limit=512)
     assert all(result.violations == 0 for result in made.results)
     assert 1.7 < made.gain(1, "RR") < 2.4, "a second page read and its transfer are saved"
     assert made.gain(1, "SW") == pytest.approx(1, abs=0.02) and made.gain(1, "SR") == pytest.approx(

@@ -9,7 +9,8 @@ import flashatlas
 import pytest
 from flashatlas import InputError, lookup, reproduce
 from flashatlas.cli import main
-from flashatlas.reproduce import lpmt_page, lpmt_tables
+from flashatlas.reproduce.lpmt import page as lpmt_page
+from flashatlas.reproduce.lpmt import tables as lpmt_tables
 
 
 def clocks(*settings: str, lookups: int = 20_000) -> float:
@@ -261,7 +262,7 @@ def test_a_drive_looks_its_pages_up_in_timed_dram():
 
 @pytest.fixture(scope="module")
 def made():
-    return reproduce.lpmt(stand_ins=True, limit=3000, sweep=False)
+    return reproduce.carry_out("lpmt", stand_ins=True, limit=3000, sweep=False)
 
 
 def test_what_the_paper_published_is_worked_out_again(made):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 
@@ -10,15 +9,15 @@ import pytest
 from conftest import ONE_IN
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
-from flashatlas.reproduce import demand_map_page, nvm_map_page
-from flashatlas.reproduce.experiment import load
-
-demand_map_module = importlib.import_module("flashatlas.reproduce.demand_map")
+from flashatlas.reproduce.demand_map import page as demand_map_page
+from flashatlas.reproduce.demand_map import plan as demand_map_plan
+from flashatlas.reproduce.nvm_map import page as nvm_map_page
+from flashatlas.reproduce.workloads import load
 
 
 @pytest.fixture(scope="module")
 def nvm():
-    return reproduce.nvm_map(stand_ins=True, operations=60)
+    return reproduce.carry_out("nvm-map", stand_ins=True, operations=60)
 
 
 SMALL_PHONE = ["drive.blocks=96", "drive.logical_pages=1048576"]
@@ -35,13 +34,15 @@ def small_phone():
         return experiment
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demand_map_module, "load", small)
+        patch.setattr(demand_map_plan, "load", small)
         yield
 
 
 @pytest.fixture(scope="module")
 def demand(small_phone):
-    return reproduce.demand_map(stand_ins=True, limit=1500, cache_bytes=[65536, 1 << 20])
+    return reproduce.carry_out(
+        "demand-map", stand_ins=True, limit=1500, cache_bytes=[65536, 1 << 20]
+    )
 
 
 @pytest.fixture
@@ -170,6 +171,6 @@ def test_the_report_and_the_command_of_demand_map(demand, command):
 
 
 def test_folders_of_traces_are_named_in_errors(tmp_path):
-    for experiment in (reproduce.nvm_map, reproduce.demand_map):
+    for name in ("nvm-map", "demand-map"):
         with pytest.raises(InputError, match="no folder of traces"):
-            experiment(traces=tmp_path / "missing")
+            reproduce.carry_out(name, traces=tmp_path / "missing")

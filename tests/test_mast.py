@@ -7,14 +7,14 @@ import json
 import pytest
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
-from flashatlas.reproduce.experiment import flash_seconds, load
-from flashatlas.reproduce.mast import MERGED, Order, Row, plan
-from flashatlas.reproduce.mast_page import page
+from flashatlas.reproduce.mast.page import page
+from flashatlas.reproduce.mast.plan import MERGED, Order, Row, plan
+from flashatlas.reproduce.workloads import flash_seconds, load
 
 
 @pytest.fixture(scope="module")
 def mast():
-    return reproduce.mast(stand_ins=True, sensitivity=True, limit=3000)
+    return reproduce.carry_out("mast", stand_ins=True, sensitivity=True, limit=3000)
 
 
 def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page(mast):
@@ -128,7 +128,7 @@ def test_the_command_writes_its_folder(tmp_path, monkeypatch, capsys):
 
 def test_a_folder_that_is_not_there_is_named():
     with pytest.raises(InputError, match=r"nowhere: no folder of traces \(--traces\)"):
-        reproduce.mast("nowhere")
+        reproduce.carry_out("mast", "nowhere")
 
 
 def test_a_row_without_reclamations_has_no_shares(mast):

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, tables
+from flashatlas import InputError, reproduce, tables
 from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Made, Planned
 from flashatlas.result import save_all
 from flashatlas.theory import MODELS
-
-if TYPE_CHECKING:
-    from flashatlas.reproduce.demand_map import DemandMap
-    from flashatlas.reproduce.experiment import Application
-    from flashatlas.reproduce.hard import Hard
-    from flashatlas.reproduce.hpb import Hpb
-    from flashatlas.reproduce.lpmt import Lpmt
-    from flashatlas.reproduce.mast import Mast
-    from flashatlas.reproduce.nvm_map import NvmMap
 
 Traces = Annotated[
     Path | None,
@@ -34,9 +27,6 @@ Traces = Annotated[
     ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="End each run after this many requests.")
-]
 
 app = typer.Typer(
     no_args_is_help=True, help="Compute published results again, and show the deviation."
@@ -66,8 +56,6 @@ def reproduce_theory(
 
     Models beside simulation, with the error of each.
     """
-    from flashatlas import reproduce  # noqa: PLC0415
-
     chosen = policy or list(MODELS)
     for name in chosen:
         if name not in MODELS:
@@ -105,295 +93,87 @@ def reproduce_theory(
     )
 
 
-@app.command("mast")
-def reproduce_mast(
+def run_experiment(
+    experiment: Experiment,
     traces: Traces = None,
     stand_ins: StandIns = False,
-    sensitivity: Annotated[
-        bool,
-        typer.Option("--sensitivity", help="Also run each reading of what the paper leaves open."),
-    ] = False,
-    limit: Limit = None,
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
+    **own: Any,
 ) -> None:
-    """Figures 2, 3 and 4 of the MAST paper.
-
-    Utilisation of the log, merges by class, efficiency over FAST.
-
-    FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256
-    log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces where they
-    are found, and generated workloads otherwise.
-
-    For example: `flashatlas reproduce mast --sensitivity --out out/mast`
-    """
-    from flashatlas.reproduce import mast_page  # noqa: PLC0415
-    from flashatlas.reproduce.mast import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
-    _say_missing(planned.applications, stand_ins)
+    """Carry out an experiment, and write and print what it found, as the options say."""
+    planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)
+    if not stand_ins:
+        _say_missing(planned)
     with Bars(planned.labels, enabled=not quiet) as bars:
-        mast = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
-    _hand_over("mast", mast, mast_page.page, _show, out_, json_)
-
-
-def _say_missing(workloads: Sequence[Application], stand_ins: bool) -> None:
-    """Which recorded traces were not found."""
-    names = [workload.name for workload in workloads if not workload.recorded]
-    if names and not stand_ins:
-        err.print(
-            f"Traces not found (--traces, FLASHATLAS_TRACES): {', '.join(names)} generated instead",
-            highlight=False,
-        )
-
-
-Made = TypeVar("Made", "Mast", "NvmMap", "DemandMap", "Lpmt", "Hard", "Hpb")
-
-
-def _hand_over(
-    name: str,
-    made: Made,
-    page: Callable[[Made, str], str],
-    show: Callable[[Made], None],
-    folder: Path | None,
-    json_: str | None,
-) -> None:
-    """Write and print what an experiment found, as the options say."""
-    results = made.results
+        made = planned.carry_out(jobs=jobs, progress=bars.update)
     text = json.dumps(made.to_json(), indent=2)
-    if folder:
-        save_all(results, folder)
-        write_whole(folder / "report.html", page(made, command_line()))
-        write_whole(folder / f"{name}.json", text + "\n")
+    if out_:
+        save_all(made.results, out_)
+        write_whole(out_ / "report.html", experiment.page(made, command_line()))
+        write_whole(out_ / f"{experiment.name}.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
-        show(made)
-        notes(results)
-        if folder:
-            say(f"Report: {folder / 'report.html'}")
-    finish(results)
+        _show(experiment, made)
+        notes(made.results)
+        if out_:
+            say(f"Report: {out_ / 'report.html'}")
+    finish(made.results)
 
 
-@app.command("nvm-map")
-def reproduce_nvm_map(
-    traces: Traces = None,
-    stand_ins: StandIns = False,
-    operations: Annotated[
-        int | None,
-        typer.Option("--operations", min=1, help="Calls of fsync or fdatasync in each run."),
-    ] = None,
-    jobs: Jobs = None,
-    json_: Json = None,
-    out_: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Figure 1 of the DRAM+NVM map paper.
-
-    Fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
-
-    With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show:
-    overwrites, random writes, and a database's trace with FLUSHes.
-
-    For example: `flashatlas reproduce nvm-map --out out/nvm-map`
-    """
-    from flashatlas.reproduce import nvm_map_page  # noqa: PLC0415
-    from flashatlas.reproduce.nvm_map import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, operations=operations)
-    _say_missing([planned.trace], stand_ins)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        nvm = planned.carry_out(jobs=jobs, progress=bars.update)
-    _hand_over("nvm-map", nvm, nvm_map_page.page, _show_nvm_map, out_, json_)
+def _say_missing(planned: Planned) -> None:
+    """Which recorded traces were not found."""
+    names = [workload.name for workload in planned.workloads if not workload.recorded]
+    if names:
+        where = "Traces not found (--traces, FLASHATLAS_TRACES)"
+        err.print(f"{where}: {', '.join(names)} generated instead", highlight=False)
 
 
-def _show_nvm_map(nvm: NvmMap) -> None:
-    from flashatlas.reproduce.nvm_map_page import HEADLINE, NUMBERS, headline_rows, numbers_of  # noqa: PLC0415
-
-    for workload in nvm.workloads:
-        say(f"\n[bold]{workload}[/]")
-        out.print(
-            tables.listing(
-                ["", *NUMBERS], [(row.map, *numbers_of(row)) for row in nvm.of(workload)]
-            )
-        )
-    say("\n[bold]Largest gain of DRAM+NVM on the paper's workloads[/]")
-    out.print(tables.listing(list(HEADLINE), headline_rows(nvm)))
-
-
-@app.command("demand-map")
-def reproduce_demand_map(
-    traces: Traces = None,
-    stand_ins: StandIns = False,
-    cache_bytes: Annotated[
-        list[int],
-        typer.Option("--cache-bytes", min=1, help="Bytes of memory for the map; may be repeated."),
-    ] = [],  # noqa: B006
-    limit: Limit = None,
-    jobs: Jobs = None,
-    json_: Json = None,
-    out_: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Every demand-paged map over the size of its memory.
-
-    Shows hit ratio, map reads and writes, latency and RAM.
-
-    For example: `flashatlas reproduce demand-map --out out/demand-map`
-    """
-    from flashatlas.reproduce import demand_map_page  # noqa: PLC0415
-    from flashatlas.reproduce.demand_map import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, cache_bytes=cache_bytes or None)
-    _say_missing(planned.applications, stand_ins)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        demand = planned.carry_out(limit=limit, jobs=jobs, progress=bars.update)
-    _hand_over("demand-map", demand, demand_map_page.page, _show_demand_map, out_, json_)
-
-
-def _show_demand_map(demand: DemandMap) -> None:
-    from flashatlas.reproduce.demand_map_page import NUMBERS, name_of, numbers_of  # noqa: PLC0415
-
-    for application in demand.applications:
-        say(f"\n[bold]{application.name}[/]  {escape(application.source)}")
-        out.print(
-            tables.listing(
-                ["", *NUMBERS],
-                [(name_of(row), *numbers_of(row)) for row in demand.of(application.name)],
-            )
-        )
-
-
-def _show(mast: Mast) -> None:
-    """The tables of the experiment in the terminal."""
-    from flashatlas.reproduce.mast_page import NUMBERS, VARIANTS, numbers_of, variant_rows  # noqa: PLC0415
-
-    for application in mast.applications:
-        say(f"\n[bold]{application.name}[/]  {escape(application.source)}")
-        rows = [(row.scheme, *numbers_of(mast, row)) for row in mast.of(application.name)]
-        out.print(tables.listing(["", *NUMBERS], rows))
-    say("\n[bold]MAST's gain in efficiency[/]")
-    claims = [
-        (c.application, c.over, f"{c.published:+g} %", f"{c.ours:+.1f} %", f"{c.deviation:+.1f}")
-        for c in mast.claims()
-    ]
-    out.print(tables.listing(["", "over", "published", "ours", "deviation, points"], claims))
-    say("\n[bold]Schemes by share of merges, the largest first[/]")
-    orders = [
-        (o.application, o.kind, o.published, o.ours or "nothing merged") for o in mast.orders()
-    ]
-    out.print(tables.listing(["", "share of", "published", "ours"], orders))
-    if any(row.variant for row in mast.rows):
-        say(f"\n[bold]What the paper leaves open[/]  {VARIANTS}")
-        out.print(tables.listing(["", *(a.name for a in mast.applications)], variant_rows(mast)))
-
-
-@app.command("lpmt")
-def reproduce_lpmt(
-    traces: Traces = None,
-    stand_ins: StandIns = False,
-    sweep: Annotated[
-        bool,
-        typer.Option(
-            "--sweep/--no-sweep",
-            help="Sweep banks, ways, hash functions and orders on every trace.",
-        ),
-    ] = True,
-    limit: Limit = None,
-    jobs: Jobs = None,
-    json_: Json = None,
-    out_: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
-
-    Every table says whether it is derived, reproduced, calibrated, or not reproducible without the
-    original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
-    flat map, and the engine in a drive.
-
-    For example: `flashatlas reproduce lpmt --out out/lpmt`
-    """
-    from flashatlas.reproduce import lpmt_page  # noqa: PLC0415
-    from flashatlas.reproduce.lpmt import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit)
-    _say_missing(planned.applications, stand_ins)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        made = planned.carry_out(jobs=jobs, progress=bars.update)
-    _hand_over("lpmt", made, lpmt_page.page, _show_tables, out_, json_)
-
-
-@app.command("hard")
-def reproduce_hard(
-    traces: Traces = None,
-    stand_ins: StandIns = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", min=64, help="Make runs short: requests of studies, KiB of figures."
-        ),
-    ] = None,
-    jobs: Jobs = None,
-    json_: Json = None,
-    out_: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Figures 14.4 and 14.5 of the HARD paper.
-
-    Random writes over their size, and IOzone, with the layer and without.
-
-    Beyond the paper: where the gain comes from, a full drive, hot and cold data, FLUSHes, and a
-    database's trace.
-
-    For example: `flashatlas reproduce hard --out out/hard`
-    """
-    from flashatlas.reproduce import hard_page  # noqa: PLC0415
-    from flashatlas.reproduce.hard import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, requests=limit)
-    _say_missing([planned.application], stand_ins)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        made = planned.carry_out(jobs=jobs, progress=bars.update)
-    _hand_over("hard", made, hard_page.page, _show_tables, out_, json_)
-
-
-@app.command("hpb")
-def reproduce_hpb(
-    traces: Traces = None,
-    stand_ins: StandIns = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", min=256, help="Make runs short: random requests of a stage, or of a trace."
-        ),
-    ] = None,
-    jobs: Jobs = None,
-    json_: Json = None,
-    out_: Out = None,
-    quiet: Quiet = False,
-) -> None:
-    """Tiobench and mixed work of the HPB slides.
-
-    The map cached in host memory, with the layer and without.
-
-    Beyond the slides: what time at the host their range implies, phones' traces over host memory,
-    what verification and updates cost, and both host layers together.
-
-    For example: `flashatlas reproduce hpb --out out/hpb`
-    """
-    from flashatlas.reproduce import hpb_page  # noqa: PLC0415
-    from flashatlas.reproduce.hpb import plan  # noqa: PLC0415
-
-    planned = plan(traces, stand_ins=stand_ins, requests=limit)
-    _say_missing(planned.phones, stand_ins)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        made = planned.carry_out(jobs=jobs, progress=bars.update)
-    _hand_over("hpb", made, hpb_page.page, _show_tables, out_, json_)
-
-
-def _show_tables(made: Lpmt | Hard | Hpb) -> None:
-    for table in made.tables():
-        say(f"\n[bold]{escape(table.title)}[/]  ({table.kind})")
+def _show(experiment: Experiment, made: Made) -> None:
+    for table in experiment.listings(made):
+        aside = f"  {escape(table.aside)}" if table.aside else ""
+        say(f"\n[bold]{escape(table.title)}[/]{aside}")
         out.print(tables.listing(list(table.head), table.rows))
-        say(f"[dim]{escape(table.note)}[/]")
+        if table.note:
+            say(f"[dim]{escape(table.note)}[/]")
+
+
+def _parameter(option: ExperimentOption) -> inspect.Parameter:
+    """An option of an experiment as a parameter of its command."""
+    flag = f"--{option.name.replace('_', '-')}"
+    if option.type is bool and option.default:
+        flag = f"{flag}/--no-{option.name.replace('_', '-')}"
+    declared = typer.Option(flag, min=option.least, help=option.help)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=option.default,
+        annotation=Annotated[option.type, declared],
+    )
+
+
+def _register(experiment: Experiment) -> None:
+    """Add the command of an experiment: the options of all, with its own among them."""
+    common = inspect.signature(run_experiment, eval_str=True).parameters
+    shared = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, p in common.items()
+        if name not in ("experiment", "own")
+    ]
+    own = [_parameter(option) for option in experiment.options]
+    parameters = [*shared[:2], *own, *shared[2:]]
+
+    @functools.wraps(run_experiment)
+    def command(**arguments: Any) -> None:
+        run_experiment(experiment, **arguments)
+
+    command.__doc__ = experiment.help
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    app.command(experiment.name)(command)
+
+
+for _experiment in reproduce.EXPERIMENTS:
+    _register(_experiment)

@@ -1,20 +1,48 @@
 """Published results, computed again."""
 
-from flashatlas.reproduce.amplification import Point, theory
-from flashatlas.reproduce.demand_map import DemandMap, demand_map
-from flashatlas.reproduce.lpmt import Lpmt, lpmt
-from flashatlas.reproduce.mast import Mast, mast
-from flashatlas.reproduce.nvm_map import NvmMap, nvm_map
+from __future__ import annotations
 
-__all__ = [
-    "DemandMap",
-    "Lpmt",
-    "Mast",
-    "NvmMap",
-    "Point",
-    "demand_map",
-    "lpmt",
-    "mast",
-    "nvm_map",
-    "theory",
-]
+import os
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.reproduce.amplification import Point, theory
+from flashatlas.reproduce.protocol import Experiment, Made, Progress
+from flashatlas.reproduce.registry import EXPERIMENTS
+
+__all__ = ["EXPERIMENTS", "Experiment", "Made", "Point", "carry_out", "theory"]
+
+
+def carry_out(
+    name: str,
+    traces: str | os.PathLike[str] | None = None,
+    *,
+    stand_ins: bool = False,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Any:
+    """Carry out an experiment.
+
+    Args:
+        name: Which: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard`` or ``hpb``.
+        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
+            is not there is replaced by a generated workload.
+        stand_ins: Take generated workloads only.
+        jobs: Runs at once.
+        progress: As for :func:`flashatlas.compare`.
+        options: The experiment's own, as ``flashatlas reproduce NAME --help`` lists them.
+
+    Returns:
+        What came out; its type is in ``flashatlas/reproduce/NAME/plan.py``.
+
+    Raises:
+        InputError: There is no such experiment, or a folder or trace that it needs is not there.
+
+    """
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            planned = experiment.plan(traces=traces, stand_ins=stand_ins, **options)
+            return planned.carry_out(jobs=jobs, progress=progress)
+    names = ", ".join(experiment.name for experiment in EXPERIMENTS)
+    raise InputError(f"experiment `{name}` is not known (allowed: {names})")

@@ -21,6 +21,19 @@ BEYOND = "beyond the paper"
 
 
 @dataclass(frozen=True)
+class Listing:
+    """A table as the terminal shows it."""
+
+    title: str
+    aside: str
+    """What follows the title, less prominent; may be empty."""
+    head: Sequence[str]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+    """What is said under it; may be empty."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table: what it is, what kind of evidence, and its cells as text."""
 
@@ -38,6 +51,11 @@ class Table:
             "note": self.note,
             "rows": [dict(zip(self.head, row, strict=True)) for row in self.rows],
         }
+
+
+def listings(tables: Sequence[Table]) -> list[Listing]:
+    """For the terminal."""
+    return [Listing(t.title, f"({t.kind})", t.head, t.rows, t.note) for t in tables]
 
 
 def html(tables: Sequence[Table]) -> tuple[list[tuple[str, str]], list[str]]:

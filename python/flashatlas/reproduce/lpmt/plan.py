@@ -15,10 +15,11 @@ from typing import Any
 from flashatlas.api import Workers
 from flashatlas.api import run as run_drive
 from flashatlas.lookups import lookup
-from flashatlas.reproduce import lpmt_tables
-from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
-from flashatlas.reproduce.lpmt_studies import POLICIES, Point, Studies, chosen
-from flashatlas.reproduce.lpmt_tables import Table
+from flashatlas.reproduce.lpmt import tables
+from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen
+from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.table import Table
+from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.trace import Trace
 
 PAPER = "3-lpmt"
@@ -48,16 +49,13 @@ class Lpmt(Studies):
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the paper."""
-        return lpmt_tables.tables(self)
+        return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.lpmt/1",
-            "applications": [
-                {"name": a.name, "source": a.source, "recorded": a.recorded}
-                for a in self.applications
-            ],
+            "applications": [a.to_json() for a in self.applications],
             "tables": [table.to_json() for table in self.tables()],
             "studies": self.studies,
             "sweep": [
@@ -93,6 +91,11 @@ class Plan:
         return {
             key: value for key, value in application.options.items() if key not in ("sets", "like")
         }
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What it runs on."""
+        return self.applications
 
     def _source(self, application: Application) -> dict[str, Any]:
         options = self._options(application)
@@ -239,9 +242,9 @@ class Plan:
         self,
         *,
         jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> Lpmt:
-        """Run all of it; arguments as for :func:`lpmt`."""
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
         at_once = jobs or os.cpu_count() or 1
 
         def together(step: int, tasks: Sequence[Callable[..., Any]]) -> list[Any]:
@@ -289,33 +292,7 @@ def plan(
     sweep: bool = True,
     limit: int | None = None,
 ) -> Plan:
-    """What :func:`lpmt` runs; arguments as there."""
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     return Plan(experiment, applications(experiment["application"], folder), sweep, limit)
-
-
-def lpmt(
-    traces: str | os.PathLike[str] | None = None,
-    *,
-    stand_ins: bool = False,
-    sweep: bool = True,
-    limit: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int, str, int, float | None], None] | None = None,
-) -> Lpmt:
-    """Carry out the experiment.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        sweep: Also sweep banks, ways, hashes and orders on every trace.
-        limit: Requests after which each study ends.
-        jobs: Studies at once.
-        progress: As for :func:`flashatlas.compare`.
-
-    """
-    return plan(traces, stand_ins=stand_ins, sweep=sweep, limit=limit).carry_out(
-        jobs=jobs, progress=progress
-    )

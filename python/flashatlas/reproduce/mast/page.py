@@ -20,8 +20,8 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import TABLE_COLOURS, Runs, colour_key
-from flashatlas.reproduce.mast import MERGED, Mast, Row
-from flashatlas.tables import size
+from flashatlas.reproduce.mast.plan import MERGED, Mast
+from flashatlas.reproduce.mast.tables import NUMBERS, VARIANTS, numbers_of, variant_rows
 
 TITLE = "MAST against FAST and LAST"
 
@@ -111,23 +111,6 @@ def _claims(mast: Mast) -> str:
     )
 
 
-def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
-    record, shares = row.result.record, row.shares
-    return (
-        f"{mast.relative(row):.3f}",
-        f"{row.result.waf:.3f}",
-        *(f"{100 * shares[name]:.1f} %" if shares else "–" for name in MERGED),
-        f"{row.moved:,}",
-        f"{record.get('merges', {}).get('copies', 0):,}",
-        f"{sum(record['nand']['erases'].values()):,}",
-        size(row.table_bytes),
-    )
-
-
-NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
-
-
 def _numbers(mast: Mast) -> str:
     bodies = [
         (
@@ -146,32 +129,6 @@ def _numbers(mast: Mast) -> str:
         f'<p class="lead">{lead}</p>',
         table("All numbers", ["Scheme", *(name[0].upper() + name[1:] for name in NUMBERS)], bodies),
     )
-
-
-def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
-    """Efficiency and shares on every application, for each variant of the paper's schemes."""
-    kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
-    return [
-        (
-            f"{scheme}, {variant}" if variant else scheme,
-            *(
-                _short(mast, row)
-                for row in mast.rows
-                if (row.scheme, row.variant) == (scheme, variant)
-            ),
-        )
-        for scheme, variant in kinds
-    ]
-
-
-def _short(mast: Mast, row: Row) -> str:
-    dead, full = (100 * row.shares.get(name, 0.0) for name in ("dead", "full"))
-    return f"{mast.relative(row):.3f} ({dead:.1f} / {full:.1f})"
-
-
-VARIANTS = (
-    "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
-)
 
 
 def _variants(mast: Mast) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies, layer, read_mean_ns
-from flashatlas.reproduce.studies import NONE
-from flashatlas.reproduce.table import BEYOND, DERIVED, REPRODUCED, Table
+from flashatlas.reproduce import table
+from flashatlas.reproduce.hpb.studies import HPB, STAGES, HpbStudies, layer, read_mean_ns
+from flashatlas.reproduce.layered import NONE
+from flashatlas.reproduce.table import BEYOND, DERIVED, REPRODUCED, Listing, Table
 from flashatlas.result import Result
 from flashatlas.tables import size, speed
 
@@ -241,3 +242,8 @@ def together(hpb: HpbStudies) -> Table:
     )
     head = ("layers", "speed", "read mean", "write mean", "map pages read", "WAF")
     return Table(f"Together: {name}, {hpb.phones[0].source}", BEYOND, note, head, rows)
+
+
+def listings(hpb: HpbStudies) -> list[Listing]:
+    """What the terminal shows."""
+    return table.listings(tables(hpb))

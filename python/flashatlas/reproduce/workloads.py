@@ -1,4 +1,4 @@
-"""Experiments of papers.
+"""The workloads of experiments: recorded traces and what takes their places.
 
 What is run, on which workloads, and what was published (``papers/*/experiment.toml``).
 """
@@ -40,6 +40,10 @@ class Application:
             if self.recorded
             else f"generated: {self.options['workload']}"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Name, source, and whether it is the trace."""
+        return {"name": self.name, "source": self.source, "recorded": self.recorded}
 
 
 def load(name: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashatlas.reproduce import hard_tables, studies
-from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
-from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
-from flashatlas.reproduce.studies import NONE, Cases, Progress, add
+from flashatlas.reproduce import layered
+from flashatlas.reproduce.hard import tables
+from flashatlas.reproduce.hard.studies import HARD, STAGES, HardStudies
+from flashatlas.reproduce.layered import NONE, Cases, add
+from flashatlas.reproduce.protocol import Progress
 from flashatlas.reproduce.table import Table
+from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 
 PAPER = "4-hard"
 
@@ -25,7 +27,7 @@ class Hard(HardStudies):
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the paper."""
-        return hard_tables.tables(self)
+        return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
@@ -38,10 +40,15 @@ class Hard(HardStudies):
 
 
 @dataclass(frozen=True)
-class Plan(studies.Plan):
+class Plan(layered.Plan):
     """What is to be run."""
 
     application: Application
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What may be recorded traces."""
+        return [self.application]
 
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
@@ -146,18 +153,10 @@ def plan(
     traces: str | os.PathLike[str] | None = None,
     *,
     stand_ins: bool = False,
-    requests: int | None = None,
+    limit: int | None = None,
 ) -> Plan:
-    """What is run.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        requests: Make every run short: requests of studies, and KiB of the figures.
-
-    """
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     (application,) = applications([experiment["trace"]], folder)
-    return Plan(experiment, requests, application)
+    return Plan(experiment, limit, application)

@@ -18,9 +18,9 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs, colour_key
-from flashatlas.reproduce.hard import Hard
-from flashatlas.reproduce.hard_studies import HARD, STAGES
-from flashatlas.reproduce.studies import NONE
+from flashatlas.reproduce.hard.plan import Hard
+from flashatlas.reproduce.hard.studies import HARD, STAGES
+from flashatlas.reproduce.layered import NONE
 from flashatlas.reproduce.table import html
 
 TITLE = "HARD: small random writes become superpage writes"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from flashatlas.api import compare
+from flashatlas.reproduce.protocol import Progress
 from flashatlas.result import Result
 
 NONE = "none"
@@ -42,10 +42,6 @@ def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any)
     for stack in stacks:
         layers = [] if stack == NONE else [f"layers={stack.replace('+', ',')}"]
         cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
-
-
-Progress = Callable[[int, str, int, float | None], None]
-"""As for :func:`flashatlas.compare`."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs, colour_key
-from flashatlas.reproduce.hpb import Hpb
-from flashatlas.reproduce.hpb_studies import read_mean_ns
+from flashatlas.reproduce.hpb.plan import Hpb
+from flashatlas.reproduce.hpb.studies import read_mean_ns
 from flashatlas.reproduce.table import html
 from flashatlas.tables import size
 

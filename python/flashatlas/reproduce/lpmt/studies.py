@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas.reproduce.experiment import Application
+from flashatlas.reproduce.workloads import Application
 from flashatlas.result import Result
 
 POLICIES = ("single", "set-mod", "dynamic")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flashatlas.reproduce.experiment import Application
-from flashatlas.reproduce.studies import NONE, Studies
+from flashatlas.reproduce.layered import NONE, Studies
+from flashatlas.reproduce.workloads import Application
 from flashatlas.result import Result
 
 HPB = "hpb-host"

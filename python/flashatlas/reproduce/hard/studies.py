@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flashatlas.reproduce.experiment import Application
-from flashatlas.reproduce.studies import NONE, Studies
+from flashatlas.reproduce.layered import NONE, Studies
+from flashatlas.reproduce.workloads import Application
 
 HARD = "hard"
 STAGES = ("SW", "SR", "RR", "RW", "SR after RW", "RR after RW")

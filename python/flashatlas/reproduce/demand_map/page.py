@@ -18,13 +18,10 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
-from flashatlas.reproduce.demand_map import DemandMap, Row
-from flashatlas.tables import size
+from flashatlas.reproduce.demand_map.plan import DemandMap
+from flashatlas.reproduce.demand_map.tables import NUMBERS, name_of, numbers_of
 
 TITLE = "Demand-paged maps"
-
-NUMBERS = ("hit ratio", "map reads", "map writes", "read mean", "write mean", "RAM", "WAF")
-"""What the tables show of a row; map pages are counted for each thousand lookups and changes."""
 
 METRICS = (
     ("hit_ratio", "hit ratio", "share"),
@@ -64,29 +61,6 @@ def _introduction(demand: DemandMap, runs: Runs, command: str) -> str:
     return section(
         "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
     )
-
-
-def numbers_of(row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
-
-    def latency(op: str) -> str:
-        mean = row.latency_ns(op)
-        return "–" if mean is None else f"{mean / 1e3:,.0f} µs"
-
-    return (
-        f"{100 * row.hit_ratio:.1f} %",
-        f"{row.reads:,.1f}",
-        f"{row.writes:,.1f}",
-        latency("read"),
-        latency("write"),
-        size(row.ram_bytes),
-        f"{row.result.waf:.3f}" if row.result.waf else "–",
-    )
-
-
-def name_of(row: Row) -> str:
-    """The store and its memory, in words."""
-    return f"{row.store}, {size(row.cache_bytes)}" if row.cache_bytes else row.store
 
 
 def _numbers(demand: DemandMap) -> str:

@@ -18,9 +18,9 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import COLOURS, Runs, colour_key
-from flashatlas.reproduce.lpmt import Lpmt
-from flashatlas.reproduce.lpmt_studies import POLICIES
-from flashatlas.reproduce.lpmt_tables import files
+from flashatlas.reproduce.lpmt.plan import Lpmt
+from flashatlas.reproduce.lpmt.studies import POLICIES
+from flashatlas.reproduce.lpmt.tables import files
 from flashatlas.reproduce.table import html
 
 TITLE = "Hardware lookup: LPMT in a multi-bank DRAM"

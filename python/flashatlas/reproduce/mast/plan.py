@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.compute as pc
 
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import (
+from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.workloads import (
     Application,
     applications,
     flash_seconds,
@@ -189,10 +189,7 @@ class Mast:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.mast/1",
-            "applications": [
-                {"name": a.name, "source": a.source, "recorded": a.recorded}
-                for a in self.applications
-            ],
+            "applications": [a.to_json() for a in self.applications],
             "rows": [
                 {
                     "application": row.application,
@@ -229,6 +226,14 @@ class Plan:
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
     sensitivity: bool
+    """Also run every variant of what the paper leaves open."""
+    limit: int | None
+    """Requests after which each run ends."""
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What it runs on."""
+        return self.applications
 
     def kinds(self) -> list[tuple[str, str, list[str], bool]]:
         """Schemes and variants, with their settings; whether each is one of the paper's."""
@@ -262,11 +267,10 @@ class Plan:
     def carry_out(
         self,
         *,
-        limit: int | None = None,
         jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> Mast:
-        """Run all of it; arguments as for :func:`mast`."""
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
         planned = [
             (application, *kind) for application in self.applications for kind in self.kinds()
         ]
@@ -279,7 +283,7 @@ class Plan:
             ],
             drive=self.experiment["drive"],
             precondition=self.experiment["precondition"],
-            limit=limit,
+            limit=self.limit,
             jobs=jobs,
             progress=progress,
         )
@@ -295,35 +299,11 @@ def plan(
     *,
     stand_ins: bool = False,
     sensitivity: bool = False,
+    limit: int | None = None,
 ) -> Plan:
-    """What :func:`mast` runs; arguments as there."""
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     workloads = applications(
         experiment["application"], None if stand_ins else traces_folder(traces)
     )
-    return Plan(experiment, workloads, sensitivity)
-
-
-def mast(
-    traces: str | os.PathLike[str] | None = None,
-    *,
-    stand_ins: bool = False,
-    sensitivity: bool = False,
-    limit: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int, str, int, float | None], None] | None = None,
-) -> Mast:
-    """Carry out the experiment.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        sensitivity: Also run every variant of what the paper leaves open.
-        limit: Requests after which each run ends.
-        jobs: Runs at once.
-        progress: As for :func:`flashatlas.compare`.
-
-    """
-    planned = plan(traces, stand_ins=stand_ins, sensitivity=sensitivity)
-    return planned.carry_out(limit=limit, jobs=jobs, progress=progress)
+    return Plan(experiment, workloads, sensitivity, limit)

@@ -9,8 +9,9 @@ import itertools
 from statistics import fmean
 
 from flashatlas.api import registries
-from flashatlas.reproduce.lpmt_studies import POLICIES, Studies, chosen
-from flashatlas.reproduce.table import CALIBRATED, DERIVED, NOT, REPRODUCED, Table
+from flashatlas.reproduce import table
+from flashatlas.reproduce.lpmt.studies import POLICIES, Studies, chosen
+from flashatlas.reproduce.table import CALIBRATED, DERIVED, NOT, REPRODUCED, Listing, Table
 from flashatlas.tables import size
 
 TCK = 1.5
@@ -460,3 +461,8 @@ def stack(lpmt: Studies) -> Table:
         "violations",
     )
     return Table("In the stack", REPRODUCED, note, head, rows)
+
+
+def listings(lpmt: Studies) -> list[Listing]:
+    """What the terminal shows."""
+    return table.listings(tables(lpmt))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import (
+from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.workloads import (
     Application,
     applications,
     load,
@@ -86,10 +86,7 @@ class DemandMap:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.demand-map/1",
-            "applications": [
-                {"name": a.name, "source": a.source, "recorded": a.recorded}
-                for a in self.applications
-            ],
+            "applications": [a.to_json() for a in self.applications],
             "rows": [
                 {
                     "application": row.application,
@@ -119,6 +116,13 @@ class Plan:
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
     cache_bytes: list[int]
+    limit: int | None
+    """Requests after which each run ends."""
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What it runs on."""
+        return self.applications
 
     def runs(self) -> list[tuple[str, str, int | None, dict[str, Any]]]:
         """Application, store, memory, and options of each run.
@@ -149,11 +153,10 @@ class Plan:
     def carry_out(
         self,
         *,
-        limit: int | None = None,
         jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> DemandMap:
-        """Run all of it; arguments as for :func:`demand_map`."""
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
         planned = self.runs()
         results = compare(
             [
@@ -161,7 +164,7 @@ class Plan:
                 for label, (*_, options) in zip(self.labels, planned, strict=True)
             ],
             depth=self.experiment["depth"],
-            limit=limit,
+            limit=self.limit,
             jobs=jobs,
             progress=progress,
         )
@@ -177,8 +180,9 @@ def plan(
     *,
     stand_ins: bool = False,
     cache_bytes: list[int] | None = None,
+    limit: int | None = None,
 ) -> Plan:
-    """What :func:`demand_map` runs; arguments as there."""
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     made = applications(experiment["application"], folder)
@@ -187,29 +191,4 @@ def plan(
         application.options["precondition"] = precondition(
             application, entry["precondition"], folder
         )
-    return Plan(experiment, made, cache_bytes or experiment["cache_bytes"])
-
-
-def demand_map(
-    traces: str | os.PathLike[str] | None = None,
-    *,
-    stand_ins: bool = False,
-    cache_bytes: list[int] | None = None,
-    limit: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int, str, int, float | None], None] | None = None,
-) -> DemandMap:
-    """Carry out the experiment.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        cache_bytes: Sizes of memory; those of the experiment if not given.
-        limit: Requests after which each run ends.
-        jobs: Runs at once.
-        progress: As for :func:`flashatlas.compare`.
-
-    """
-    planned = plan(traces, stand_ins=stand_ins, cache_bytes=cache_bytes)
-    return planned.carry_out(limit=limit, jobs=jobs, progress=progress)
+    return Plan(experiment, made, cache_bytes or experiment["cache_bytes"], limit)

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashatlas.reproduce import hpb_tables, studies
-from flashatlas.reproduce.experiment import (
+from flashatlas.reproduce import layered
+from flashatlas.reproduce.hpb import tables
+from flashatlas.reproduce.hpb.studies import HPB, STAGES, HpbStudies
+from flashatlas.reproduce.layered import NONE, Cases, add
+from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.table import Table
+from flashatlas.reproduce.workloads import (
     Application,
     applications,
     load,
     precondition,
     traces_folder,
 )
-from flashatlas.reproduce.hpb_studies import HPB, STAGES, HpbStudies
-from flashatlas.reproduce.studies import NONE, Cases, Progress, add
-from flashatlas.reproduce.table import Table
 
 PAPER = "2-hpb"
 
@@ -31,25 +33,28 @@ class Hpb(HpbStudies):
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the slides."""
-        return hpb_tables.tables(self)
+        return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.hpb/1",
-            "traces": [
-                {"name": p.name, "source": p.source, "recorded": p.recorded} for p in self.phones
-            ],
+            "traces": [p.to_json() for p in self.phones],
             "tables": [table.to_json() for table in self.tables()],
             "runs": self.runs_json(),
         }
 
 
 @dataclass(frozen=True)
-class Plan(studies.Plan):
+class Plan(layered.Plan):
     """What is to be run."""
 
     phones: list[Application]
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What may be recorded traces."""
+        return self.phones
 
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
@@ -199,17 +204,9 @@ def plan(
     traces: str | os.PathLike[str] | None = None,
     *,
     stand_ins: bool = False,
-    requests: int | None = None,
+    limit: int | None = None,
 ) -> Plan:
-    """What is run.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        requests: Make every run short: random requests of a stage, or of a trace.
-
-    """
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     entries = experiment["phone"]["traces"]
@@ -219,4 +216,4 @@ def plan(
     phones = applications(bare, folder)
     for phone, entry in zip(phones, entries, strict=True):
         phone.options["precondition"] = precondition(phone, entry["precondition"], folder)
-    return Plan(experiment, requests, phones)
+    return Plan(experiment, limit, phones)

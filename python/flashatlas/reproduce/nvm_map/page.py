@@ -19,22 +19,10 @@ from flashatlas.report.chart import (
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs
-from flashatlas.reproduce.nvm_map import NvmMap, Row
-from flashatlas.tables import size
+from flashatlas.reproduce.nvm_map.plan import NvmMap
+from flashatlas.reproduce.nvm_map.tables import HEADLINE, NUMBERS, headline_rows, numbers_of
 
 TITLE = "The map in DRAM and NVM"
-
-NUMBERS = (
-    "calls a second",
-    "FLUSH mean",
-    "FLUSH p99",
-    "data programs",
-    "map pages",
-    "directory",
-    "NVM",
-    "WAF",
-)
-"""What the tables show of a row; programs, pages and bytes are those of one FLUSH, on average."""
 
 
 def page(nvm: NvmMap, command: str) -> str:
@@ -71,18 +59,6 @@ def _introduction(nvm: NvmMap, runs: Runs, command: str) -> str:
     )
 
 
-def headline_rows(nvm: NvmMap) -> list[tuple[str, ...]]:
-    """For each baseline the published gain and ours."""
-    published = nvm.experiment["published"]["gain_max"]
-    return [
-        (over, f"{published:g}", f"{ours:.2f}", f"{100 * (ours / published - 1):+.0f} %")
-        for over, ours in nvm.headline().items()
-    ]
-
-
-HEADLINE = ("over", "published, up to", "ours", "deviation")
-
-
 def _headline(nvm: NvmMap) -> str:
     lead = (
         "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its baseline "
@@ -98,21 +74,6 @@ def _headline(nvm: NvmMap) -> str:
             [name.capitalize() for name in HEADLINE],
             [("", table_rows(headline_rows(nvm)))],
         ),
-    )
-
-
-def numbers_of(row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
-    cost, flush = row.per_flush, row.flush_ns
-    return (
-        f"{row.calls_per_s:,.1f}" if row.calls_per_s else "–",
-        f"{flush['mean'] / 1e6:.2f} ms",
-        f"{flush['p99'] / 1e6:.2f} ms",
-        f"{cost['data']:.2f}",
-        f"{cost['map']:.2f}",
-        f"{cost['directory']:.2f}",
-        size(cost["nvm_bytes"]) if cost["nvm_bytes"] else "–",
-        f"{row.result.waf:.3f}" if row.result.waf else "–",
     )
 
 

@@ -6,12 +6,12 @@ Figure 1 of the paper and more (``papers/0-hybrid-nvm``).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from flashatlas.api import compare
-from flashatlas.reproduce.experiment import Application, applications, load, traces_folder
+from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.result import Result
 
 PAPER = "0-hybrid-nvm"
@@ -163,6 +163,12 @@ class Plan:
     experiment: dict[str, Any] = field(repr=False)
     trace: Application
     operations: int
+    """Calls of fsync or fdatasync in each run."""
+
+    @property
+    def workloads(self) -> list[Application]:
+        """What may be a recorded trace."""
+        return [self.trace]
 
     def _maps(
         self, names: list[str] | None, slots: list[int]
@@ -216,9 +222,9 @@ class Plan:
         self,
         *,
         jobs: int | None = None,
-        progress: Callable[[int, str, int, float | None], None] | None = None,
+        progress: Progress | None = None,
     ) -> NvmMap:
-        """Run all of it; arguments as for :func:`nvm_map`."""
+        """Run all of it; arguments as for :func:`flashatlas.compare`."""
         planned = self.runs()
         results = compare(
             [
@@ -250,34 +256,10 @@ def plan(
     stand_ins: bool = False,
     operations: int | None = None,
 ) -> Plan:
-    """What :func:`nvm_map` runs; arguments as there."""
+    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     entry = {k: v for k, v in experiment["trace"].items() if k not in ("slots", "baselines")}
     (trace,) = applications([entry], None if stand_ins else traces_folder(traces))
     if not trace.recorded:
         trace.options["flush_every"] = entry["flush_every"]
     return Plan(experiment, trace, operations or experiment["operations"])
-
-
-def nvm_map(
-    traces: str | os.PathLike[str] | None = None,
-    *,
-    stand_ins: bool = False,
-    operations: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int, str, int, float | None], None] | None = None,
-) -> NvmMap:
-    """Carry out the experiment.
-
-    Args:
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
-        operations: Calls of fsync or fdatasync in each run.
-        jobs: Runs at once.
-        progress: As for :func:`flashatlas.compare`.
-
-    """
-    return plan(traces, stand_ins=stand_ins, operations=operations).carry_out(
-        jobs=jobs, progress=progress
-    )

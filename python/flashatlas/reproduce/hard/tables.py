@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.reproduce.hard_studies import HARD, STAGES, HardStudies
-from flashatlas.reproduce.studies import NONE
-from flashatlas.reproduce.table import BEYOND, REPRODUCED, Table
+from flashatlas.reproduce import table
+from flashatlas.reproduce.hard.studies import HARD, STAGES, HardStudies
+from flashatlas.reproduce.layered import NONE
+from flashatlas.reproduce.table import BEYOND, REPRODUCED, Listing, Table
 from flashatlas.result import Result
 from flashatlas.tables import size, speed
 
@@ -248,3 +249,8 @@ def trace(hard: HardStudies) -> Table:
     return Table(
         f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows
     )
+
+
+def listings(hard: HardStudies) -> list[Listing]:
+    """What the terminal shows."""
+    return table.listings(tables(hard))

@@ -1,0 +1,27 @@
+"""Demand-paged maps over the size of their memory (``papers/2-demand-map``)."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption
+
+HELP = """\
+Every demand-paged map over the size of its memory.
+
+Shows hit ratio, map reads and writes, latency and RAM.
+
+For example: `flashatlas reproduce demand-map --out out/demand-map`
+"""
+
+EXPERIMENT = Experiment(
+    name="demand-map",
+    paper="2-demand-map",
+    help=HELP,
+    options=(
+        ExperimentOption(
+            "cache_bytes", list[int], [], "Bytes of memory for the map; may be repeated.", least=1
+        ),
+        ExperimentOption(
+            "limit", int | None, None, "End each run after this many requests.", least=1
+        ),
+    ),
+)

@@ -1,0 +1,29 @@
+"""The hardware lookup engine (``papers/3-lpmt``)."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption
+
+HELP = """\
+Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
+
+Every table says whether it is derived, reproduced, calibrated, or not reproducible without the
+original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
+flat map, and the engine in a drive.
+
+For example: `flashatlas reproduce lpmt --out out/lpmt`
+"""
+
+EXPERIMENT = Experiment(
+    name="lpmt",
+    paper="3-lpmt",
+    help=HELP,
+    options=(
+        ExperimentOption(
+            "sweep", bool, True, "Sweep banks, ways, hash functions and orders on every trace."
+        ),
+        ExperimentOption(
+            "limit", int | None, None, "End each run after this many requests.", least=1
+        ),
+    ),
+)

@@ -1,0 +1,31 @@
+"""MAST against FAST, LAST and others (``papers/1-mast``)."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption
+
+HELP = """\
+Figures 2, 3 and 4 of the MAST paper.
+
+Utilisation of the log, merges by class, efficiency over FAST.
+
+FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256
+log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces where they
+are found, and generated workloads otherwise.
+
+For example: `flashatlas reproduce mast --sensitivity --out out/mast`
+"""
+
+EXPERIMENT = Experiment(
+    name="mast",
+    paper="1-mast",
+    help=HELP,
+    options=(
+        ExperimentOption(
+            "sensitivity", bool, False, "Also run each reading of what the paper leaves open."
+        ),
+        ExperimentOption(
+            "limit", int | None, None, "End each run after this many requests.", least=1
+        ),
+    ),
+)

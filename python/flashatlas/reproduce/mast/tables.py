@@ -1,0 +1,78 @@
+"""The tables of the MAST experiment."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce.mast.plan import MERGED, Mast, Row
+from flashatlas.reproduce.table import Listing
+from flashatlas.tables import size
+
+
+def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:
+    """What the tables show of a row."""
+    record, shares = row.result.record, row.shares
+    return (
+        f"{mast.relative(row):.3f}",
+        f"{row.result.waf:.3f}",
+        *(f"{100 * shares[name]:.1f} %" if shares else "–" for name in MERGED),
+        f"{row.moved:,}",
+        f"{record.get('merges', {}).get('copies', 0):,}",
+        f"{sum(record['nand']['erases'].values()):,}",
+        size(row.table_bytes),
+    )
+
+
+NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
+
+
+def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
+    """Efficiency and shares on every application, for each variant of the paper's schemes."""
+    kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
+    return [
+        (
+            f"{scheme}, {variant}" if variant else scheme,
+            *(
+                _short(mast, row)
+                for row in mast.rows
+                if (row.scheme, row.variant) == (scheme, variant)
+            ),
+        )
+        for scheme, variant in kinds
+    ]
+
+
+def _short(mast: Mast, row: Row) -> str:
+    dead, full = (100 * row.shares.get(name, 0.0) for name in ("dead", "full"))
+    return f"{mast.relative(row):.3f} ({dead:.1f} / {full:.1f})"
+
+
+VARIANTS = (
+    "Efficiency with FAST as 1; in brackets the shares of dead and of full merges, in per cent."
+)
+
+
+def listings(mast: Mast) -> list[Listing]:
+    """What the terminal shows."""
+    made = [
+        Listing(
+            a.name,
+            a.source,
+            ["", *NUMBERS],
+            [(row.scheme, *numbers_of(mast, row)) for row in mast.of(a.name)],
+        )
+        for a in mast.applications
+    ]
+    claims = [
+        (c.application, c.over, f"{c.published:+g} %", f"{c.ours:+.1f} %", f"{c.deviation:+.1f}")
+        for c in mast.claims()
+    ]
+    head = ["", "over", "published", "ours", "deviation, points"]
+    made.append(Listing("MAST's gain in efficiency", "", head, claims))
+    orders = [
+        (o.application, o.kind, o.published, o.ours or "nothing merged") for o in mast.orders()
+    ]
+    head = ["", "share of", "published", "ours"]
+    made.append(Listing("Schemes by share of merges, the largest first", "", head, orders))
+    if any(row.variant for row in mast.rows):
+        head = ["", *(a.name for a in mast.applications)]
+        made.append(Listing("What the paper leaves open", VARIANTS, head, variant_rows(mast)))
+    return made

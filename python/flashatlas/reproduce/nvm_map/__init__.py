@@ -1,0 +1,27 @@
+"""The map in DRAM and NVM against maps in DRAM (``papers/0-hybrid-nvm``)."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption
+
+HELP = """\
+Figure 1 of the DRAM+NVM map paper.
+
+Fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
+
+With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show:
+overwrites, random writes, and a database's trace with FLUSHes.
+
+For example: `flashatlas reproduce nvm-map --out out/nvm-map`
+"""
+
+EXPERIMENT = Experiment(
+    name="nvm-map",
+    paper="0-hybrid-nvm",
+    help=HELP,
+    options=(
+        ExperimentOption(
+            "operations", int | None, None, "Calls of fsync or fdatasync in each run.", least=1
+        ),
+    ),
+)

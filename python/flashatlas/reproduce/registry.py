@@ -1,0 +1,15 @@
+"""The experiments: one folder each, one line here."""
+
+from __future__ import annotations
+
+from flashatlas.reproduce import demand_map, hard, hpb, lpmt, mast, nvm_map
+from flashatlas.reproduce.protocol import Experiment
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    mast.EXPERIMENT,
+    nvm_map.EXPERIMENT,
+    demand_map.EXPERIMENT,
+    lpmt.EXPERIMENT,
+    hard.EXPERIMENT,
+    hpb.EXPERIMENT,
+)

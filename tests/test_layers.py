@@ -225,10 +225,10 @@ def test_a_host_that_caches_the_map_reads_faster():
     assert without.violations == cached.violations == 0
     layer, map_ = cached.record["layers"]["hpb-host"], cached.record["map"]
     # what was read by an entry was not looked up
-    assert map_["lookups"] == 30000 - layer["believed"] and layer["believed"] > 28000
+    assert map_["lookups"] == 30000 - layer["valid_entries"] and layer["valid_entries"] > 28000
     assert (
         layer["hits"]
-        == layer["believed"]
+        == layer["valid_entries"]
         == layer["reads"] - layer["miss_region"] - layer["miss_subregion"]
     )
     assert without.record["map"]["lookups"] == 30000 and without.record["map"]["hit_ratio"] < 0.2
@@ -260,7 +260,7 @@ def test_a_phone_with_the_map_in_host_memory():
             limit=60_000,
         )
         layer = result.record["layers"]["hpb-host"]
-        assert result.violations == 0 and layer["believed"] > 100, trace.name
+        assert result.violations == 0 and layer["valid_entries"] > 100, trace.name
 
 
 def test_the_hpb_experiment():

@@ -1,5 +1,5 @@
 //! What a layer costs: nanoseconds of host CPU for a read that it passes through, and bytes of its
-//! maps for each page beneath.
+//! maps for each page below.
 
 use super::now;
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};

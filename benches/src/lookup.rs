@@ -1,7 +1,7 @@
 //! Timed lookups beside two floors: the same random addresses looked up in the same tables with no
 //! timing, as many at once as the processor manages, and each waiting for the answer before.
 
-use flashatlas_lookup::study::{Ask, Study, settings};
+use flashatlas_lookup::study::{LookupRequest, Study, settings};
 use flashatlas_types::{Rng, Seed};
 
 const ENTRIES: u32 = 1 << 20;
@@ -21,7 +21,7 @@ fn addresses(limit: u32) -> impl Iterator<Item = u32> {
 fn rates(given: &[&str]) -> [f64; 3] {
     let mut study = study(given);
     for la in 0..ENTRIES {
-        study.ask(Ask::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
+        study.ask(LookupRequest::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
     }
     let begin = super::now();
     let pages = addresses(ENTRIES)
@@ -40,7 +40,7 @@ fn rates(given: &[&str]) -> [f64; 3] {
     let begin = super::now();
     let mut asks = Vec::new();
     for la in addresses(ENTRIES) {
-        asks.push(Ask::Pages(la, 1));
+        asks.push(LookupRequest::Pages(la, 1));
         if asks.len() == 1024 {
             study.ask_all(&asks).unwrap_or_else(|e| panic!("{e}"));
             asks.clear();

@@ -3,7 +3,7 @@
 #![no_main]
 
 use flashatlas_types::Seed;
-use flashatlas_workload::fio::{JobStream, Step, parse};
+use flashatlas_workload::fio::{JobStream, JobStep, parse};
 
 /// Steps of each job that are looked at.
 const STEPS: u32 = 300;
@@ -24,7 +24,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         for _ in 0..STEPS {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
-            if let Step::Request(request) = step {
+            if let JobStep::Request(request) = step {
                 let file = &job.files[request.file as usize];
                 let end = request.offset.checked_add(request.bytes).expect(
                     "the end has an address",

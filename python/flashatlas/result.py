@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from flashatlas._core import RUN_SCHEMA, InputError
 from flashatlas.files import write_whole
+from flashatlas.renamed_keys import upgraded
 
 TABLES = ("series", "latency", "wear", "resources", "blocks")
 """The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
@@ -151,6 +152,7 @@ class Result:
                 f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it "
                 "should be"
             )
+        record = upgraded(record)
         tables = {}
         for name in TABLES:
             file = record_path.parent / f"{name}.parquet"

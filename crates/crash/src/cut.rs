@@ -2,7 +2,7 @@
 //! `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is followed by `*steps` if
 //! it has not the usual length, and the scheme follows `layers/` if there are any.
 
-use crate::part::Part;
+use crate::failing_part::FailingPart;
 use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;
@@ -14,12 +14,12 @@ pub struct Cut {
     /// Operations that were carried out.
     pub after: u32,
     /// What happened then.
-    pub how: How,
+    pub how: CutKind,
 }
 
 /// What happens at a cut.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum How {
+pub enum CutKind {
     /// The next operation does not begin. Written `123`.
     Before,
     /// The next operation is left half done. Written with the letter of [`Torn`]: `123g`.
@@ -29,9 +29,9 @@ pub enum How {
     /// Of the operations in flight when a command was submitted, another subset was carried out.
     /// Written with its number: `123x5`; `after` counts commands.
     Subset(u32),
-    /// No cut: a part fails while the power is on. Written with the letters of [`Part`]: `12fp`;
+    /// No cut: a part fails while the power is on. Written with the letters of [`FailingPart`]: `12fp`;
     /// `after` counts what fails.
-    Part(Part),
+    FailingPart(FailingPart),
 }
 
 /// Steps of a workload where nothing else is said.
@@ -64,12 +64,12 @@ impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.after)?;
         match self.how {
-            How::Before => Ok(()),
-            How::Torn(Torn::Lines(draw)) => write!(f, "l{draw}"),
-            How::Torn(torn) => write!(f, "{}", torn.letter()),
-            How::Acknowledged => write!(f, "a"),
-            How::Subset(number) => write!(f, "x{number}"),
-            How::Part(part) => f.write_str(part.letters()),
+            CutKind::Before => Ok(()),
+            CutKind::Torn(Torn::Lines(draw)) => write!(f, "l{draw}"),
+            CutKind::Torn(torn) => write!(f, "{}", torn.letter()),
+            CutKind::Acknowledged => write!(f, "a"),
+            CutKind::Subset(number) => write!(f, "x{number}"),
+            CutKind::FailingPart(part) => f.write_str(part.letters()),
         }
     }
 }
@@ -89,16 +89,16 @@ impl FromStr for Cut {
         let (letter, rest) =
             text[digits..].split_at(text[digits..].chars().next().map_or(0, char::len_utf8));
         let how = match (letter, rest) {
-            ("", "") => How::Before,
-            ("a", "") => How::Acknowledged,
-            ("l", draw) => How::Torn(Torn::Lines(draw.parse().map_err(|_| wrong())?)),
-            ("x", number) => How::Subset(number.parse().map_err(|_| wrong())?),
-            (_, _) if Part::by_letters(&text[digits..]).is_some() => {
-                How::Part(Part::by_letters(&text[digits..]).expect("just found"))
+            ("", "") => CutKind::Before,
+            ("a", "") => CutKind::Acknowledged,
+            ("l", draw) => CutKind::Torn(Torn::Lines(draw.parse().map_err(|_| wrong())?)),
+            ("x", number) => CutKind::Subset(number.parse().map_err(|_| wrong())?),
+            (_, _) if FailingPart::by_letters(&text[digits..]).is_some() => {
+                CutKind::FailingPart(FailingPart::by_letters(&text[digits..]).expect("just found"))
             }
             (letter, "") => {
                 let all = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Paired, Torn::Erase];
-                How::Torn(
+                CutKind::Torn(
                     all.into_iter().find(|t| letter.starts_with(t.letter())).ok_or_else(wrong)?,
                 )
             }

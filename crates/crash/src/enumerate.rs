@@ -2,7 +2,7 @@
 //! and at each a copy of that copy loses its power.
 
 use crate::Failure;
-use crate::cut::{Cut, How};
+use crate::cut::{Cut, CutKind};
 use crate::faults::Faults;
 use crate::model::Step;
 use crate::recording::Recording;
@@ -37,9 +37,9 @@ pub struct Tally {
     /// Of these, states that a cut mount left.
     pub deeper: u64,
     /// States in which another subset of the operations in flight was carried out
-    /// (`crate::inflight`).
+    /// (`crate::in_flight`).
     pub reordered: u64,
-    /// Parts that failed while the power was on (`crate::parts`).
+    /// Parts that failed while the power was on (`crate::failing_runs`).
     pub failed_parts: u64,
     /// Failures that were planned, and that the workload did not come to on a drive with a block
     /// more.
@@ -181,13 +181,13 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             {
                 self.examine(
                     &medium,
-                    Cut { after: operations, how: How::Acknowledged },
+                    Cut { after: operations, how: CutKind::Acknowledged },
                     &model,
                     None,
                 );
             }
         }
-        self.examine(&medium, Cut { after: operations, how: How::Before }, &model, None);
+        self.examine(&medium, Cut { after: operations, how: CutKind::Before }, &model, None);
         self.finish()
     }
 
@@ -206,11 +206,11 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         model: &crate::model::Model,
     ) {
         if self.sample.takes() {
-            self.examine(medium, Cut { after, how: How::Before }, model, None);
+            self.examine(medium, Cut { after, how: CutKind::Before }, model, None);
         }
         for torn in self.depth.faults.torn(medium.layout(), change) {
             if self.sample.takes() {
-                let cut = Cut { after, how: How::Torn(torn) };
+                let cut = Cut { after, how: CutKind::Torn(torn) };
                 self.examine(medium, cut, model, Some((change, torn)));
             }
         }
@@ -254,10 +254,10 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             left.begin(change, torn);
         }
         let draw = if let Some((_, Torn::Lines(draw))) = torn { draw } else { 0 };
-        left.switch_off_drawing(draw);
+        left.power_off_drawing(draw);
         match cut.how {
-            How::Torn(_) => self.tally.torn += 1,
-            How::Acknowledged => self.tally.acknowledged += 1,
+            CutKind::Torn(_) => self.tally.torn += 1,
+            CutKind::Acknowledged => self.tally.acknowledged += 1,
             _ => self.tally.between += 1,
         }
         self.tally.dirty += u64::from(torn.is_some() || model.is_dirty() || level > 0);
@@ -288,12 +288,12 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             // a cut before the first operation leaves what the cut before left
             if change.is_operation() {
                 if after > 0 {
-                    self.examine(&medium, Cut { after, how: How::Before }, model, None);
+                    self.examine(&medium, Cut { after, how: CutKind::Before }, model, None);
                 }
                 for torn in self.depth.faults.torn(medium.layout(), change) {
                     self.examine(
                         &medium,
-                        Cut { after, how: How::Torn(torn) },
+                        Cut { after, how: CutKind::Torn(torn) },
                         model,
                         Some((change, torn)),
                     );

@@ -12,12 +12,12 @@ use std::sync::Once;
 
 pub mod cut;
 pub mod enumerate;
+pub mod failing_part;
+pub mod failing_runs;
 pub mod faults;
-pub mod inflight;
+pub mod in_flight;
 pub mod minimise;
 pub mod model;
-pub mod part;
-pub mod parts;
 pub mod recording;
 pub mod run;
 pub mod sample;
@@ -25,7 +25,7 @@ pub mod subject;
 pub mod verify;
 pub mod workloads;
 
-pub use cut::{Cut, How, Id};
+pub use cut::{Cut, CutKind, Id};
 pub use enumerate::{Depth, Enumerator, Tally};
 pub use faults::{Fault, Faults};
 pub use recording::Recording;

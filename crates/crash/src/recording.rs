@@ -1,8 +1,8 @@
 //! A workload, carried out once: the medium before it, every change that it made, and which of them
 //! each command had made when it was acknowledged.
 
+use crate::failing_part::FailingPart;
 use crate::model::{Model, Step};
-use crate::part::Part;
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::{Change, Medium};
@@ -49,7 +49,7 @@ impl Recording {
         config: &DriveConfig,
         steps: &[Step],
         filled: bool,
-        part: Option<(Part, u32)>,
+        part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
         guarded(|| Recording::try_make(config, steps, filled, part))
     }
@@ -58,7 +58,7 @@ impl Recording {
         config: &DriveConfig,
         steps: &[Step],
         filled: bool,
-        part: Option<(Part, u32)>,
+        part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
         let mut ssd = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
         // what layers write when they find a blank drive is a part of the workload
@@ -80,10 +80,10 @@ impl Recording {
         );
         let model = if drive.forgets_trims() { model.forgetting_trims() } else { model };
         match part {
-            Some((Part::Program | Part::ProgramWithoutSpare, n)) => {
+            Some((FailingPart::Program | FailingPart::ProgramWithoutSpare, n)) => {
                 drive.ssd_mut().faults().fail_program_after(n.into())
             }
-            Some((Part::Erase | Part::EraseWithoutSpare, n)) => {
+            Some((FailingPart::Erase | FailingPart::EraseWithoutSpare, n)) => {
                 drive.ssd_mut().faults().fail_erase_after(n.into())
             }
             _ => {}
@@ -94,7 +94,7 @@ impl Recording {
             let reply = match apply(&mut drive, step, content) {
                 Err(e)
                     if is_failed_program(&e)
-                        && matches!(part, Some((Part::ProgramWithoutSpare, _))) =>
+                        && matches!(part, Some((FailingPart::ProgramWithoutSpare, _))) =>
                 {
                     ends.push(drive.ssd().medium().journal_len());
                     let steps = steps[..ends.len()].to_vec();
@@ -131,7 +131,7 @@ impl Recording {
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         let changes = drive.ssd_mut().faults().end_journal();
-        let refused = matches!(part, Some((Part::ProgramWithoutSpare, _)));
+        let refused = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)));
         let failed = refused && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
         Failure::unless(!failed, "R6", || "a program failed, and no command did".into())?;
         let contents = drive.contents().cloned();

@@ -2,17 +2,17 @@
 //! with a table at the end.
 
 use crate::Failure;
-use crate::cut::{Cut, How, Id, STEPS, STEPS_MAX};
+use crate::cut::{Cut, CutKind, Id, STEPS, STEPS_MAX};
 use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::failing_runs;
 use crate::faults::Faults;
-use crate::inflight::subsets;
+use crate::in_flight::subsets;
 use crate::minimise::minimise;
 use crate::model::Step;
-use crate::parts;
 use crate::recording::Recording;
 use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
-use crate::workloads::{SEQUENCES, Shape, WORKLOADS, Workload, exhaustive};
+use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,7 +79,7 @@ impl Default for Plan {
 
 /// A failure, as a user sees it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct Finding {
     /// For `--rerun`.
     pub id: String,
     /// Promise and finding.
@@ -112,7 +112,7 @@ pub struct Report {
     /// By layers, scheme and store.
     pub rows: Vec<Row>,
     /// Failures, at most a few for each workload.
-    pub found: Vec<Found>,
+    pub found: Vec<Finding>,
     /// Whether it was stopped.
     pub stopped: bool,
 }
@@ -142,7 +142,8 @@ impl Job {
 
     fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
         let exported = config.shape();
-        let shape = Shape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
+        let shape =
+            WorkloadShape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
         match self.workload {
             Some(workload) => workload.steps(&shape, seed),
             None => exhaustive(&shape, seed),
@@ -160,11 +161,11 @@ impl Job {
         clean: &'a Recording,
         depth: Depth,
         (one_in, name): (u32, &'a str),
-    ) -> parts::Workload<'a> {
+    ) -> failing_runs::Workload<'a> {
         let factory = self.geometry.name == GEOMETRIES[0].name;
         let tight = self.workload.is_some_and(|w| w.tight);
         let filled = self.filled();
-        parts::Workload { config, clean, filled, depth, factory, tight, one_in, name }
+        failing_runs::Workload { config, clean, filled, depth, factory, tight, one_in, name }
     }
 
     /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
@@ -173,7 +174,7 @@ impl Job {
         plan: &Plan,
         faults: Faults,
         stop: &AtomicBool,
-    ) -> Result<(Tally, u64, Vec<Found>), String> {
+    ) -> Result<(Tally, u64, Vec<Finding>), String> {
         let config = drive(&self.stack, self.geometry, self.workload)?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
         let drawn = self.id(0, plan.steps, &[]).to_string();
@@ -219,7 +220,7 @@ impl Job {
                     true => minimal_lines(&config, &steps, self.filled(), depth),
                     false => Vec::new(),
                 };
-                found.push(Found {
+                found.push(Finding {
                     id: self.id(seed, plan.steps, &cuts).to_string(),
                     failure: failure.to_string(),
                     minimal,
@@ -457,7 +458,7 @@ impl Report {
 ///
 /// # Errors
 /// An identity that names nothing that exists.
-pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
+pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Finding>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
     let named = |s: &Stack| {
@@ -493,7 +494,7 @@ pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
         first.get_or_insert(failure);
     };
     let missing = match id.cuts.first() {
-        Some(&cut @ Cut { how: How::Subset(_), .. }) => {
+        Some(&cut @ Cut { how: CutKind::Subset(_), .. }) => {
             let start = (job.filled(), id.seed);
             let all = Sample::all();
             subsets(&config, &steps, start, Some(cut), all, &mut note).reordered == 0
@@ -503,7 +504,7 @@ pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
                 note(&[], failure);
                 false
             }
-            Ok(recording) if matches!(kind, Some(Cut { how: How::Part(_), .. })) => {
+            Ok(recording) if matches!(kind, Some(Cut { how: CutKind::FailingPart(_), .. })) => {
                 let parts = job.parts(&config, &recording, depth, (1, ""));
                 let tally = parts.run(Some(&id.cuts), &mut note);
                 tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
@@ -518,7 +519,7 @@ pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
     if first.is_none() && missing {
         return Err(format!("{text}: the workload has no such failure, or no such cut"));
     }
-    Ok(first.map(|failure| Found {
+    Ok(first.map(|failure| Finding {
         id: text.to_owned(),
         failure: failure.to_string(),
         minimal: if power_only(&id.cuts) {
@@ -532,5 +533,5 @@ pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Found>, String> {
 /// Whether the workload fails by power failures alone, one operation after the other: such a
 /// workload can be made short.
 fn power_only(cuts: &[Cut]) -> bool {
-    !matches!(cuts.first(), Some(Cut { how: How::Part(_) | How::Subset(_), .. }))
+    !matches!(cuts.first(), Some(Cut { how: CutKind::FailingPart(_) | CutKind::Subset(_), .. }))
 }

@@ -122,7 +122,7 @@ fn variant(name: &str, index: usize) -> String {
 /// Logical pages of drives under layers are a multiple of this: whole superpages of each variant.
 const UNDER_LAYERS_UNITS: u32 = 16;
 
-/// Drives under layers: a scheme and a store. What is beneath a layer is tried on its own.
+/// Drives under layers: a scheme and a store. What is below a layer is tried on its own.
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
 /// Every stack of different layers that some drive takes, up to two of them.

@@ -111,7 +111,7 @@ impl<'c> Verifier<'c> {
         let expected = vec![Stamp::ZERO; units as usize];
         let limit = (config.scheme().mount_limit)(&config.scheme_config(), &layout);
         let layers = config.layers_limit();
-        // a layer that writes makes that durable, and so may the map beneath
+        // a layer that writes makes that durable, and so may the map below
         let again = if layers.writes > 0 { limit.programs } else { 0 };
         let limit = MountLimit {
             reads: limit.reads + layers.reads,
@@ -248,7 +248,7 @@ impl<'c> Verifier<'c> {
         Ok(Some((drive, Mounted { before, changes })))
     }
 
-    /// A layer keeps no checksum of what it has written: where the drive beneath loses a page that
+    /// A layer keeps no checksum of what it has written: where the lower drive loses a page that
     /// was durable, and has an older one in its place, that may be another page of the layer. It is
     /// the drive that says so.
     fn excuses_layers(&self, remains: &Remains) -> bool {
@@ -404,7 +404,7 @@ impl<'c> Verifier<'c> {
 fn only_with_damage(drive: &Stack, model: &Model) -> Result<(), Failure> {
     let right = |unit| held(drive, unit).is_ok_and(|held| model.allows(unit, held));
     Failure::unless(says_damaged(drive) || (0..model.len()).all(right), "R6", || {
-        "a page of the drive beneath is lost, units differ, and no damage is reported".into()
+        "a page of the lower drive is lost, units differ, and no damage is reported".into()
     })
 }
 

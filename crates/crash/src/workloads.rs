@@ -5,7 +5,7 @@ use crate::model::Step;
 use flashatlas_types::{Rng, Seed};
 
 /// What a workload is made for.
-pub struct Shape {
+pub struct WorkloadShape {
     /// Logical units of the drive.
     pub units: u32,
     /// Sectors of a unit.
@@ -24,7 +24,7 @@ pub struct Workload {
     pub filled: bool,
     /// Whether the drive has as little over-provisioning as its scheme can do with, down to 3 %.
     pub tight: bool,
-    make: fn(&Shape, &mut Rng) -> Vec<Step>,
+    make: fn(&WorkloadShape, &mut Rng) -> Vec<Step>,
 }
 
 /// All workloads, but for the exhaustive one ([`exhaustive`]).
@@ -79,12 +79,12 @@ pub const WORKLOADS: &[Workload] = &[
 
 impl Workload {
     /// The steps for a seed.
-    pub fn steps(&self, shape: &Shape, seed: u64) -> Vec<Step> {
+    pub fn steps(&self, shape: &WorkloadShape, seed: u64) -> Vec<Step> {
         (self.make)(shape, &mut Rng::stream(Seed(seed), self.name))
     }
 }
 
-impl Shape {
+impl WorkloadShape {
     fn write(&self, first: u32, units: u32) -> Step {
         let units = units.min(self.units - first);
         Step::Write {
@@ -104,7 +104,7 @@ impl Shape {
     }
 }
 
-fn sequential(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn sequential(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let mut at = 0;
     let mut steps = Vec::new();
     while (steps.len() as u32) < shape.steps / 2 {
@@ -121,7 +121,7 @@ fn sequential(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
-fn random(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn random(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let sectors = shape.units * shape.unit_sectors;
     let one = |_| match rng.below(16) {
         0 | 1 => Step::Flush,
@@ -141,7 +141,7 @@ fn random(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     (0..shape.steps).map(one).collect()
 }
 
-fn hot_cold(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn hot_cold(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let hot = u64::from(shape.units.div_ceil(10));
     let one = |i| match i % 5 {
         4 if rng.below(8) == 0 => Step::Idle,
@@ -152,7 +152,7 @@ fn hot_cold(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     (0..shape.steps).map(one).collect()
 }
 
-fn trim(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn trim(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let one = |_| match rng.below(10) {
         0..4 => shape.trim(shape.any(rng), 1 + rng.below(5) as u32),
         4..7 => shape.write(shape.any(rng), 1 + rng.below(4) as u32),
@@ -165,7 +165,7 @@ fn trim(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     (0..shape.steps).map(one).collect()
 }
 
-fn collect(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn collect(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let one = |_| match rng.below(12) {
         0 => Step::Flush,
         _ => shape.write(shape.any(rng), 1),
@@ -173,7 +173,7 @@ fn collect(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
     (0..shape.steps).map(one).collect()
 }
 
-fn map_pages(shape: &Shape, rng: &mut Rng) -> Vec<Step> {
+fn map_pages(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let mut at = 0;
     let mut steps = Vec::new();
     while (steps.len() as u32) < shape.steps {
@@ -202,7 +202,7 @@ const ALPHABET: usize = 7;
 
 /// All sequences of one to four operations on a blank drive, by number below [`SEQUENCES`]: writes
 /// of two units and of a run over both, in part and FUA, a trim, a FLUSH, idle time.
-pub fn exhaustive(shape: &Shape, number: u64) -> Vec<Step> {
+pub fn exhaustive(shape: &WorkloadShape, number: u64) -> Vec<Step> {
     let unit = shape.unit_sectors;
     let far = shape.units - 1;
     let alphabet: [Step; ALPHABET] = [
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_exhaustive_workload_has_every_sequence_once() {
-        let shape = Shape { units: 20, unit_sectors: 4, steps: 0 };
+        let shape = WorkloadShape { units: 20, unit_sectors: 4, steps: 0 };
         let mut all: Vec<String> =
             (0..SEQUENCES).map(|n| format!("{:?}", exhaustive(&shape, n))).collect();
         assert_eq!(exhaustive(&shape, SEQUENCES - 1).len(), 4);
@@ -248,7 +248,8 @@ mod tests {
     fn steps_stay_on_the_drive() {
         for workload in WORKLOADS {
             for units in [8, 50, 333] {
-                let steps = workload.steps(&Shape { units, unit_sectors: 4, steps: 400 }, 3);
+                let steps =
+                    workload.steps(&WorkloadShape { units, unit_sectors: 4, steps: 400 }, 3);
                 for step in &steps {
                     if let Step::Write { lba, sectors, .. }
                     | Step::Trim { lba, sectors }

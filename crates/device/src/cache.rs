@@ -13,7 +13,7 @@ const NIL: u32 = u32::MAX;
 
 /// One dirty unit.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct CacheEntry {
     /// Which page.
     pub lpn: Lpn,
     /// Stamp of the unit as a read must return it.
@@ -39,7 +39,7 @@ pub struct WriteCache {
     /// For each free slot that was used before, the program that freed it.
     freed: VecDeque<OpId>,
     index: FxHashMap<Lpn, u32>,
-    entries: Vec<Entry>,
+    entries: Vec<CacheEntry>,
     vacant: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -103,12 +103,12 @@ impl WriteCache {
     }
 
     /// The entry of a page.
-    pub fn get(&self, lpn: Lpn) -> Option<&Entry> {
+    pub fn get(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])
     }
 
     /// The entry of a page, which is not the least recently written any more.
-    pub fn touch(&mut self, lpn: Lpn) -> Option<&mut Entry> {
+    pub fn touch(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         self.unlink(e);
         self.link_newest(e);
@@ -116,7 +116,7 @@ impl WriteCache {
     }
 
     /// The entry of a page, left in its place, to change.
-    pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut Entry> {
+    pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         Some(&mut self.entries[e as usize])
     }
@@ -131,7 +131,7 @@ impl WriteCache {
         bytes: Option<Box<[u8]>>,
         ready: OpId,
     ) {
-        let entry = Entry { lpn, stamp, base, present, bytes, ready, newer: NIL, older: NIL };
+        let entry = CacheEntry { lpn, stamp, base, present, bytes, ready, newer: NIL, older: NIL };
         let e = match self.vacant.pop() {
             Some(e) => {
                 self.entries[e as usize] = entry;
@@ -147,12 +147,12 @@ impl WriteCache {
     }
 
     /// Take a page out; its slot stays taken until [`WriteCache::release`].
-    pub fn remove(&mut self, lpn: Lpn) -> Option<Entry> {
+    pub fn remove(&mut self, lpn: Lpn) -> Option<CacheEntry> {
         let e = self.index.remove(&lpn)?;
         self.unlink(e);
         self.vacant.push(e);
         let bytes = self.entries[e as usize].bytes.take();
-        Some(Entry { bytes, ..self.entries[e as usize].clone() })
+        Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
     /// The page that was written least recently.

@@ -146,7 +146,7 @@ pub enum SubmitError {
     },
     /// The data cannot be read, or the drive cannot go on.
     Ftl(FtlError),
-    /// What a layer keeps on the device beneath is not what it must be.
+    /// What a layer keeps on the lower device is not what it must be.
     Layer(LayerError),
     /// There is no such subregion, or region, of the map to hand out.
     NoMap {

@@ -1,8 +1,8 @@
 //! From names, files and single settings to a drive.
 
-use crate::layer::{self, Beneath, LayerDef, LayerLimit};
+use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::resolve;
-use crate::{Registry, Shape, Ssd, Stack};
+use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SchemeConfig, SchemeDef};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
@@ -91,7 +91,12 @@ impl DriveConfig {
         let config =
             DriveConfig { name: name.to_owned(), params: resolve(&registry, &raw)?, registry };
         let layout = config.layout()?;
-        layer::exported(&config.layers(), &config.registry, &config.params, Shape::of(&layout))?;
+        layer::exported(
+            &config.layers(),
+            &config.registry,
+            &config.params,
+            DeviceShape::of(&layout),
+        )?;
         Ok(config)
     }
 
@@ -114,8 +119,8 @@ impl DriveConfig {
     }
 
     /// What the drive exports with its layers.
-    pub fn shape(&self) -> Shape {
-        let drive = Shape::of(&self.layout().expect("the configuration is checked"));
+    pub fn shape(&self) -> DeviceShape {
+        let drive = DeviceShape::of(&self.layout().expect("the configuration is checked"));
         layer::exported(&self.layers(), &self.registry, &self.params, drive)
             .expect("the configuration is checked")
     }
@@ -123,14 +128,14 @@ impl DriveConfig {
     /// What mounts of the layers do at most, beside that of the drive.
     pub fn layers_limit(&self) -> LayerLimit {
         let (layers, drive) =
-            (self.layers(), Shape::of(&self.layout().expect("the configuration is checked")));
+            (self.layers(), DeviceShape::of(&self.layout().expect("the configuration is checked")));
         (0..layers.len()).fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
             let layers_beneath = &layers[at + 1..];
             let shape = layer::exported(layers_beneath, &self.registry, &self.params, drive)
                 .expect("the configuration is checked");
             let one = (layers[at].mount_limit)(
                 &self.params,
-                &Beneath { shape, layers: layers_beneath, registry: &self.registry },
+                &LayersBelow { shape, layers: layers_beneath, registry: &self.registry },
             );
             LayerLimit { reads: sum.reads + one.reads, writes: sum.writes + one.writes }
         })

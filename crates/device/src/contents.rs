@@ -17,7 +17,7 @@ pub type Pages = SmallVec<[Stamp; 4]>;
 
 /// What a unit holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Held {
+pub enum UnitContent {
     /// Pages of the layer.
     Pages(Pages),
     /// Bytes of a record; zeros at the end are left out.
@@ -27,7 +27,7 @@ pub enum Held {
 /// The table.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    held: FxHashMap<Stamp, Held>,
+    held: FxHashMap<Stamp, UnitContent>,
     next: u64,
 }
 
@@ -36,7 +36,7 @@ const COMPOSED: u64 = 1 << 61;
 
 impl Contents {
     /// A stamp that stands for `held` from now on, and stood for nothing before.
-    pub fn compose(&mut self, held: Held) -> Stamp {
+    pub fn compose(&mut self, held: UnitContent) -> Stamp {
         loop {
             self.next += 1;
             // of 2^32 stamps few are taken: a second round is rare
@@ -50,7 +50,7 @@ impl Contents {
 
     /// What a stamp is the digest of; `None`: nothing that a layer wrote.
     #[inline]
-    pub fn get(&self, stamp: Stamp) -> Option<&Held> {
+    pub fn get(&self, stamp: Stamp) -> Option<&UnitContent> {
         self.held.get(&stamp)
     }
 
@@ -84,8 +84,8 @@ mod tests {
     fn no_stamp_stands_for_two_things() {
         let mut contents = Contents::default();
         for n in 0..200_000u32 {
-            let stamp = contents.compose(Held::Bytes(Arc::from(n.to_le_bytes())));
-            assert_eq!(contents.get(stamp), Some(&Held::Bytes(Arc::from(n.to_le_bytes()))));
+            let stamp = contents.compose(UnitContent::Bytes(Arc::from(n.to_le_bytes())));
+            assert_eq!(contents.get(stamp), Some(&UnitContent::Bytes(Arc::from(n.to_le_bytes()))));
         }
         // about 200,000^2 / 2^33 = 4.7 of them would have, were they not chosen
         assert_eq!(contents.len(), 200_000);

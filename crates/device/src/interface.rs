@@ -4,7 +4,7 @@
 //! A drive implements the three. A layer implements [`Device`] and [`Layer`]; power and inspection
 //! reach the drive through it.
 
-use crate::{Cmd, Contents, Done, DriveConfig, LayerReport, Reply, Shape, Ssd, SubmitError};
+use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
 use flashatlas_types::{Lpn, Ps, Seed, Stamp, Tag, Violation};
 
 /// Something that takes host commands: a drive, or a layer that owns the next device.
@@ -52,7 +52,7 @@ pub trait Device: Send {
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
 
     /// What the device exports.
-    fn shape(&self) -> Shape;
+    fn shape(&self) -> DeviceShape;
 
     /// Sectors in a mapping unit.
     fn unit_sectors(&self) -> u32 {
@@ -91,7 +91,7 @@ pub trait PowerCycle {
 
 /// How a simulator looks into a device: at no cost, and behind the back of its commands.
 pub trait Inspect {
-    /// The O(n) rules of everything beneath.
+    /// The O(n) rules of everything below.
     ///
     /// # Errors
     /// The first rule that does not hold.

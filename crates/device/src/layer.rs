@@ -1,20 +1,20 @@
 //! What a host puts over a drive: the entry of a layer in a registry, what it reports, and why it
 //! cannot go on.
 
-use crate::{DriveConfig, Registry, Shape, Storage, SubmitError};
+use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
 use flashatlas_types::{ConfigError, ParamDef, Params};
 
 /// What a layer stands on.
-pub struct Beneath<'a> {
+pub struct LayersBelow<'a> {
     /// What that exports.
-    pub shape: Shape,
+    pub shape: DeviceShape,
     /// The layers there, from the top down.
     pub layers: &'a [&'static LayerDef],
     /// The parts that names choose from.
     pub registry: &'a Registry,
 }
 
-/// What a mount of a layer does at most, in mapping units of the device beneath.
+/// What a mount of a layer does at most, in mapping units of the lower device.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerLimit {
     /// Units read.
@@ -36,12 +36,12 @@ pub struct LayerDef {
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// What it exports over what is beneath, or why it cannot stand there.
-    pub fits: fn(&Params, &Beneath<'_>) -> Result<Shape, ConfigError>,
+    /// What it exports over what is below, or why it cannot stand there.
+    pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
     /// Build it over a device and mount what stands there; on a blank one, format it.
     pub build: Build,
     /// What a mount does at most.
-    pub mount_limit: fn(&Params, &Beneath<'_>) -> LayerLimit,
+    pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
     /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
     /// tried at every power failure.
     pub small: &'static [&'static [&'static str]],
@@ -55,11 +55,12 @@ pub fn exported(
     layers: &[&'static LayerDef],
     registry: &Registry,
     params: &Params,
-    drive: Shape,
-) -> Result<Shape, ConfigError> {
+    drive: DeviceShape,
+) -> Result<DeviceShape, ConfigError> {
     let mut shape = drive;
     for at in (0..layers.len()).rev() {
-        shape = (layers[at].fits)(params, &Beneath { shape, layers: &layers[at + 1..], registry })?;
+        shape =
+            (layers[at].fits)(params, &LayersBelow { shape, layers: &layers[at + 1..], registry })?;
     }
     Ok(shape)
 }
@@ -80,7 +81,7 @@ pub struct LayerReport {
 /// Why a layer cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LayerError {
-    /// The device beneath holds what this layer did not write. Nothing was changed.
+    /// The lower device holds what this layer did not write. Nothing was changed.
     Foreign {
         /// Which layer.
         layer: &'static str,
@@ -120,13 +121,13 @@ impl std::fmt::Display for LayerError {
             LayerError::Foreign { layer, what } => {
                 write!(
                     f,
-                    "{layer}: the device beneath was not written by this layer: {what}; nothing \
+                    "{layer}: the lower device was not written by this layer: {what}; nothing \
                      was overwritten"
                 )
             }
             LayerError::Mismatch { layer, key, found, expected } => write!(
                 f,
-                "{layer}: the device beneath was written with {key} = {found}, here it is \
+                "{layer}: the lower device was written with {key} = {found}, here it is \
                  {expected}; nothing was overwritten"
             ),
             LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),

@@ -23,13 +23,13 @@ mod stack;
 
 pub use command::{Cmd, Done, Reply, SubmitError};
 pub use config::DriveConfig;
-pub use contents::{Contents, Held, Pages};
+pub use contents::{Contents, Pages, UnitContent};
 pub use hpb::HpbCounters;
 pub use interface::{Device, Inspect, Layer, PowerCycle, Storage};
-pub use layer::{Beneath, Build, LayerDef, LayerError, LayerLimit, LayerReport};
+pub use layer::{Build, LayerDef, LayerError, LayerLimit, LayerReport, LayersBelow};
 pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};
 pub use registry::Registry;
-pub use shape::Shape;
+pub use shape::DeviceShape;
 pub use ssd::{DeviceCounters, Ssd};
 pub use stack::Stack;

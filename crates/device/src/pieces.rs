@@ -1,7 +1,7 @@
 //! The part of a command that falls into one mapping unit, and where its sectors and bytes stand.
 
-use crate::cache::Entry;
-use flashatlas_nand::Part;
+use crate::cache::CacheEntry;
+use flashatlas_nand::ReadPart;
 use flashatlas_types::{Lba, Lpn, SECTOR_BYTES, Stamp};
 use std::ops::Range;
 
@@ -101,10 +101,10 @@ pub fn all_sectors(unit_sectors: u32) -> u128 {
 }
 
 /// From the first to the last sector that is not present.
-pub fn missing(present: u128, unit_sectors: u32) -> Part {
+pub fn missing(present: u128, unit_sectors: u32) -> ReadPart {
     let lacking = all_sectors(unit_sectors) & !present;
     let first = lacking.trailing_zeros();
-    Part::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
+    ReadPart::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
 }
 
 /// The bytes of one piece in the data of its command.
@@ -121,7 +121,7 @@ pub fn placed(bytes: &[u8], piece: &Piece, mut unit: Box<[u8]>) -> Box<[u8]> {
 }
 
 /// Fill the sectors that an entry lacks from the bytes under it.
-pub fn merge_under(entry: &mut Entry, under: Option<&[u8]>) {
+pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
         for (sector, (to, from)) in bytes.chunks_mut(512).zip(under.chunks(512)).enumerate() {
             if entry.present >> sector & 1 == 0 {

@@ -16,7 +16,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The parts of this crate and those beneath: no layers.
+    /// The parts of this crate and those below: no layers.
     pub const DRIVES: Registry =
         Registry { presets: PRESETS, ftl: flashatlas_ftl::Registry::STANDARD, layers: &[] };
 

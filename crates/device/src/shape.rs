@@ -5,17 +5,17 @@ use flashatlas_types::Layout;
 
 /// What a device exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct DeviceShape {
     /// Sectors of a mapping unit.
     pub unit_sectors: u32,
     /// Sectors in all.
     pub sectors: u64,
 }
 
-impl Shape {
+impl DeviceShape {
     /// What a drive exports.
-    pub fn of(layout: &Layout) -> Shape {
-        Shape { unit_sectors: layout.unit_sectors(), sectors: layout.sectors() }
+    pub fn of(layout: &Layout) -> DeviceShape {
+        DeviceShape { unit_sectors: layout.unit_sectors(), sectors: layout.sectors() }
     }
 
     /// Mapping units.

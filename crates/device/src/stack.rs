@@ -18,7 +18,7 @@ impl Stack {
     /// Put the layers of `config` over `ssd` and mount each.
     ///
     /// # Errors
-    /// What a layer found beneath.
+    /// What a layer found below.
     pub fn over(ssd: Ssd, config: &DriveConfig) -> Result<Stack, ConfigError> {
         let layers = config.layers();
         let mut top: Box<dyn Storage> = Box::new(ssd);

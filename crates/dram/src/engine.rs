@@ -34,7 +34,7 @@ const CLOSED: u32 = u32::MAX;
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum CommandKind {
     /// Open a row.
     Activate,
     /// Close the row of a bank.
@@ -55,7 +55,7 @@ pub struct Command {
     /// When, in clocks.
     pub at: i64,
     /// What.
-    pub what: What,
+    pub what: CommandKind,
     /// Bank; of commands to all banks 0.
     pub bank: u8,
     /// Row.
@@ -81,7 +81,7 @@ struct Bank {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct BankGroup {
     activated: i64,
     /// Last read or write.
     column: i64,
@@ -94,7 +94,7 @@ struct Group {
 pub struct Dram {
     timings: Timings,
     banks: Vec<Bank>,
-    groups: Vec<Group>,
+    groups: Vec<BankGroup>,
     /// Group of each bank.
     group_of: Vec<u8>,
     bus: Option<CommandBus>,
@@ -138,7 +138,7 @@ impl Dram {
                 device.banks as usize
             ],
             groups: vec![
-                Group { activated: NEVER, column: NEVER, written: NEVER };
+                BankGroup { activated: NEVER, column: NEVER, written: NEVER };
                 device.groups as usize
             ],
             group_of: (0..device.banks).map(|b| (b % device.groups) as u8).collect(),
@@ -188,7 +188,7 @@ impl Dram {
             column =
                 column.max(self.open(bank, group, access.row, earliest, see) + i64::from(t.rcd));
         }
-        let what = if access.write { What::Write } else { What::Read };
+        let what = if access.write { CommandKind::Write } else { CommandKind::Read };
         // later bursts follow at the pace of one bank: nothing was issued yet that could be in
         // their way
         let pace = i64::from(t.ccd_l);
@@ -258,7 +258,7 @@ impl Dram {
     }
 
     #[inline]
-    fn after_write(&self, group: &Group) -> i64 {
+    fn after_write(&self, group: &BankGroup) -> i64 {
         let t = &self.timings;
         (self.written + i64::from(t.wtr_s)).max(group.written + i64::from(t.wtr_l))
     }
@@ -277,7 +277,7 @@ impl Dram {
         let mut from = activate;
         if open != CLOSED {
             let at = slot(&mut self.bus, precharge.max(earliest));
-            see(Command { at, what: What::Precharge, bank: bank as u8, row: open });
+            see(Command { at, what: CommandKind::Precharge, bank: bank as u8, row: open });
             from = at + i64::from(t.rp);
         }
         from = from
@@ -286,7 +286,7 @@ impl Dram {
             .max(self.groups[group].activated + i64::from(t.rrd_l))
             .max(self.four[self.four_next] + i64::from(t.faw));
         let at = slot(&mut self.bus, from);
-        see(Command { at, what: What::Activate, bank: bank as u8, row });
+        see(Command { at, what: CommandKind::Activate, bank: bank as u8, row });
         self.activations += 1;
         self.activated = at;
         self.groups[group].activated = at;
@@ -306,7 +306,7 @@ impl Dram {
             if self.banks.iter().any(|b| b.row != CLOSED) {
                 let closes = self.banks.iter().filter(|b| b.row != CLOSED).map(|b| b.precharge);
                 let closed = slot(&mut self.bus, closes.fold(at, i64::max));
-                see(Command { at: closed, what: What::PrechargeAll, bank: 0, row: 0 });
+                see(Command { at: closed, what: CommandKind::PrechargeAll, bank: 0, row: 0 });
                 at = closed + i64::from(t.rp);
             }
             at = self
@@ -316,7 +316,7 @@ impl Dram {
                 .map(|b| b.activate)
                 .fold(at, i64::max);
             let at = slot(&mut self.bus, at);
-            see(Command { at, what: What::Refresh, bank: 0, row: 0 });
+            see(Command { at, what: CommandKind::Refresh, bank: 0, row: 0 });
             self.banks.fill(Bank {
                 row: CLOSED,
                 precharge: NEVER,

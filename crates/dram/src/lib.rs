@@ -8,7 +8,7 @@ mod presets;
 mod rules;
 pub mod timings;
 
-pub use engine::{Command, Dram, Served, What};
+pub use engine::{Command, CommandKind, Dram, Served};
 pub use presets::PRESETS;
 pub use rules::Rules;
 pub use timings::{Device, PARAMS, Timings};

@@ -237,7 +237,7 @@ impl Blocks {
     }
 
     /// Show every block with its role and its valid slots.
-    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+    pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
         for (id, (&role, &valid)) in self.role.iter().zip(&self.valid).enumerate() {
             visit(BlockId(id as u32), role, valid);
         }

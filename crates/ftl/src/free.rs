@@ -1,6 +1,6 @@
 //! The erased blocks of the drive, and what a new owner of one has to wait for.
 
-use crate::Cx;
+use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl FreePool {
     /// Whatever else keeps the medium from erasing.
     pub fn erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         blocks: &mut Blocks,
         block: BlockId,
         after: &[OpId],
@@ -61,7 +61,7 @@ impl FreePool {
 
     /// Take a block, of lane `first` if that has one, and the operations to wait for that may not
     /// be complete.
-    pub fn take(&mut self, cx: &Cx<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
+    pub fn take(&mut self, cx: &FtlContext<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
         let lanes = self.lanes.len() as u32;
         let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
         let waits = [

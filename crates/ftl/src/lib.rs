@@ -57,7 +57,7 @@ pub const PARAMS: &[ParamDef] = &[
 ];
 
 /// What a scheme works with during one call.
-pub struct Cx<'a> {
+pub struct FtlContext<'a> {
     /// The medium and the plan.
     pub flash: Flash<'a>,
     /// Simulated time at which the request was submitted.
@@ -71,11 +71,11 @@ pub struct Cx<'a> {
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
     /// Pages whose map entry changed, in order, where the drive hands entries out (see
-    /// [`Ftl::hand_out`]).
+    /// [`Ftl::export_entries`]).
     pub remapped: Option<&'a mut Vec<Lpn>>,
 }
 
-impl Cx<'_> {
+impl FtlContext<'_> {
     /// The map entry of a page is another from now on.
     #[inline]
     pub(crate) fn remap(&mut self, lpn: Lpn) {
@@ -132,7 +132,7 @@ pub trait Ftl: Send {
     ///
     /// # Errors
     /// When the map itself cannot be read.
-    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError>;
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError>;
 
     /// Where the newest version of a page is, at no cost: how the simulator looks behind the
     /// drive's back.
@@ -140,27 +140,31 @@ pub trait Ftl: Send {
 
     /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to
     /// hand them to the host. Returns the operation after which they are there. From then on every
-    /// change of an entry is told in [`Cx::remapped`].
+    /// change of an entry is told in [`FtlContext::remapped`].
     ///
     /// # Errors
     /// When the map cannot be read.
     ///
     /// # Panics
-    /// Where the map store hands nothing out ([`maps::MapStoreDef::hands_out`]).
-    fn hand_out(&mut self, cx: &mut Cx<'_>, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
+    /// Where the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
+    fn export_entries(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pages: std::ops::Range<u32>,
+    ) -> Result<OpId, FtlError> {
         let _ = (cx, pages);
         unreachable!("this scheme hands no map out")
     }
 
     /// Write consecutive logical pages of one request. Units may stay in the page buffer until a
-    /// frame is full; programs that take them out are appended to [`Cx::programmed`]. Programs wait
+    /// frame is full; programs that take them out are appended to [`FtlContext::programmed`]. Programs wait
     /// for `after`.
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when collection cannot free a block.
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
@@ -170,14 +174,14 @@ pub trait Ftl: Send {
     ///
     /// # Errors
     /// When the map cannot be updated.
-    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError>;
+    fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
     /// Bring everything that is buffered to flash, padding frames where needed. Each program keeps
     /// the cause with which its units were written.
     ///
     /// # Errors
     /// As [`Ftl::write`].
-    fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError>;
+    fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
     /// Make the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it, once
     /// [`Ftl::flush`] has brought the data to flash. Returns the operation that the command waits
@@ -185,7 +189,7 @@ pub trait Ftl: Send {
     ///
     /// # Errors
     /// As [`Ftl::write`].
-    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+    fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         let _ = (cx, fua);
         Ok(OpId::NONE)
     }
@@ -194,10 +198,10 @@ pub trait Ftl: Send {
     ///
     /// # Errors
     /// As [`Ftl::write`].
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError>;
+    fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
 
     /// Show every block: what it is used for, and how many of its slots are valid.
-    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
+    fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 
     /// The O(n) rules of the scheme's tables against the medium.
     ///

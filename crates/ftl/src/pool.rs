@@ -6,7 +6,7 @@
 //! so that writing a map page never has to wait for the collection of data, nor the other way
 //! round.
 
-use crate::Cx;
+use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId, SeededBug};
@@ -116,7 +116,7 @@ impl Pool {
     }
 
     /// Take a free block for map pages above their quota, until one of theirs is erased.
-    pub fn lend_to_map(&mut self, lane: u32) -> Option<BlockId> {
+    pub fn borrow_for_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.adopt_for_map(block);
         Some(block)
@@ -137,7 +137,7 @@ impl Pool {
     /// When a slot of it is valid.
     pub fn erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         cause: Cause,
         after: &[OpId],
@@ -170,7 +170,7 @@ impl Pool {
 
     /// A program took data to flash. Only map pages ask for it later.
     #[inline]
-    pub fn programmed(&mut self, cx: &Cx<'_>, op: OpId) {
+    pub fn programmed(&mut self, cx: &FtlContext<'_>, op: OpId) {
         if self.map_quota.blocks == 0 {
             return;
         }
@@ -199,7 +199,7 @@ impl Pool {
 }
 
 /// Drop operations that are complete from the old end of a list.
-pub(crate) fn forget_finished(in_flight: &mut VecDeque<OpId>, cx: &Cx<'_>) {
+pub(crate) fn forget_finished(in_flight: &mut VecDeque<OpId>, cx: &FtlContext<'_>) {
     while in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
         in_flight.pop_front();
     }

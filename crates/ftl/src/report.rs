@@ -176,7 +176,7 @@ pub struct PageCounters {
     /// written.
     pub merges: u64,
     /// Map pages read because the host asked for their entries.
-    pub handed_out: u64,
+    pub exported_pages: u64,
     /// Map pages written, by [`Reason`].
     pub writes: [u64; Reason::ALL.len()],
     /// Map pages copied by the collection of map blocks.

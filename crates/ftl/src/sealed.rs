@@ -4,7 +4,7 @@
 //! are cut again and again take no blocks away.
 
 use crate::trims::Trims;
-use crate::{Cx, MountReport};
+use crate::{FtlContext, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, SeededBug};
 
@@ -40,7 +40,7 @@ fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
 }
 
 /// Mark a block that a mount made as complete.
-pub(crate) fn seal(cx: &mut Cx<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
+pub(crate) fn seal(cx: &mut FtlContext<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
     if !is_sealed(cx.flash.medium, block) && !SeededBug::WithoutSeal.is_active() {
         let layout = cx.flash.medium.layout();
         let last = layout.frame_in(block, layout.frames_per_block - 1);

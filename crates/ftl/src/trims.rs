@@ -18,7 +18,7 @@
 
 use crate::blocks::{Blocks, Role};
 use crate::free::FreePool;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
@@ -72,7 +72,7 @@ pub(crate) fn blocks_kept(layout: &Layout) -> u32 {
 
 /// A part of a record, as a mount finds it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct RecordPart {
     record: u64,
     number: u16,
     of: u16,
@@ -81,8 +81,8 @@ struct Part {
     payload: Vec<u8>,
 }
 
-impl Part {
-    fn read(medium: &Medium, block: BlockId, index: u32) -> Option<Part> {
+impl RecordPart {
+    fn read(medium: &Medium, block: BlockId, index: u32) -> Option<RecordPart> {
         let layout = medium.layout();
         let bytes = medium.map_page(layout.first_slot(layout.frame_in(block, index))).ok()?;
         if bytes.len() < HEADER_BYTES || bytes[..4] != MAGIC {
@@ -92,7 +92,14 @@ impl Part {
         let record = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
         let length = u32::from_le_bytes(bytes[20..24].try_into().expect("four bytes")) as usize;
         let payload = bytes[HEADER_BYTES..].get(..length)?.to_vec();
-        Some(Part { record, number: half(4), of: half(6), block, bitmap: bytes[16] == 1, payload })
+        Some(RecordPart {
+            record,
+            number: half(4),
+            of: half(6),
+            block,
+            bitmap: bytes[16] == 1,
+            payload,
+        })
     }
 }
 
@@ -166,8 +173,8 @@ impl Trims {
     /// When there is no block, or no power.
     fn record(
         &mut self,
-        cx: &mut Cx<'_>,
-        mut take: impl FnMut(&mut Cx<'_>) -> Result<(BlockId, OpId), FtlError>,
+        cx: &mut FtlContext<'_>,
+        mut take: impl FnMut(&mut FtlContext<'_>) -> Result<(BlockId, OpId), FtlError>,
     ) -> Result<(OpId, Vec<BlockId>), FtlError> {
         if SeededBug::DropTrimRecord.is_active() {
             self.pending = false;
@@ -210,7 +217,7 @@ impl Trims {
     /// `no_space`, where there is no erased block; and what keeps the medium from programming.
     pub fn record_pending(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         free: &mut FreePool,
         blocks: &mut Blocks,
         no_space: FtlError,
@@ -218,7 +225,7 @@ impl Trims {
         if !self.is_pending() {
             return Ok(TrimRecord { written: OpId::NONE, outdated: Vec::new() });
         }
-        let take = |cx: &mut Cx<'_>| {
+        let take = |cx: &mut FtlContext<'_>| {
             let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
             blocks.set_role(block, Role::Map);
             Ok((block, cx.flash.plan.join(Class::Map, &waits)))
@@ -229,13 +236,13 @@ impl Trims {
 
     /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from
     /// which pages were trimmed.
-    pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
+    pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         self.in_flight.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
         cx.flash.plan.join(Class::Map, &self.in_flight)
     }
 
     /// The same for the erase of a block: nothing, if no page was trimmed from it.
-    pub fn unfinished_for(&mut self, cx: &mut Cx<'_>, block: BlockId) -> OpId {
+    pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
             _ => self.unfinished(cx),
@@ -297,13 +304,13 @@ impl Trims {
     pub fn mount(&mut self, medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
         let frames =
             |&block: &BlockId| (0..medium.write_pointer(block)).map(move |index| (block, index));
-        let mut parts: Vec<Part> = blocks
+        let mut parts: Vec<RecordPart> = blocks
             .iter()
             .flat_map(frames)
-            .filter_map(|(block, index)| Part::read(medium, block, index))
+            .filter_map(|(block, index)| RecordPart::read(medium, block, index))
             .collect();
         parts.sort_unstable();
-        let whole = |parts: &&[Part]| {
+        let whole = |parts: &&[RecordPart]| {
             parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i)
                 || SeededBug::HalfTrimRecord.is_active()
         };

@@ -1,4 +1,4 @@
-//! Commands of a layer that are complete when commands to the device beneath are.
+//! Commands of a layer that are complete when commands to the lower device are.
 
 use flashatlas_device::Done;
 use flashatlas_types::{Ps, Tag};
@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct CompletionTracker {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
-    /// Flights that wait for each command to the device beneath, from tag `base` on; `None` for
+    /// Flights that wait for each command to the lower device, from tag `base` on; `None` for
     /// those that are complete.
     waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
     base: u64,
@@ -27,42 +27,41 @@ struct Flight {
 }
 
 impl CompletionTracker {
-    /// A command to the device beneath is on its way. Tags ascend, few are left out, and most are
+    /// A command to the lower device is on its way. Tags ascend, few are left out, and most are
     /// complete in order.
     #[inline]
-    pub fn sent(&mut self, beneath: Tag) {
+    pub fn sent(&mut self, below: Tag) {
         if self.waiting.is_empty() {
-            self.base = beneath.0;
+            self.base = below.0;
         }
-        let place = beneath.0.checked_sub(self.base).expect("tags ascend") as usize;
-        assert!(place >= self.waiting.len(), "tag {beneath} was used before");
+        let place = below.0.checked_sub(self.base).expect("tags ascend") as usize;
+        assert!(place >= self.waiting.len(), "tag {below} was used before");
         self.waiting.resize_with(place, || None);
         self.waiting.push_back(Some(SmallVec::new()));
     }
 
-    fn place(&self, beneath: Tag) -> Option<usize> {
-        beneath.0.checked_sub(self.base).map(|place| place as usize)
+    fn place(&self, below: Tag) -> Option<usize> {
+        below.0.checked_sub(self.base).map(|place| place as usize)
     }
 
     /// Whether it still is.
     #[inline]
-    pub fn is_in_flight(&self, beneath: Tag) -> bool {
-        self.place(beneath)
-            .is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
+    pub fn is_in_flight(&self, below: Tag) -> bool {
+        self.place(below).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
-    /// A command to the device beneath was refused.
-    pub fn refused(&mut self, beneath: Tag) {
-        let flights = self.take(beneath);
+    /// A command to the lower device was refused.
+    pub fn refused(&mut self, below: Tag) {
+        let flights = self.take(below);
         assert!(
             flights.is_none_or(|f| f.is_empty()),
-            "a command waits for {beneath}, which was refused"
+            "a command waits for {below}, which was refused"
         );
     }
 
-    /// The command `tag` is complete when all of `beneath` that are in flight are; if none is, at
+    /// The command `tag` is complete when all of `below` that are in flight are; if none is, at
     /// `alone`.
-    pub fn wait(&mut self, tag: Tag, beneath: &[Tag], alone: Ps) {
+    pub fn wait(&mut self, tag: Tag, below: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
             None => {
@@ -71,8 +70,8 @@ impl CompletionTracker {
             }
         };
         let mut left = 0;
-        for below in beneath {
-            let place = self.place(*below);
+        for lower in below {
+            let place = self.place(*lower);
             if let Some(Some(flights)) = place.and_then(|place| self.waiting.get_mut(place)) {
                 flights.push(flight);
                 left += 1;
@@ -85,10 +84,10 @@ impl CompletionTracker {
         }
     }
 
-    /// The flights that wait for a command to the device beneath, which is no longer in flight.
+    /// The flights that wait for a command to the lower device, which is no longer in flight.
     #[inline]
-    fn take(&mut self, beneath: Tag) -> Option<SmallVec<[u32; 2]>> {
-        let place = self.place(beneath)?;
+    fn take(&mut self, below: Tag) -> Option<SmallVec<[u32; 2]>> {
+        let place = self.place(below)?;
         let flights = self.waiting.get_mut(place)?.take();
         while let Some(None) = self.waiting.front() {
             self.waiting.pop_front();
@@ -97,7 +96,7 @@ impl CompletionTracker {
         flights
     }
 
-    /// Commands to the device beneath that `tag` waits for.
+    /// Commands to the lower device that `tag` waits for.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
         let waits = |flights: &SmallVec<[u32; 2]>| {
             flights.iter().any(|&f| self.flights[f as usize].tag == tag)
@@ -108,17 +107,17 @@ impl CompletionTracker {
             .collect()
     }
 
-    /// A command to the device beneath is complete: so are those that waited for nothing else.
+    /// A command to the lower device is complete: so are those that waited for nothing else.
     #[inline]
-    pub fn done(&mut self, beneath: Done, out: &mut Vec<Done>) {
-        let Some(flights) = self.take(beneath.tag) else { return };
+    pub fn done(&mut self, below: Done, out: &mut Vec<Done>) {
+        let Some(flights) = self.take(below.tag) else { return };
         for &index in &flights {
             let flight = &mut self.flights[index as usize];
             flight.left -= 1;
             if flight.left > 0 {
                 continue;
             }
-            out.push(Done { tag: flight.tag, at: beneath.at });
+            out.push(Done { tag: flight.tag, at: below.at });
             self.vacant.push(index);
         }
     }
@@ -143,7 +142,7 @@ impl CompletionTracker {
         out.len() > before
     }
 
-    /// Whether any command, from above or to the device beneath, is in flight.
+    /// Whether any command, from above or to the lower device, is in flight.
     pub fn is_idle(&self) -> bool {
         self.waiting.iter().all(Option::is_none) && self.due.is_empty()
     }

@@ -7,10 +7,10 @@
 //! instead, and followed.
 
 use crate::LookupError;
-use crate::tables::{Found, Memory, Pn, Tables};
+use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
-/// Why an operation of the tables cannot fail here: [`crate::tables::Shape::holds_any`] was asked,
+/// Why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`] was asked,
 /// and the caller says where a page stands and where it goes.
 const ROOM: &str =
     "tables that hold any addresses, a page that is where it is said to be, and a free one";
@@ -32,7 +32,7 @@ pub struct Extents {
 /// What looking a page up came to.
 struct Searched {
     /// Under its own address.
-    own: Found,
+    own: SearchResult,
     pn: Option<Pn>,
     /// The beginning of its extent was searched for, too.
     second: bool,
@@ -99,7 +99,7 @@ impl Extents {
     fn find(&self, la: u32, memory: &mut impl Memory) -> Searched {
         let own = self.tables.search(la, memory);
         let mut searched = Searched { own, pn: None, second: false, walked: 0 };
-        if let Found::At(at) = own {
+        if let SearchResult::At(at) = own {
             searched.pn = Some(self.tables.lpmt.get(at).0);
             return searched;
         }

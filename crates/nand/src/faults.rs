@@ -76,7 +76,7 @@ impl Torn {
 
 impl Medium {
     /// Leave a change half done, as `torn` says. The power has to go off afterwards
-    /// ([`Medium::switch_off_drawing`]).
+    /// ([`Medium::power_off_drawing`]).
     ///
     /// # Panics
     /// When the change cannot be left this way ([`Torn::applies_to`]).

@@ -7,7 +7,7 @@ use flashatlas_types::{
 
 /// Which part of the slots a read transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum ReadPart {
     /// Whole slots.
     Whole,
     /// These sectors of the one slot that is read: the pages of a superpage that hold none of them
@@ -41,7 +41,7 @@ impl Flash<'_> {
         &mut self,
         frame: FrameId,
         slots: u64,
-        part: Part,
+        part: ReadPart,
         cause: Cause,
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
@@ -111,7 +111,7 @@ impl Flash<'_> {
         self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
         let bytes = layout.span.planes * layout.geometry.page_bytes;
         gang(layout, self.plan, class, after, |die, plan, after| {
-            let Place { die, block, page, level } = Place::of(layout, frame, die);
+            let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, die);
             plan.push(OpKind::Program { die, block, page, level, bytes }, class, after)
         })
     }
@@ -133,7 +133,7 @@ impl Flash<'_> {
         self.medium.counters.erases[cause as usize] += u64::from(layout.pages_per_frame);
         let frame = layout.frame_in(block, 0);
         Ok(gang(layout, self.plan, class, after, |die, plan, after| {
-            let place = Place::of(layout, frame, die);
+            let place = DiePlace::of(layout, frame, die);
             plan.push(OpKind::Erase { die: place.die, block: place.block }, class, after)
         }))
     }
@@ -158,19 +158,19 @@ fn gang(
 }
 
 /// Where the part of a frame on its `index`-th die stands, in the numbers of the plan.
-struct Place {
+struct DiePlace {
     die: u32,
     block: u32,
     page: u32,
     level: u8,
 }
 
-impl Place {
+impl DiePlace {
     #[inline]
-    fn of(layout: &Layout, frame: FrameId, index: u32) -> Place {
+    fn of(layout: &Layout, frame: FrameId, index: u32) -> DiePlace {
         let block = layout.block_of_frame(frame);
         let page = frame.0 - layout.frame_in(block, 0).0;
-        Place {
+        DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
             block: block.0 * layout.dies_per_frame + index,
             page,
@@ -180,13 +180,13 @@ impl Place {
 }
 
 fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32) -> OpKind {
-    let Place { die, block, page, level } = Place::of(layout, frame, index);
+    let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, index);
     OpKind::Read { die, block, page, level, bytes }
 }
 
 /// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units
 /// where a unit fits in a page, whole pages where a unit is larger.
-fn touched(layout: &Layout, die: u32, slots: u64, part: Part) -> (u32, u32) {
+fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);
     let (mut pages, mut bytes) = (0, 0);
@@ -198,7 +198,7 @@ fn touched(layout: &Layout, die: u32, slots: u64, part: Part) -> (u32, u32) {
             let slot = u64::from(rest.trailing_zeros());
             rest &= rest - 1;
             let (mut from, mut to) = (slot * unit, (slot + 1) * unit);
-            if let (Part::Sectors { first, count }, true) = (part, unit > page) {
+            if let (ReadPart::Sectors { first, count }, true) = (part, unit > page) {
                 to = from + u64::from(first + count) * u64::from(SECTOR_BYTES);
                 from += u64::from(first) * u64::from(SECTOR_BYTES);
             }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(m.counters.padded_slots, 2);
         plan.clear();
         Flash { medium: &mut m, plan: &mut plan }
-            .read(FrameId(0), 0b11, Part::Whole, Cause::Host, &[])
+            .read(FrameId(0), 0b11, ReadPart::Whole, Cause::Host, &[])
             .unwrap();
         let (_, op, _) = plan.iter().next().unwrap();
         assert_eq!(op.kind, OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048 });
@@ -271,7 +271,7 @@ mod tests {
         plan.clear();
         // sectors 15 and 16: the last of page 1 (die 0, plane 1) and the first of page 2 (die 1,
         // plane 0)
-        let part = Part::Sectors { first: 15, count: 2 };
+        let part = ReadPart::Sectors { first: 15, count: 2 };
         Flash { medium: &mut m, plan: &mut plan }
             .read(FrameId(0), 1, part, Cause::Rmw, &[])
             .unwrap();
@@ -305,7 +305,13 @@ mod tests {
         let mut m = medium(Span::ONE, 4096, 9);
         let mut plan = Plan::default();
         let mut read = |m: &mut Medium| {
-            Flash { medium: m, plan: &mut plan }.read(FrameId(0), 1, Part::Whole, Cause::Host, &[])
+            Flash { medium: m, plan: &mut plan }.read(
+                FrameId(0),
+                1,
+                ReadPart::Whole,
+                Cause::Host,
+                &[],
+            )
         };
         assert_eq!(read(&mut m), Err(MediumError::Unreadable(FrameId(0))));
         m.tear(FrameId(0));

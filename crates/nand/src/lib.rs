@@ -16,7 +16,7 @@ pub mod spares;
 
 pub use counters::Counters;
 pub use faults::Torn;
-pub use flash::{Flash, Part};
+pub use flash::{Flash, ReadPart};
 pub use image::Image;
 pub use journal::Change;
 pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};

@@ -86,12 +86,12 @@ impl Medium {
     /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or
     /// torn, and what the controller knew of the medium is forgotten: which number the last program
     /// had (beyond what can be read), and what blocks were opened for of which no page can be read.
-    pub fn switch_off(&mut self) {
-        self.switch_off_drawing(0);
+    pub fn power_off(&mut self) {
+        self.power_off_drawing(0);
     }
 
-    /// As [`Medium::switch_off`], with a number of which lines of the memory are lost or torn.
-    pub fn switch_off_drawing(&mut self, draw: u8) {
+    /// As [`Medium::power_off`], with a number of which lines of the memory are lost or torn.
+    pub fn power_off_drawing(&mut self, draw: u8) {
         self.nvm.lose_power(draw);
         self.sequence = 0;
         let per_block = self.layout.frames_per_block as usize;
@@ -122,7 +122,7 @@ impl Medium {
 
     /// Power is back, and does not fail again.
     pub fn restore_power(&mut self) {
-        self.switch_off();
+        self.power_off();
         self.power = Power::ON;
     }
 }

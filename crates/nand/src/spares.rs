@@ -16,7 +16,7 @@
 use crate::journal::Change;
 use crate::medium::Block;
 use crate::power::Draw;
-use crate::{Flash, FrameState, Medium, Part};
+use crate::{Flash, FrameState, Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 
 impl Medium {
@@ -90,7 +90,8 @@ impl Flash<'_> {
             for index in 0..self.medium.write_pointer(block) {
                 let frame = self.medium.layout.frame_in(block, index);
                 if self.medium.state(frame) == FrameState::Programmed {
-                    let sensed = self.read(frame, slots, Part::Whole, Cause::Replace, &[last])?;
+                    let sensed =
+                        self.read(frame, slots, ReadPart::Whole, Cause::Replace, &[last])?;
                     last = self.push_program(frame, Cause::Replace, &[sensed]);
                 }
             }
@@ -201,7 +202,7 @@ mod tests {
         let mut before = medium(1);
         let replaced = journal.iter().position(|c| matches!(c, Change::Replaced { .. })).unwrap();
         journal.drain(..replaced).for_each(|change| before.redo(&change));
-        before.switch_off();
+        before.power_off();
         assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
         assert_eq!(before.spares(LaneId(0)), 1);
         // the next program of the block, of the page after the torn one, fails and brings the

@@ -2,7 +2,7 @@
 //! that decides.
 //!
 //! This is an edge: it opens files and looks at the clock (for progress and wall time), which
-//! nothing beneath does.
+//! nothing below does.
 #![allow(clippy::disallowed_methods)]
 
 mod crash;

@@ -15,7 +15,7 @@ fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
         .collect()
 }
 
-fn says(says: flashatlas_workload::Says) -> String {
+fn says(says: flashatlas_workload::Presence) -> String {
     format!("{says:?}").to_lowercase()
 }
 

@@ -66,7 +66,7 @@ pub fn trace_info(
 /// A part of a trace: times in picoseconds from its first record.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct TraceSlice {
     from: Option<String>,
     to: Option<String>,
     #[serde(default)]
@@ -74,7 +74,7 @@ struct Part {
     count: Option<u64>,
 }
 
-impl Part {
+impl TraceSlice {
     fn bounds(&self) -> Result<Bounds, RunError> {
         let time = |key, text: &Option<String>| {
             text.as_deref().map(|t| flashatlas_sim::spec::duration(key, t)).transpose()
@@ -112,16 +112,16 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
         }
     }
     if bounds != Bounds::default() {
-        let source = std::mem::replace(&mut input.source, Box::new(Nothing));
+        let source = std::mem::replace(&mut input.source, Box::new(EmptySource));
         input.source = Box::new(Slice::new(source, bounds));
     }
     Ok(input)
 }
 
 /// Stands in while a source is wrapped.
-struct Nothing;
+struct EmptySource;
 
-impl RecordSource for Nothing {
+impl RecordSource for EmptySource {
     fn next(
         &mut self,
     ) -> Result<Option<flashatlas_workload::Record>, flashatlas_workload::TraceError> {
@@ -158,7 +158,7 @@ pub fn trace_convert(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
-    let bounds: Part = parse("bounds", bounds)?;
+    let bounds: TraceSlice = parse("bounds", bounds)?;
     let value = guarded(py, progress, |reporter| {
         let mut input = part(path, &reading, bounds.bounds()?)?;
         input.must_say(&reading)?;

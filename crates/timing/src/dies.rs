@@ -1,8 +1,8 @@
 //! What happens on a die: which operation it takes next, cells and registers, cache operations,
 //! suspension.
 
-use crate::engine::{Engine, What};
-use crate::nodes::{NIL, Work};
+use crate::engine::{Engine, EventKind};
+use crate::nodes::{NIL, NodeKind};
 use crate::resources::Phase;
 use flashatlas_types::Dur;
 
@@ -37,7 +37,8 @@ impl Engine {
             // the cache register still holds a page on its way out: only another read can go beside
             // it
             die.queue.first().filter(|&n| {
-                self.nodes.at(n).work == Work::Read && self.nodes.at(die.cached).work == Work::Read
+                self.nodes.at(n).work == NodeKind::Read
+                    && self.nodes.at(die.cached).work == NodeKind::Read
             })
         } else {
             die.queue.first()
@@ -63,7 +64,7 @@ impl Engine {
         die.current = n;
         let work = self.nodes.at(n).work;
         self.release_successor(n);
-        if work == Work::Program || self.times.command > Dur::ZERO {
+        if work == NodeKind::Program || self.times.command > Dur::ZERO {
             self.dies[d as usize].phase = Phase::Channel;
             self.use_channel(n);
         } else {
@@ -73,7 +74,7 @@ impl Engine {
 
     /// A program or erase has its die: the next one of its block may queue behind it.
     pub(crate) fn release_successor(&mut self, n: u32) {
-        if self.nodes.at(n).work != Work::Read
+        if self.nodes.at(n).work != NodeKind::Read
             && let Some(next) = self.nodes.started(n)
         {
             self.ready.push(next);
@@ -103,7 +104,7 @@ impl Engine {
         let generation = die.generation;
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = *busy + time;
-        self.at(until, What::Cells(d, generation));
+        self.at(until, EventKind::Cells(d, generation));
         self.try_preload(d);
         if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
             self.try_suspend(d);
@@ -112,7 +113,7 @@ impl Engine {
 
     pub(crate) fn cells_done(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
-        if self.nodes.at(n).work == Work::Read {
+        if self.nodes.at(n).work == NodeKind::Read {
             self.nodes.at_mut(n).sensed = true;
             if !self.times.cache_read {
                 self.dies[d as usize].phase = Phase::Channel;
@@ -152,11 +153,12 @@ impl Engine {
     pub(crate) fn try_preload(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let programming = matches!(die.phase, Phase::Cells { .. })
-            && self.nodes.at(die.current).work == Work::Program;
+            && self.nodes.at(die.current).work == NodeKind::Program;
         if !self.times.cache_program || !programming || die.cached != NIL || die.suspended != NIL {
             return;
         }
-        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == Work::Program) else {
+        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == NodeKind::Program)
+        else {
             return;
         };
         die.queue.pop(&self.nodes, n);
@@ -180,8 +182,8 @@ impl Engine {
         let Phase::Cells { until } = die.phase else { return };
         let node = self.nodes.at_mut(die.current);
         let allowed = match node.work {
-            Work::Program => s.program,
-            Work::Erase => s.erase,
+            NodeKind::Program => s.program,
+            NodeKind::Erase => s.erase,
             _ => false,
         };
         let remaining = until.since(self.now);
@@ -202,7 +204,7 @@ impl Engine {
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = Dur(busy.0 - remaining.0.min(busy.0));
         self.statistics.suspends += 1;
-        self.at(self.now.after(s.latency), What::Suspended(d, generation));
+        self.at(self.now.after(s.latency), EventKind::Suspended(d, generation));
     }
 
     pub(crate) fn resume(&mut self, d: u32) {

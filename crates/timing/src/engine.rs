@@ -14,7 +14,7 @@
 //! divide by elapsed time.
 
 use crate::memory::Memory;
-use crate::nodes::{NIL, Node, Nodes, Work};
+use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::resources::{Bus, Die, Phase};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
@@ -32,7 +32,7 @@ pub struct Finished {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum What {
+pub(crate) enum EventKind {
     /// The cells of a die are done, unless its generation has moved on.
     Cells(u32, u32),
     /// The cells of a die have stopped for a read.
@@ -50,7 +50,7 @@ pub(crate) enum What {
 pub struct Engine {
     pub(crate) times: Times,
     pub(crate) now: Ps,
-    events: BinaryHeap<Reverse<(Ps, u64, What)>>,
+    events: BinaryHeap<Reverse<(Ps, u64, EventKind)>>,
     event_count: u64,
     pub(crate) nodes: Nodes,
     pub(crate) dies: Vec<Die>,
@@ -160,7 +160,7 @@ impl Engine {
             show(Resource::Channel(c), bus.until.since(self.now));
         }
         for link in self.links.iter().filter(|link| link.current != NIL) {
-            let out = usize::from(self.nodes.at(link.current).work == Work::LinkOut);
+            let out = usize::from(self.nodes.at(link.current).work == NodeKind::LinkOut);
             show(Resource::Link(out), link.until.since(self.now));
         }
     }
@@ -203,16 +203,16 @@ impl Engine {
             self.events.pop();
             self.now = at;
             match what {
-                What::Timer(n) => self.complete(n),
-                What::Link(way) => self.link_done(way),
-                What::Channel(channel) => self.channel_done(channel),
-                What::Cells(die, generation) => {
+                EventKind::Timer(n) => self.complete(n),
+                EventKind::Link(way) => self.link_done(way),
+                EventKind::Channel(channel) => self.channel_done(channel),
+                EventKind::Cells(die, generation) => {
                     if self.dies[die as usize].generation == generation {
                         self.cells_done(die);
                         self.note_work(die);
                     }
                 }
-                What::Suspended(die, generation) => {
+                EventKind::Suspended(die, generation) => {
                     if self.dies[die as usize].generation == generation {
                         self.dies[die as usize].phase = Phase::Idle;
                         self.next_on_die(die);
@@ -247,39 +247,40 @@ impl Engine {
         let t = &self.times;
         let bus = |bytes: u32| Dur::transfer(u64::from(bytes), t.channel_rate);
         let rank = t.rank[op.class as usize];
-        let mut node = Node::new(id, Work::Join, rank);
+        let mut node = Node::new(id, NodeKind::Join, rank);
         match op.kind {
             OpKind::Read { die, block, page, level, bytes } => {
-                (node.work, node.die, node.block, node.page) = (Work::Read, die, block, page);
+                (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
                 (node.time, node.transfer) = (t.read[level as usize], bus(bytes));
                 node.host_read = op.class == Class::HostRead;
             }
             OpKind::Program { die, block, page, level, bytes } => {
-                (node.work, node.die, node.block, node.page) = (Work::Program, die, block, page);
+                (node.work, node.die, node.block, node.page) =
+                    (NodeKind::Program, die, block, page);
                 (node.time, node.transfer) = (t.program[level as usize], t.command + bus(bytes));
             }
             OpKind::Erase { die, block } => {
-                (node.work, node.die, node.block) = (Work::Erase, die, block);
+                (node.work, node.die, node.block) = (NodeKind::Erase, die, block);
                 node.time = t.erase;
             }
             OpKind::Memory { kind, accesses, bytes, write } => {
-                node.work = Work::Timer;
+                node.work = NodeKind::Timer;
                 node.time = t.memory_time(kind, accesses, bytes, write);
             }
             OpKind::Link { inbound, bytes } => {
-                node.work = if inbound { Work::LinkIn } else { Work::LinkOut };
+                node.work = if inbound { NodeKind::LinkIn } else { NodeKind::LinkOut };
                 node.time = Dur::transfer(bytes, t.link_rate);
             }
-            OpKind::Delay(time) => (node.work, node.time) = (Work::Timer, time),
+            OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
             OpKind::Join => {}
-            OpKind::Dram { .. } => node.work = Work::Dram,
-            OpKind::Complete(tag) => (node.work, node.tag) = (Work::Complete, tag),
+            OpKind::Dram { .. } => node.work = NodeKind::Dram,
+            OpKind::Complete(tag) => (node.work, node.tag) = (NodeKind::Complete, tag),
         }
         node
     }
 
     #[inline]
-    pub(crate) fn at(&mut self, at: Ps, what: What) {
+    pub(crate) fn at(&mut self, at: Ps, what: EventKind) {
         self.event_count += 1;
         self.events.push(Reverse((at, self.event_count, what)));
     }
@@ -292,12 +293,14 @@ impl Engine {
             next += 1;
             let node = self.nodes.at(n);
             match node.work {
-                Work::Read | Work::Program | Work::Erase => self.queue_on_die(n),
-                Work::Dram => self.begin_on_dram(n),
-                Work::Timer if node.time > Dur::ZERO => {
-                    self.at(self.now.after(node.time), What::Timer(n))
+                NodeKind::Read | NodeKind::Program | NodeKind::Erase => self.queue_on_die(n),
+                NodeKind::Dram => self.begin_on_dram(n),
+                NodeKind::Timer if node.time > Dur::ZERO => {
+                    self.at(self.now.after(node.time), EventKind::Timer(n))
                 }
-                Work::LinkIn | Work::LinkOut if node.time > Dur::ZERO => self.queue_on_link(n),
+                NodeKind::LinkIn | NodeKind::LinkOut if node.time > Dur::ZERO => {
+                    self.queue_on_link(n)
+                }
                 _ => self.complete(n),
             }
         }
@@ -307,8 +310,8 @@ impl Engine {
     pub(crate) fn complete(&mut self, n: u32) {
         let node = self.nodes.at(n);
         match node.work {
-            Work::Complete => self.finished.push(Finished { tag: node.tag, at: self.now }),
-            Work::Read | Work::Program | Work::Erase => {
+            NodeKind::Complete => self.finished.push(Finished { tag: node.tag, at: self.now }),
+            NodeKind::Read | NodeKind::Program | NodeKind::Erase => {
                 let place = u64::from(node.block) << 32 | u64::from(node.page);
                 self.trajectory.add(node.work as u64, place, self.now);
             }
@@ -322,13 +325,13 @@ impl Engine {
             unreachable!("it was there when the operation was issued");
         };
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
-        self.at(end, What::Timer(n));
+        self.at(end, EventKind::Timer(n));
     }
 
     // ---- the host link
 
-    fn way(&self, work: Work) -> u32 {
-        u32::from(self.times.full_duplex && work == Work::LinkOut)
+    fn way(&self, work: NodeKind) -> u32 {
+        u32::from(self.times.full_duplex && work == NodeKind::LinkOut)
     }
 
     fn queue_on_link(&mut self, n: u32) {
@@ -346,11 +349,11 @@ impl Engine {
         link.queue.pop(&self.nodes, n);
         link.current = n;
         let node = self.nodes.at(n);
-        let (time, out) = (node.time, usize::from(node.work == Work::LinkOut));
+        let (time, out) = (node.time, usize::from(node.work == NodeKind::LinkOut));
         self.statistics.link_busy[out] = self.statistics.link_busy[out] + time;
         let until = self.now.after(time);
         self.links[way as usize].until = until;
-        self.at(until, What::Link(way));
+        self.at(until, EventKind::Link(way));
     }
 
     fn link_done(&mut self, way: u32) {
@@ -380,14 +383,14 @@ impl Engine {
         *busy = *busy + time;
         let until = self.now.after(time);
         self.channels[channel as usize].until = until;
-        self.at(until, What::Channel(channel));
+        self.at(until, EventKind::Channel(channel));
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their
     /// data.
     pub(crate) fn channel_time(&self, n: u32) -> Dur {
         let node = self.nodes.at(n);
-        let command = node.work == Work::Erase || (node.work == Work::Read && !node.sensed);
+        let command = node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.sensed);
         if command { self.times.command } else { node.transfer }
     }
 
@@ -401,7 +404,7 @@ impl Engine {
         let Node { die: d, work, sensed, .. } = *self.nodes.at(n);
         let die = &mut self.dies[d as usize];
         match work {
-            Work::Read if sensed => {
+            NodeKind::Read if sensed => {
                 if die.cached == n {
                     die.cached = NIL;
                     if die.phase == Phase::WaitCache {
@@ -414,7 +417,7 @@ impl Engine {
                 self.complete(n);
                 self.next_on_die(d);
             }
-            Work::Program if die.cached == n => {
+            NodeKind::Program if die.cached == n => {
                 die.loaded = true;
                 if die.current == NIL {
                     self.promote(d);

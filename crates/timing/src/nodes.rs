@@ -9,7 +9,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 /// What an operation occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
+pub(crate) enum NodeKind {
     Read,
     Program,
     Erase,
@@ -29,7 +29,7 @@ pub(crate) enum Work {
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub id: OpId,
-    pub work: Work,
+    pub work: NodeKind,
     pub rank: u8,
     pub suspends: u8,
     /// Read for a host: may suspend a program or an erase.
@@ -232,7 +232,7 @@ impl Nodes {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {
             let w = self.at(writer);
-            if w.work == Work::Program && w.page == page {
+            if w.work == NodeKind::Program && w.page == page {
                 self.wait(n, writer);
                 break;
             }
@@ -320,9 +320,9 @@ impl Nodes {
             self.free_edges.push(e);
             e = next;
         }
-        if work == Work::Read {
+        if work == NodeKind::Read {
             ready.extend(self.reader_done(block, epoch));
-        } else if matches!(work, Work::Program | Work::Erase) {
+        } else if matches!(work, NodeKind::Program | NodeKind::Erase) {
             if previous != NIL {
                 self.at_mut(previous).following = following;
             }
@@ -347,7 +347,7 @@ impl Nodes {
 
 impl Node {
     /// A node that waits for nothing yet.
-    pub fn new(id: OpId, work: Work, rank: u8) -> Node {
+    pub fn new(id: OpId, work: NodeKind, rank: u8) -> Node {
         Node {
             id,
             work,

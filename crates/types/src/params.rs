@@ -98,11 +98,11 @@ impl std::fmt::Display for Value {
 /// What was written, not yet checked: text by key, with place and source.
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, RawEntry>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct RawEntry {
     text: String,
     place: String,
     source: Option<String>,
@@ -137,7 +137,7 @@ impl RawConfig {
                 let at = place(item.span());
                 let (text, source) =
                     entry(item).map_err(|why| ConfigError::new(section, why).at(at.as_str()))?;
-                raw.entries.insert(section.to_owned(), Entry { text, place: at, source });
+                raw.entries.insert(section.to_owned(), RawEntry { text, place: at, source });
                 continue;
             };
             for (key, item) in table.iter() {
@@ -145,7 +145,7 @@ impl RawConfig {
                 let at = place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
                 let (text, source) = entry(item)
                     .map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
-                raw.entries.insert(full, Entry { text, place: at, source });
+                raw.entries.insert(full, RawEntry { text, place: at, source });
             }
         }
         Ok(raw)
@@ -153,7 +153,7 @@ impl RawConfig {
 
     /// Set one key from text, as `--set key=text` does; it replaces an earlier value.
     pub fn set(&mut self, key: &str, text: &str, place: &str) {
-        let entry = Entry { text: text.to_owned(), place: place.to_owned(), source: None };
+        let entry = RawEntry { text: text.to_owned(), place: place.to_owned(), source: None };
         self.entries.insert(key.to_owned(), entry);
     }
 

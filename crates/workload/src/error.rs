@@ -145,7 +145,7 @@ impl fmt::Display for OpenError {
             OpenError::Unrecognised { compression, excerpt, formats } => write!(
                 f,
                 "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; \
-                 name one with --format to see where it stops",
+                 name one (`format`) to see where it stops",
                 formats.join(", ")
             ),
             OpenError::Ambiguous { readings } => {

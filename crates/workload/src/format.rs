@@ -9,7 +9,7 @@ use std::io::BufRead;
 /// Whether the records of a format say something: when they were issued, or which operation they
 /// are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Says {
+pub enum Presence {
     /// Every record does.
     Always,
     /// None does. Without times every [`Request::at`](flashatlas_types::Request::at) is 0.
@@ -87,9 +87,9 @@ pub struct FormatDef {
     /// What the terms of those traces ask for: citation, no redistribution.
     pub licence: &'static str,
     /// Whether its records carry times.
-    pub times: Says,
+    pub times: Presence,
     /// Whether its records carry operations.
-    pub operations: Says,
+    pub operations: Presence,
     /// What may be set after the name when reading: `NAME:key=value,key=value`.
     pub params: &'static [ParamDef],
     /// Whether content that starts like this (decompressed, at most 64 KiB) is in this format.

@@ -13,7 +13,7 @@ pub(crate) struct Gate {
     options: ReadOptions,
     clock: Clock,
     /// The latest record of each device, for [`ReadOptions::drop_duplicates`].
-    latest: Vec<Option<Seen>>,
+    latest: Vec<Option<LastRecord>>,
     /// The record whose flush was delivered first.
     pending: Option<Record>,
     delivered: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Gate {
 }
 
 #[derive(Clone, Copy)]
-struct Seen {
+struct LastRecord {
     op: HostOp,
     extent: Extent,
     time_ps: u128,
@@ -124,7 +124,8 @@ impl Gate {
         if index >= self.latest.len() {
             self.latest.resize(index + 1, None);
         }
-        self.latest[index] = Some(Seen { op: raw.op, extent: raw.extent, time_ps: raw.time_ps });
+        self.latest[index] =
+            Some(LastRecord { op: raw.op, extent: raw.extent, time_ps: raw.time_ps });
     }
 
     #[inline]

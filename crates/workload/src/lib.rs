@@ -39,7 +39,7 @@ pub mod write;
 
 pub use create::create;
 pub use error::{OpenError, Place, TraceError};
-pub use format::{FormatDef, Open, Reader, Says, Sniff, Start, WriterDef};
+pub use format::{FormatDef, Open, Presence, Reader, Sniff, Start, WriterDef};
 pub use formats::{FORMATS, format_by_name};
 pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name, is_serial};
 pub use open::{Opened, SNIFF_BYTES, open};

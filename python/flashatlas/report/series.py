@@ -1,6 +1,6 @@
 """Charts over time: throughput, latency, write amplification and load.
 
-Collection is shown beneath each.
+Collection is shown below each.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ impl Terms {
 
 /// What the drive knows of a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum SubregionState {
     /// Never handed out under this key: no entry of it is genuine.
     Unknown,
     /// Handed out, and as it was.
@@ -124,7 +124,7 @@ enum State {
 
 #[derive(Clone, Copy)]
 struct Subregion {
-    state: State,
+    state: SubregionState,
     generation: u8,
     /// Reads since it was handed out, or told to the host, that had to do without an entry.
     reads: u32,
@@ -138,7 +138,7 @@ struct Subregion {
 }
 
 const NEW: Subregion = Subregion {
-    state: State::Unknown,
+    state: SubregionState::Unknown,
     generation: 0,
     reads: 0,
     told: false,
@@ -151,11 +151,11 @@ const NEW: Subregion = Subregion {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct HpbCounters {
     /// Entries that were believed.
-    pub believed: u64,
+    pub valid_entries: u64,
     /// Entries that were not, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
     /// Subregions that were handed out.
-    pub handed_out: u64,
+    pub exported_entries: u64,
     /// Times a subregion became dirty, or in `hpb.dirty = page` a page.
     pub dirtied: u64,
     /// Resets because a subregion ran out of generations.
@@ -211,7 +211,7 @@ impl Manager {
     /// The map entry of a page is another from now on.
     pub fn remapped(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
-        if self.subregions[index as usize].state == State::Unknown {
+        if self.subregions[index as usize].state == SubregionState::Unknown {
             return;
         }
         if self.terms.by_page {
@@ -225,9 +225,9 @@ impl Manager {
                 None => group.lost = true,
             }
         }
-        if group.state == State::Clean {
+        if group.state == SubregionState::Clean {
             self.counters.dirtied += 1;
-            (group.state, group.reads) = (State::Dirty, 0);
+            (group.state, group.reads) = (SubregionState::Dirty, 0);
             self.next_generation(index);
         }
     }
@@ -260,10 +260,10 @@ impl Manager {
     pub fn open(&mut self, lpn: Lpn, entry: u64, slots: u32) -> Result<Ppn, Refusal> {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
         let opened = match group.state {
-            State::Unknown => Err(Refusal::Inactive),
-            State::Dirty => Err(Refusal::Dirty),
-            State::Clean if self.has_changed(lpn) => Err(Refusal::Dirty),
-            State::Clean => self.sealer.open(lpn, entry, group.generation),
+            SubregionState::Unknown => Err(Refusal::Inactive),
+            SubregionState::Dirty => Err(Refusal::Dirty),
+            SubregionState::Clean if self.has_changed(lpn) => Err(Refusal::Dirty),
+            SubregionState::Clean => self.sealer.open(lpn, entry, group.generation),
         };
         let opened =
             opened.and_then(|ppn| if ppn.0 < slots { Ok(ppn) } else { Err(Refusal::OutOfRange) });
@@ -281,7 +281,7 @@ impl Manager {
         let group = &mut self.subregions[index as usize];
         // of what has changed the drive alone knows; but entries that wait for a response need no
         // fetch
-        let (enough, ours) = match changed || group.state == State::Dirty {
+        let (enough, ours) = match changed || group.state == SubregionState::Dirty {
             true => (self.terms.refresh_reads, !self.terms.piggyback || group.lost),
             // a host in control counts by itself; one that has it and does not use it may have
             // dropped it
@@ -305,13 +305,13 @@ impl Manager {
     }
 
     /// A subregion goes to the host: the entries of its pages, which stand at `place`.
-    pub fn hand_out(
+    pub fn export_entries(
         &mut self,
         subregion: u32,
         place: impl Fn(Lpn) -> Option<Ppn>,
         entries: &mut Vec<u64>,
     ) {
-        self.counters.handed_out += 1;
+        self.counters.exported_entries += 1;
         let pages = self.terms.pages(subregion);
         if self.terms.by_page && self.forget_changes(pages.clone()) {
             // what the host had of the changed pages is genuine in this generation
@@ -321,7 +321,7 @@ impl Manager {
         self.notices.fetched(subregion);
         let group = &mut self.subregions[subregion as usize];
         *group = Subregion {
-            state: State::Clean,
+            state: SubregionState::Clean,
             generation: group.generation,
             times: group.times + 1,
             ..NEW
@@ -390,7 +390,7 @@ impl Manager {
             }
             group.waiting -= 1;
             if group.waiting == 0 && !group.lost {
-                group.state = State::Clean;
+                group.state = SubregionState::Clean;
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Commands and reads of a drive that hands its map out.
 
 use super::Ssd;
-use super::read::Groups;
+use super::read::FrameReads;
 use crate::hpb::entry::SLOTS_MAX;
 use crate::hpb::{Manager, Refusal, Terms};
 use crate::pieces::Piece;
 use crate::{Cmd, HpbCounters, LayerError, Reply, SubmitError};
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Ftl, Place};
-use flashatlas_nand::{OobRole, Part, Unit};
+use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
     Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
 };
@@ -27,7 +27,7 @@ impl Ssd {
     ///
     /// # Errors
     /// When places of this drive do not fit into entries.
-    pub fn hand_map_out(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
+    pub fn export_map(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
             let what = format!(
                 "the drive has {} slots, an entry has room for {SLOTS_MAX}",
@@ -46,7 +46,7 @@ impl Ssd {
     }
 
     /// `Ok` unless a command asks for a part of the map that there is not.
-    pub(super) fn hands_out(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
+    pub(super) fn exports_entries(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         match &self.hpb {
             None => cmd.asks_within(0, 0),
             Some(hpb) => cmd.asks_within(hpb.terms.subregion_count(), hpb.terms.region_count()),
@@ -67,14 +67,15 @@ impl Ssd {
         let (count, entry_bytes) =
             (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
         let hashing = hpb.hashing(count);
-        let mut ready =
-            self.with_ftl(now, |ftl, cx| ftl.hand_out(cx, pages)).map_err(|error| match error {
+        let mut ready = self.with_ftl(now, |ftl, cx| ftl.export_entries(cx, pages)).map_err(
+            |error| match error {
                 // the drive can do without what it cannot read, as long as nobody needs it
                 FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
                 other => self.fail(other),
-            })?;
+            },
+        )?;
         let hpb = self.hpb.as_mut().expect("checked before");
-        hpb.hand_out(subregion, place(self.ftl.as_ref()), &mut reply.entries);
+        hpb.export_entries(subregion, place(self.ftl.as_ref()), &mut reply.entries);
         if hashing > Dur::ZERO {
             ready = self.plan.push(OpKind::Delay(hashing), Class::Map, &[ready]);
         }
@@ -98,7 +99,7 @@ impl Ssd {
         now: Ps,
         piece: &Piece,
         (entry, short): (Option<u64>, bool),
-        groups: &mut Groups,
+        groups: &mut FrameReads,
     ) -> Result<Option<Unit>, FtlError> {
         let Some(hpb) = &mut self.hpb else { return Ok(None) };
         hpb.read(piece.lpn);
@@ -125,7 +126,7 @@ impl Ssd {
         if let Ok(ppn) = opened {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
                 self.join_group(groups, ppn, piece, [self.command.first, self.command.first]);
-                self.hpb.as_mut().expect("just asked").counters.believed += 1;
+                self.hpb.as_mut().expect("just asked").counters.valid_entries += 1;
                 return Ok(Some(
                     self.under_cached(piece.lpn, Some(unit)).expect("a unit was given"),
                 ));
@@ -155,7 +156,7 @@ impl Ssd {
         let after = [self.command.first];
         // an erased or torn page has no spare area to read: the model has no operation for that
         let read = self.with_ftl(now, |_, cx| {
-            Ok(cx.flash.read(frame, slot, Part::Whole, Cause::Host, &after))
+            Ok(cx.flash.read(frame, slot, ReadPart::Whole, Cause::Host, &after))
         })?;
         if let Ok(op) = read {
             self.command.first = op;

@@ -12,11 +12,11 @@ use crate::cache::WriteCache;
 use crate::hpb::{Manager, Notice};
 use crate::pieces::{Content, pieces};
 use crate::{
-    Cmd, Contents, Device, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply, Shape,
+    Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply,
     SubmitError,
 };
 use flashatlas_ftl::blocks::unit_at;
-use flashatlas_ftl::{Cx, Ftl, FtlReport, Idle, Place, Programmed, Role};
+use flashatlas_ftl::{Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
@@ -46,7 +46,7 @@ pub struct DeviceCounters {
     pub trimmed_units: u64,
 }
 
-struct Settings {
+struct ControllerSettings {
     command_time: Dur,
     idle_after: Dur,
     keep_bytes: bool,
@@ -107,7 +107,7 @@ pub struct Ssd {
     times: Times,
     plan: Plan,
     cache: Option<WriteCache>,
-    settings: Settings,
+    settings: ControllerSettings,
     counters: DeviceCounters,
     command: CommandState,
     in_flight: InFlight,
@@ -137,8 +137,8 @@ impl Ssd {
     }
 
     /// Show every block: what the FTL uses it for, and how many of its slots are valid.
-    pub fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        self.ftl.survey(visit);
+    pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.ftl.for_each_block(visit);
     }
 
     /// What the controller counted.
@@ -233,11 +233,11 @@ impl Ssd {
     fn with_ftl<T>(
         &mut self,
         now: Ps,
-        work: impl FnOnce(&mut dyn Ftl, &mut Cx<'_>) -> Result<T, FtlError>,
+        work: impl FnOnce(&mut dyn Ftl, &mut FtlContext<'_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
         // operations of this very plan are not in the engine yet
         let oldest_unfinished = self.engine.oldest_unfinished().min(self.plan.first_id());
-        let mut cx = Cx {
+        let mut cx = FtlContext {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now,
             command: self.command.first,
@@ -343,7 +343,7 @@ impl Device for Ssd {
     ) -> Result<(), SubmitError> {
         reply.clear();
         self.shape().accepts(&cmd)?;
-        self.hands_out(&cmd)?;
+        self.exports_entries(&cmd)?;
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
@@ -444,8 +444,8 @@ impl Device for Ssd {
         Ok(())
     }
 
-    fn shape(&self) -> Shape {
-        Shape::of(&self.layout)
+    fn shape(&self) -> DeviceShape {
+        DeviceShape::of(&self.layout)
     }
 }
 

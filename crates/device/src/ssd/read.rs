@@ -5,7 +5,7 @@ use crate::Reply;
 use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
-use flashatlas_nand::{Part, Unit};
+use flashatlas_nand::{ReadPart, Unit};
 use flashatlas_types::{
     Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
 };
@@ -16,15 +16,15 @@ use smallvec::SmallVec;
 type Waits = SmallVec<[OpId; 6]>;
 
 /// Slots of one frame that the command reads together.
-pub(super) struct Group {
+pub(super) struct FrameRead {
     frame: FrameId,
     slots: u64,
-    part: Part,
+    part: ReadPart,
     sectors: u32,
     after: Waits,
 }
 
-pub(super) type Groups = SmallVec<[Group; 2]>;
+pub(super) type FrameReads = SmallVec<[FrameRead; 2]>;
 
 /// How far back a frame is looked for among those that the command already reads.
 const GROUPS_BACK: usize = 8;
@@ -41,7 +41,7 @@ impl Ssd {
         let command = self.begin();
         let mut entries = entries.iter();
         let short = self.hpb.as_ref().is_some_and(|hpb| sectors <= hpb.terms.max_sectors);
-        let mut groups = Groups::new();
+        let mut groups = FrameReads::new();
         let mut waits = Waits::from_slice(&[command]);
         let mut sectors_at_hand = 0;
         let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
@@ -62,24 +62,24 @@ impl Ssd {
                         self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
                     );
                     match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
-                        Some(unit) => Found::Flash(unit),
+                        Some(unit) => UnitSource::Flash(unit),
                         None => self.read_flash(now, &piece, command, &mut groups)?,
                     }
                 }
             };
             match unit {
-                Found::Nowhere(ready) => {
+                UnitSource::Nowhere(ready) => {
                     self.counters.unmapped_units += 1;
                     waits.push(ready);
                     sectors_at_hand += piece.sectors;
                     self.answer(reply, &piece, None);
                 }
-                Found::Buffered(unit, ready) => {
+                UnitSource::Buffered(unit, ready) => {
                     waits.push(ready);
                     sectors_at_hand += piece.sectors;
                     self.answer(reply, &piece, Some(&unit));
                 }
-                Found::Flash(unit) => self.answer(reply, &piece, Some(&unit)),
+                UnitSource::Flash(unit) => self.answer(reply, &piece, Some(&unit)),
             }
         }
         let mut sent = Waits::new();
@@ -126,8 +126,8 @@ impl Ssd {
         now: Ps,
         piece: &Piece,
         command: OpId,
-        groups: &mut Groups,
-    ) -> Result<Found, FtlError> {
+        groups: &mut FrameReads,
+    ) -> Result<UnitSource, FtlError> {
         let located = self
             .with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))
             .map_err(|error| self.fail(error))?;
@@ -138,16 +138,16 @@ impl Ssd {
                 self.join_group(groups, ppn, piece, [command, located.ready]);
                 let unit = unit_at(&self.medium, ppn, piece.lpn)?;
                 let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
-                return Ok(Found::Flash(unit));
+                return Ok(UnitSource::Flash(unit));
             }
         };
         Ok(match self.under_cached(piece.lpn, unit) {
-            None => Found::Nowhere(located.ready),
-            Some(unit) => Found::Buffered(unit, located.ready),
+            None => UnitSource::Nowhere(located.ready),
+            Some(unit) => UnitSource::Buffered(unit, located.ready),
         })
     }
 
-    /// The sectors that the cache holds of a page over what was found beneath; without any, what
+    /// The sectors that the cache holds of a page over what was found below; without any, what
     /// was found. The cached unit itself stays as it is: only the pages of this read were sensed.
     pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
@@ -159,7 +159,7 @@ impl Ssd {
 
     pub(super) fn join_group(
         &self,
-        groups: &mut Groups,
+        groups: &mut FrameReads,
         ppn: Ppn,
         piece: &Piece,
         after: [OpId; 2],
@@ -168,12 +168,12 @@ impl Ssd {
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
         if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
             group.slots |= slot;
-            group.part = Part::Whole;
+            group.part = ReadPart::Whole;
             group.sectors += piece.sectors;
             group.after.push(after[1]);
         } else {
-            let part = Part::Sectors { first: piece.first, count: piece.sectors };
-            groups.push(Group {
+            let part = ReadPart::Sectors { first: piece.first, count: piece.sectors };
+            groups.push(FrameRead {
                 frame,
                 slots: slot,
                 part,
@@ -196,7 +196,7 @@ impl Ssd {
     }
 }
 
-enum Found {
+enum UnitSource {
     Nowhere(OpId),
     Buffered(Unit, OpId),
     Flash(Unit),

@@ -1,10 +1,10 @@
 //! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no
 //! simulated time.
 
-use super::{CommandState, DeviceCounters, InFlight, Settings, Ssd};
+use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::WriteCache;
 use crate::{DriveConfig, PowerCycle, SubmitError};
-use flashatlas_ftl::{Cx, Ftl, MountReport, Programmed};
+use flashatlas_ftl::{Ftl, FtlContext, MountReport, Programmed};
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::{
@@ -22,7 +22,7 @@ pub(crate) fn mount(
 ) -> Result<Box<dyn Ftl>, FtlError> {
     let flash = Flash { medium, plan };
     let oldest_unfinished = OpId(u64::MAX);
-    let mut cx = Cx {
+    let mut cx = FtlContext {
         flash,
         now: Ps::ZERO,
         command: OpId::NONE,
@@ -120,7 +120,7 @@ impl Ssd {
             engine,
             plan,
             cache: write_cache(config, &layout),
-            settings: Settings {
+            settings: ControllerSettings {
                 command_time: p.time("host.command_time"),
                 idle_after: p.time("host.idle_after"),
                 keep_bytes: rules.keep_bytes,
@@ -142,7 +142,7 @@ impl Ssd {
 
     /// The power fails: nothing is done any more until the medium is mounted again.
     pub(crate) fn power_off(&mut self) {
-        self.medium.switch_off();
+        self.medium.power_off();
     }
 
     /// Another medium takes the place of this drive's; it was switched off, and is to be mounted.
@@ -164,7 +164,7 @@ impl Ssd {
     /// # Panics
     /// When the drive is busy.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.medium.switch_off();
+        self.medium.power_off();
         self.mount_again(config, seed)
     }
 
@@ -217,7 +217,7 @@ impl Ssd {
 
     /// Power off for good: what is left is the medium.
     pub fn into_medium(mut self) -> Medium {
-        self.medium.switch_off();
+        self.medium.power_off();
         self.medium
     }
 
@@ -289,7 +289,7 @@ impl Ssd {
             ConfigError::new("ftl.scheme", why)
         })?;
         self.set_instant(true);
-        let mut cx = Cx {
+        let mut cx = FtlContext {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now: Ps::ZERO,
             command: OpId::NONE,

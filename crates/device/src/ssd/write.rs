@@ -2,7 +2,7 @@
 //! the way.
 
 use super::Ssd;
-use crate::cache::{Entry, WriteCache};
+use crate::cache::{CacheEntry, WriteCache};
 use crate::pieces::{
     Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
 };
@@ -256,7 +256,7 @@ impl Ssd {
     }
 
     /// What a fetch finds is what the stamp of the cached unit was built on.
-    pub(super) fn assert_base(&self, entry: &Entry, found: Stamp) {
+    pub(super) fn assert_base(&self, entry: &CacheEntry, found: Stamp) {
         assert!(
             entry.base == found,
             "page {}: fetched sectors of stamp {:?}, the cached unit was built on {:?}",

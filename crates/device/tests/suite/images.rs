@@ -158,7 +158,7 @@ fn a_second_mount_finds_what_the_first_left() {
             |image: Image| config.build_on(config.medium_from(image).unwrap(), Seed(1)).unwrap();
         let state = |drive: &Ssd| {
             let mut blocks = Vec::new();
-            drive.survey(&mut |block, role, valid| blocks.push((block, role, valid)));
+            drive.for_each_block(&mut |block, role, valid| blocks.push((block, role, valid)));
             let places: Vec<_> =
                 (0..drive.layout().logical_units).map(|lpn| drive.place(Lpn(lpn))).collect();
             (blocks, places, drive.ftl_report().areas)

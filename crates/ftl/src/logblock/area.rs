@@ -1,7 +1,7 @@
 //! An area of the log: blocks that take pages of one kind, filled one after the other.
 
-use super::{Core, Found};
-use crate::Cx;
+use super::{Core, FoundLog};
+use crate::FtlContext;
 use crate::report::AreaUse;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, FtlError, Violation};
@@ -83,8 +83,8 @@ impl Area {
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut free: impl FnMut(&mut S, &mut Core, &mut Cx<'_>) -> Result<(), FtlError>,
+        cx: &mut FtlContext<'_>,
+        mut free: impl FnMut(&mut S, &mut Core, &mut FtlContext<'_>) -> Result<(), FtlError>,
     ) -> Result<BlockId, FtlError> {
         if let Some(log) = area(scheme).frontier(core, cx.flash.medium) {
             return Ok(log);
@@ -103,8 +103,8 @@ impl Area {
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut free: impl FnMut(&mut S, &mut Core, &mut Cx<'_>) -> Result<(), FtlError>,
+        cx: &mut FtlContext<'_>,
+        mut free: impl FnMut(&mut S, &mut Core, &mut FtlContext<'_>) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
         while area(scheme).len() >= area(scheme).budget {
             free(scheme, core, cx)?;
@@ -118,7 +118,7 @@ impl Area {
     ///
     /// # Errors
     /// When the log has none left.
-    pub fn open(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+    pub fn open(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<BlockId, FtlError> {
         let block = core.take_log_block(cx, self.role)?;
         self.blocks.push_back(block);
         self.frontier = Some(block);
@@ -150,10 +150,10 @@ impl Area {
     pub fn take_over(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        found: &mut Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        found: &mut Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        let own = Found::take(found, self.role);
+        let own = FoundLog::take(found, self.role);
         let surplus = own.len().saturating_sub(self.budget as usize);
         core.reclaim_all(cx, &own[..surplus])?;
         self.blocks.extend(own[surplus..].iter().map(|f| f.block));
@@ -176,7 +176,11 @@ impl Area {
     }
 
     /// Erase the first of its blocks without a valid page, if there is one; whether there was.
-    pub fn erase_empty(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    pub fn erase_empty(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<bool, FtlError> {
         let Some(empty) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else {
             return Ok(false);
         };

@@ -1,13 +1,13 @@
 //! Where every page stands: the block map, the log map, and the operations that change them.
 
 use super::budget::LogBudget;
-use super::{Log, ROLE_DATA, Settings};
+use super::{Log, LogSettings, ROLE_DATA};
 use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::trims::{Trims, blocks_kept};
-use crate::{Cx, MapCounters, MergeCounters, MountReport, Programmed};
-use flashatlas_nand::{FrameState, Medium, OobRole, Part, ProgramOrder, Unit};
+use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
+use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn};
 
 /// A page that the host writes.
@@ -76,7 +76,7 @@ pub(crate) struct Core {
 impl Core {
     /// Empty tables. Without data blocks, everything stands in log blocks.
     pub fn new(
-        settings: &Settings,
+        settings: &LogSettings,
         layout: &Layout,
         medium: &Medium,
         has_data_blocks: bool,
@@ -170,10 +170,10 @@ impl Core {
     /// if every logical block wants a data block. Where a block has gone bad, one of the reserve is
     /// lent until the log has given up a block.
     pub fn has_slot(&self) -> bool {
-        let homes = if self.has_data_blocks { self.without_data_block } else { 0 };
+        let data_blocks = if self.has_data_blocks { self.without_data_block } else { 0 };
         let lent = self.budget.deficit().min(1);
         self.budget.free_slots() > 0
-            && self.free.len() + self.trims.blocks() + lent > self.kept + homes
+            && self.free.len() + self.trims.blocks() + lent > self.kept + data_blocks
     }
 
     /// Logical blocks.
@@ -184,7 +184,7 @@ impl Core {
     /// Take an erased block for data of `lbn`.
     pub(super) fn take_data_block(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
     ) -> Result<BlockId, FtlError> {
         let lane = lbn % self.layout.lanes;
@@ -196,7 +196,11 @@ impl Core {
     ///
     /// # Errors
     /// When [`Core::has_slot`] says that there is none.
-    pub fn take_log_block(&mut self, cx: &mut Cx<'_>, role: OobRole) -> Result<BlockId, FtlError> {
+    pub fn take_log_block(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        role: OobRole,
+    ) -> Result<BlockId, FtlError> {
         if !self.has_slot() {
             return Err(self.no_space());
         }
@@ -207,19 +211,20 @@ impl Core {
     /// being emptied.
     pub fn take_spare_block(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         role: OobRole,
     ) -> Result<BlockId, FtlError> {
-        let slot = self.budget.take();
+        let room = self.budget.next_room();
         self.cursor = (self.cursor + 1) % self.layout.lanes;
-        let block = self.take(cx, self.cursor, Role::Log, role, slot)?;
+        let block = self.take(cx, self.cursor, Role::Log, role, room)?;
+        self.budget.take();
         self.logs[block.0 as usize] = Some(Box::new(Log::empty(role, self.clock)));
         Ok(block)
     }
 
     fn take(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         role: Role,
         oob: OobRole,
@@ -242,7 +247,11 @@ impl Core {
     }
 
     /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
-    pub(super) fn erase(&mut self, cx: &mut Cx<'_>, block: BlockId) -> Result<OpId, FtlError> {
+    pub(super) fn erase(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        block: BlockId,
+    ) -> Result<OpId, FtlError> {
         assert!(
             self.blocks.valid(block) == 0,
             "block {block} is erased with {} valid pages",
@@ -260,7 +269,7 @@ impl Core {
 
     fn erase_after(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         after: &[OpId],
         cause: Cause,
@@ -276,7 +285,7 @@ impl Core {
 
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
-    pub fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
+    pub fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = self.no_space();
         let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
         for block in record.outdated {
@@ -304,13 +313,17 @@ impl Core {
 
     /// A mount that found more log blocks than there may be (the erase of one was planned when the
     /// power failed) has emptied them by now.
-    pub(super) fn end_borrowing(&mut self, settings: &Settings) {
+    pub(super) fn end_borrowing(&mut self, settings: &LogSettings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget.end_borrowing(settings.log_blocks + lbns);
     }
 
     /// Erase a log block that holds nothing valid.
-    pub(super) fn erase_log(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+    pub(super) fn erase_log(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        log: BlockId,
+    ) -> Result<(), FtlError> {
         assert!(self.logs[log.0 as usize].take().is_some(), "block {log} is no log block");
         let erased = self.erase(cx, log)?;
         self.budget.release(erased);
@@ -321,7 +334,7 @@ impl Core {
     /// superseded, is erased.
     pub(super) fn switch_to(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
         block: BlockId,
     ) -> Result<(), FtlError> {
@@ -352,7 +365,7 @@ impl Core {
     /// When there is no block.
     pub fn write_in_place(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<bool, FtlError> {
         let (lbn, offset) = (self.lbn(page.lpn()), self.offset(page.lpn()));
@@ -383,7 +396,7 @@ impl Core {
     /// Write a page of the host to the next page of a log block.
     pub fn append(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
@@ -394,7 +407,7 @@ impl Core {
     /// Program a page of the host.
     pub fn host_program(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         index: u32,
         page: &HostPage<'_>,
@@ -413,20 +426,21 @@ impl Core {
     /// Copy the newest version of a page, which stands at `from`.
     pub(super) fn copy(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lpn: Lpn,
         from: Ppn,
         block: BlockId,
         index: u32,
     ) -> Result<(), FtlError> {
-        let sensed = cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, self.cause, &[])?;
+        let sensed =
+            cx.flash.read(self.layout.frame_of(from), 1, ReadPart::Whole, self.cause, &[])?;
         let unit = unit_at(cx.flash.medium, from, lpn)?;
         self.program(cx, block, index, &unit, self.cause, sensed).map(drop)
     }
 
     fn program(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         index: u32,
         unit: &Unit,
@@ -474,7 +488,7 @@ impl Core {
     ///
     /// # Errors
     /// When the erase finds a fault it has no answer to.
-    pub fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+    pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
         else {
             return Ok(());

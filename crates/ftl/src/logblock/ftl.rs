@@ -1,10 +1,11 @@
 //! The translation layer around a log-block scheme: what does not differ between them.
 
-use super::{Core, Found, HostPage, Settings};
+use super::{Core, FoundLog, HostPage, LogSettings};
 use crate::blocks::{Role, check_names};
 use crate::report::AreaUse;
 use crate::{
-    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters, Place,
+    FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters,
+    Place,
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
@@ -29,12 +30,12 @@ pub(crate) trait LogScheme: Send {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError>;
 
     /// A trim left nothing valid in a log block.
-    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn emptied(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let _ = (core, cx);
         Ok(())
     }
@@ -43,17 +44,17 @@ pub(crate) trait LogScheme: Send {
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when the scheme cannot.
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError>;
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
     /// Do one small piece of reclamation, if the scheme uses idle time; whether it did.
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError>;
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError>;
 
     /// Take over the log blocks that a mount found.
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        found: Vec<FoundLog>,
     ) -> Result<(), FtlError>;
 
     /// The areas of the log.
@@ -95,12 +96,12 @@ impl<S: LogScheme> Hybrid<S> {
     /// are.
     pub fn mount(
         params: &Params,
-        cx: &mut Cx<'_>,
-        scheme: impl FnOnce(&Settings, &Core) -> S,
+        cx: &mut FtlContext<'_>,
+        scheme: impl FnOnce(&LogSettings, &Core) -> S,
     ) -> Result<Hybrid<S>, FtlError> {
         let layout = cx.flash.medium.layout();
         let good = cx.flash.medium.good_blocks();
-        let settings = Settings::new(params, layout, good);
+        let settings = LogSettings::new(params, layout, good);
         let before = cx.flash.medium.counters;
         let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
@@ -116,7 +117,7 @@ impl<S: LogScheme> Hybrid<S> {
     }
 
     /// Make the log smaller by the blocks that have gone bad, once there are no others to spare.
-    fn give_up_lost(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut self.core, cx)?;
         }
@@ -125,7 +126,7 @@ impl<S: LogScheme> Hybrid<S> {
 }
 
 impl<S: LogScheme> Ftl for Hybrid<S> {
-    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
         self.core.lookups.lookups += 1;
         self.core.lookups.hits += 1;
         // the log map, then the block map
@@ -140,7 +141,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
@@ -156,7 +157,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         Ok(())
     }
 
-    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+    fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let log = self.core.log_of(lpn);
         self.core.trim(cx, lpn)?;
         if log.is_some_and(|log| self.core.valid(log) == 0) {
@@ -166,16 +167,16 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     }
 
     /// Nothing is buffered.
-    fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn flush(&mut self, _: &mut FtlContext<'_>) -> Result<(), FtlError> {
         Ok(())
     }
 
     /// Every table can be rebuilt from the spare areas, but for what was trimmed.
-    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+    fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua { Ok(OpId::NONE) } else { self.core.record_trims(cx) }
     }
 
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
+    fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         self.core.cause = Cause::Idle;
         let worked = self
             .scheme
@@ -185,8 +186,8 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         Ok(if worked? { Idle::Worked } else { Idle::Nothing })
     }
 
-    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        self.core.blocks.survey(visit);
+    fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.core.blocks.for_each_block(visit);
     }
 
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
@@ -323,14 +324,14 @@ impl Core {
 
     fn check_roles(&self) -> Result<(), Violation> {
         let count = |role| self.blocks.count(role);
-        let homes = self.data.iter().flatten().count();
+        let data_blocks = self.data.iter().flatten().count();
         let own = self.data.iter().flatten().all(|&b| self.blocks.role(b) == Role::Data);
         Violation::unless(
-            own && count(Role::Data) == homes,
+            own && count(Role::Data) == data_blocks,
             "every data block is some logical block's",
-            || format!("{} data blocks, {homes} mapped", count(Role::Data)),
+            || format!("{} data blocks, {data_blocks} mapped", count(Role::Data)),
         )?;
-        let without_data_block = self.data.len() - homes;
+        let without_data_block = self.data.len() - data_blocks;
         Violation::unless(
             without_data_block == self.without_data_block as usize,
             "logical blocks without a data block are counted",
@@ -338,9 +339,9 @@ impl Core {
         )?;
         let logs = self.logs.iter().flatten().count();
         let agree = logs == self.budget.in_use() as usize && count(Role::Log) == logs;
-        Violation::unless(agree, "every log block has its books", || {
+        Violation::unless(agree, "every log block has its metadata", || {
             format!(
-                "{} log blocks, {logs} with books, {} counted",
+                "{} log blocks, {logs} with metadata, {} counted",
                 count(Role::Log),
                 self.budget.in_use()
             )

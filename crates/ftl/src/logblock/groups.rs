@@ -12,9 +12,9 @@
 //! switch or a partial merge; any other a full merge of each associated logical block.
 
 use super::area::area_use;
-use super::{Core, Found, HostPage, LogScheme, ROLE_GROUP, Settings, fits_budget};
+use super::{Core, FoundLog, HostPage, LogScheme, LogSettings, ROLE_GROUP, fits_budget};
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
@@ -56,11 +56,11 @@ pub(crate) struct Groups {
     /// K.
     most: usize,
     idle_free: u32,
-    of: FxHashMap<u32, Group>,
+    of: FxHashMap<u32, LogGroup>,
 }
 
 #[derive(Default)]
-struct Group {
+struct LogGroup {
     /// Oldest first.
     logs: Vec<BlockId>,
     /// Clock of its last write.
@@ -68,7 +68,7 @@ struct Group {
 }
 
 impl Groups {
-    pub fn new(size: u32, most: u32, settings: &Settings) -> Groups {
+    pub fn new(size: u32, most: u32, settings: &LogSettings) -> Groups {
         Groups {
             size,
             most: most as usize,
@@ -81,13 +81,13 @@ impl Groups {
     fn reclaim_oldest(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         group: u32,
     ) -> Result<(), FtlError> {
         let log = self.of.get(&group).expect("the group has a log block").logs[0];
-        let books = core.log(log);
-        if books.in_place {
-            let lbn = books.owner;
+        let metadata = core.log(log);
+        if metadata.in_place {
+            let lbn = metadata.owner;
             core.merge_log(cx, log, lbn, None)?;
         } else {
             core.reclaim(cx, log, |core, cx, lbn| core.full_merge(cx, lbn, None))?;
@@ -101,7 +101,11 @@ impl Groups {
     }
 
     /// The group that was written least recently gives up its oldest log block.
-    fn reclaim_least_recent(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn reclaim_least_recent(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<(), FtlError> {
         let victim = self.oldest().ok_or_else(|| core.no_space())?;
         self.reclaim_oldest(core, cx, victim)
     }
@@ -116,7 +120,7 @@ impl LogScheme for Groups {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? {
@@ -145,7 +149,7 @@ impl LogScheme for Groups {
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         if core.budget.limit() == 1 {
             return Err(core.no_space());
         }
@@ -156,7 +160,7 @@ impl LogScheme for Groups {
         Ok(())
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         if core.budget.free_slots() >= self.idle_free || self.of.is_empty() {
             return Ok(false);
         }
@@ -167,8 +171,8 @@ impl LogScheme for Groups {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         for log in found {
             let group = core.log(log.block).group(self.size);

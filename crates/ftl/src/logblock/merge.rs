@@ -6,8 +6,8 @@
 //! if its valid pages were copied to another log block. Pages that were never written are not
 //! copied.
 
-use super::{Core, Found, HostPage};
-use crate::Cx;
+use super::{Core, FoundLog, HostPage};
+use crate::FtlContext;
 use crate::report::MergeClass;
 use crate::sealed::seal;
 use flashatlas_nand::Medium;
@@ -19,7 +19,7 @@ impl Core {
     /// it replaces. The old data block is erased; log blocks lose the pages that were theirs.
     pub fn full_merge(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
@@ -37,7 +37,7 @@ impl Core {
     /// there is one, goes to its place in what becomes the data block.
     pub fn merge_log(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
         lbn: u32,
         page: Option<&HostPage<'_>>,
@@ -72,12 +72,12 @@ impl Core {
         log: BlockId,
         page: Option<&HostPage<'_>>,
     ) -> MergeClass {
-        let books = self.log(log);
-        let (lbn, next) = (books.owner, medium.write_pointer(log));
-        if !books.in_place || self.valid(log) != books.programmed {
+        let metadata = self.log(log);
+        let (lbn, next) = (metadata.owner, medium.write_pointer(log));
+        if !metadata.in_place || self.valid(log) != metadata.programmed {
             return MergeClass::Full;
         }
-        if books.programmed == self.pages_of(lbn) && page.is_none() {
+        if metadata.programmed == self.pages_of(lbn) && page.is_none() {
             return MergeClass::Switch;
         }
         let replaced = page.map(|p| self.offset(p.lpn()));
@@ -101,7 +101,7 @@ impl Core {
     /// offset, unless it stands there already.
     pub fn fill_up(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
         block: BlockId,
         offsets: Range<u32>,
@@ -125,16 +125,20 @@ impl Core {
     /// erase it.
     pub fn reclaim(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut Core, &mut Cx<'_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut Core, &mut FtlContext<'_>, u32) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
         while !self.reclaim_step(cx, log, &mut merge)? {}
         Ok(())
     }
 
     /// Reclaim log blocks that a scheme has no use for, by full merges.
-    pub fn reclaim_all(&mut self, cx: &mut Cx<'_>, logs: &[Found]) -> Result<(), FtlError> {
+    pub fn reclaim_all(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        logs: &[FoundLog],
+    ) -> Result<(), FtlError> {
         logs.iter().try_for_each(|f| {
             self.reclaim(cx, f.block, |core, cx, lbn| core.full_merge(cx, lbn, None))
         })
@@ -144,9 +148,9 @@ impl Core {
     /// block if there is none. Whether it was erased.
     pub fn reclaim_step(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut Core, &mut Cx<'_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut Core, &mut FtlContext<'_>, u32) -> Result<(), FtlError>,
     ) -> Result<bool, FtlError> {
         let Some(lpn) = self.first_valid(cx.flash.medium, log)? else {
             self.erase_empty(cx, log)?;
@@ -168,9 +172,9 @@ impl Core {
     /// takes the next page; it may reclaim others.
     pub fn move_out(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut room: impl FnMut(&mut Core, &mut Cx<'_>, Lpn) -> Result<BlockId, FtlError>,
+        mut room: impl FnMut(&mut Core, &mut FtlContext<'_>, Lpn) -> Result<BlockId, FtlError>,
     ) -> Result<(), FtlError> {
         self.count_association(log);
         let class = if self.valid(log) == 0 { MergeClass::Dead } else { MergeClass::Moved };
@@ -188,7 +192,12 @@ impl Core {
     }
 
     /// Copy a page to the next page of a log block.
-    pub fn move_page(&mut self, cx: &mut Cx<'_>, lpn: Lpn, to: BlockId) -> Result<(), FtlError> {
+    pub fn move_page(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lpn: Lpn,
+        to: BlockId,
+    ) -> Result<(), FtlError> {
         let from = self.newest[lpn.0 as usize].mapped().expect("a page to move holds something");
         let index = cx.flash.medium.write_pointer(to);
         self.copy(cx, lpn, from, to, index)?;
@@ -197,7 +206,7 @@ impl Core {
     }
 
     /// Erase a log block without a valid page: a dead merge, unless merges made it so.
-    pub fn erase_empty(&mut self, cx: &mut Cx<'_>, log: BlockId) -> Result<(), FtlError> {
+    pub fn erase_empty(&mut self, cx: &mut FtlContext<'_>, log: BlockId) -> Result<(), FtlError> {
         let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
         self.erase_log(cx, log)?;
         self.merges.reclaimed(class);

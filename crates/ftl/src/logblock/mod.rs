@@ -37,9 +37,9 @@ pub(crate) use core::{Core, HostPage, kept};
 pub(crate) use ftl::{Hybrid, LogScheme};
 pub(crate) use groups::{GROUP_PARAMS, Groups, fits_groups};
 pub(crate) use log::Log;
-pub(crate) use mount::Found;
+pub(crate) use mount::FoundLog;
 pub(crate) use sequential::Sequential;
-pub(crate) use settings::{IDLE, PARAMS, Settings, fits_budget, fits_parts, share};
+pub(crate) use settings::{IDLE, LogSettings, PARAMS, fits_budget, fits_parts, share};
 
 use crate::MountLimit;
 use crate::schemes::SchemeConfig;

@@ -14,8 +14,8 @@
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
 use super::Log;
-use super::{Core, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL, Settings};
-use crate::Cx;
+use super::{Core, LogSettings, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL};
+use crate::FtlContext;
 use crate::blocks::Role;
 use crate::sealed::{ROLE_MOUNT, leftovers};
 use flashatlas_nand::{FrameState, OobRole};
@@ -23,20 +23,20 @@ use flashatlas_types::{BlockId, Cause, FtlError, MediumError, OpId};
 use std::collections::BTreeMap;
 
 /// A data block that a mount found, and its logical block.
-type Home = (u32, BlockId);
+type DataBlockOf = (u32, BlockId);
 
 /// A log block that a mount found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundLog {
     pub block: BlockId,
     pub role: OobRole,
     /// Number of its first program.
     pub opened: u64,
 }
 
-impl Found {
+impl FoundLog {
     /// The log blocks of one role, oldest first; the others stay.
-    pub fn take(found: &mut Vec<Found>, role: OobRole) -> Vec<Found> {
+    pub fn take(found: &mut Vec<FoundLog>, role: OobRole) -> Vec<FoundLog> {
         let (taken, others) = std::mem::take(found).into_iter().partition(|f| f.role == role);
         *found = others;
         taken
@@ -46,10 +46,10 @@ impl Found {
 impl Core {
     /// The tables as the medium has them, and its log blocks, oldest first.
     pub fn mount(
-        settings: &Settings,
-        cx: &mut Cx<'_>,
+        settings: &LogSettings,
+        cx: &mut FtlContext<'_>,
         has_data_blocks: bool,
-    ) -> Result<(Core, Vec<Found>), FtlError> {
+    ) -> Result<(Core, Vec<FoundLog>), FtlError> {
         let layout = cx.flash.medium.layout().clone();
         let mut core = Core::new(settings, &layout, cx.flash.medium, has_data_blocks);
         core.cause = Cause::Recovery;
@@ -80,7 +80,10 @@ impl Core {
 
     /// Read every spare area: which version of each page is the newest. Returns the data blocks
     /// with their logical blocks, and the log blocks.
-    fn scan(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<Home>, Vec<Found>), FtlError> {
+    fn scan(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<(Vec<DataBlockOf>, Vec<FoundLog>), FtlError> {
         let (mut data, mut found) = (Vec::new(), Vec::new());
         let medium = &*cx.flash.medium;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
@@ -103,7 +106,7 @@ impl Core {
             let role = medium.oob_role(block);
             let is_data = matches!(role, ROLE_DATA | ROLE_MOUNT);
             self.blocks.set_role(block, if is_data { Role::Data } else { Role::Log });
-            let (mut home, mut opened) = (None, u64::MAX);
+            let (mut data_block, mut opened) = (None, u64::MAX);
             for index in 0..written {
                 let frame = self.layout.frame_in(block, index);
                 let Ok(sequence) = medium.frame_sequence(frame) else { continue };
@@ -114,8 +117,8 @@ impl Core {
                     continue;
                 }
                 let lbn = self.lbn(lpn);
-                let believed =
-                    !is_data || (self.offset(lpn) == index && *home.get_or_insert(lbn) == lbn);
+                let believed = !is_data
+                    || (self.offset(lpn) == index && *data_block.get_or_insert(lbn) == lbn);
                 if !believed {
                     continue; // no page of a data block: a damaged medium
                 }
@@ -128,9 +131,9 @@ impl Core {
                     *newest = ppn;
                 }
             }
-            match home {
+            match data_block {
                 Some(lbn) => data.push((lbn, block)),
-                None if !is_data => found.push(Found { block, role, opened }),
+                None if !is_data => found.push(FoundLog { block, role, opened }),
                 None => {}
             }
         }
@@ -141,7 +144,7 @@ impl Core {
 
     /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but
     /// that of the newest one.
-    fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {
                 Err(MediumError::EraseFailed(_)) => {
@@ -155,10 +158,10 @@ impl Core {
     }
 
     /// The books of the log blocks.
-    fn enter_logs(&mut self, cx: &Cx<'_>, found: &[Found]) -> Result<(), FtlError> {
+    fn enter_logs(&mut self, cx: &FtlContext<'_>, found: &[FoundLog]) -> Result<(), FtlError> {
         let medium = &*cx.flash.medium;
         for (age, log) in found.iter().enumerate() {
-            let mut books = Log::empty(log.role, age as u64);
+            let mut metadata = Log::empty(log.role, age as u64);
             for index in 0..medium.write_pointer(log.block) {
                 let frame = self.layout.frame_in(log.block, index);
                 let ppn = self.layout.first_slot(frame);
@@ -167,16 +170,16 @@ impl Core {
                 }
                 let Some(lpn) = medium.lpn(ppn).ok().filter(|l| l.0 < self.layout.logical_units)
                 else {
-                    books.in_place = false; // torn: nothing can be brought to this offset
+                    metadata.in_place = false; // torn: nothing can be brought to this offset
                     continue;
                 };
                 let lbn = self.lbn(lpn);
-                books.program(lbn, self.offset(lpn) == index);
+                metadata.program(lbn, self.offset(lpn) == index);
                 if self.newest[lpn.0 as usize] == ppn {
-                    *books.lbns.entry(lbn).or_default() += 1;
+                    *metadata.lbns.entry(lbn).or_default() += 1;
                 }
             }
-            self.logs[log.block.0 as usize] = Some(Box::new(books));
+            self.logs[log.block.0 as usize] = Some(Box::new(metadata));
             self.budget.found();
         }
         self.clock = found.len() as u64;
@@ -185,9 +188,9 @@ impl Core {
 
     fn settle_data_blocks(
         &mut self,
-        cx: &mut Cx<'_>,
-        data: Vec<Home>,
-        found: &mut Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        data: Vec<DataBlockOf>,
+        found: &mut Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         let mut twice: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         for (lbn, block) in data {
@@ -200,9 +203,9 @@ impl Core {
             }
         }
         found.retain(|f| {
-            let books = self.log(f.block);
-            let lbn = books.owner;
-            let switched = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && books.in_place;
+            let metadata = self.log(f.block);
+            let lbn = metadata.owner;
+            let switched = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && metadata.in_place;
             if !switched || self.data[lbn as usize].is_some() {
                 return true;
             }

@@ -3,8 +3,8 @@
 //! in order is appended, anything else closes it.
 
 use super::area::area_use;
-use super::{Area, Core, Found, HostPage, ROLE_SEQUENTIAL};
-use crate::Cx;
+use super::{Area, Core, FoundLog, HostPage, ROLE_SEQUENTIAL};
+use crate::FtlContext;
 use crate::report::{AreaUse, MergeClass};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Violation};
@@ -57,7 +57,7 @@ impl Sequential {
     pub fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<bool, FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
@@ -87,7 +87,7 @@ impl Sequential {
     pub fn start(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
     ) -> Result<BlockId, FtlError> {
         while self.len() >= self.budget || !core.has_slot() {
@@ -108,7 +108,7 @@ impl Sequential {
     pub fn put(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         log: BlockId,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
@@ -121,7 +121,7 @@ impl Sequential {
     pub fn close(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
@@ -135,7 +135,12 @@ impl Sequential {
 
     /// Bring a logical block up to date: through its sequential log block if that holds anything,
     /// else by a full merge.
-    pub fn merge(&mut self, core: &mut Core, cx: &mut Cx<'_>, lbn: u32) -> Result<(), FtlError> {
+    pub fn merge(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+        lbn: u32,
+    ) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
             let useful = core.valid(log) > 0;
             self.close(core, cx, lbn, None)?;
@@ -151,7 +156,7 @@ impl Sequential {
     pub fn reclaim(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
         victim: BlockId,
     ) -> Result<(), FtlError> {
@@ -163,7 +168,7 @@ impl Sequential {
     pub fn reclaim_step(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
         victim: BlockId,
     ) -> Result<bool, FtlError> {
@@ -182,7 +187,7 @@ impl Sequential {
     pub fn room_in(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
     ) -> Result<BlockId, FtlError> {
         Area::room(
@@ -201,7 +206,7 @@ impl Sequential {
     pub fn shrink(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
     ) -> Result<(), FtlError> {
         Area::shrink(
@@ -217,7 +222,7 @@ impl Sequential {
     fn reclaim_oldest(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
     ) -> Result<(), FtlError> {
         let oldest = area.blocks().next().ok_or_else(|| core.no_space())?;
@@ -228,7 +233,7 @@ impl Sequential {
     pub fn reclaim_oldest_step(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         area: &mut Area,
     ) -> Result<bool, FtlError> {
         let oldest = area.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
@@ -240,15 +245,15 @@ impl Sequential {
     pub fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        found: &mut Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        found: &mut Vec<FoundLog>,
         gaps: bool,
     ) -> Result<(), FtlError> {
-        for log in Found::take(found, ROLE_SEQUENTIAL) {
-            let books = core.log(log.block);
+        for log in FoundLog::take(found, ROLE_SEQUENTIAL) {
+            let metadata = core.log(log.block);
             let (lbn, dense) =
-                (books.owner, books.programmed == cx.flash.medium.write_pointer(log.block));
-            if !books.in_place || !(dense || gaps) {
+                (metadata.owner, metadata.programmed == cx.flash.medium.write_pointer(log.block));
+            if !metadata.in_place || !(dense || gaps) {
                 core.reclaim_all(cx, &[log])?;
                 continue;
             }
@@ -276,12 +281,12 @@ impl Sequential {
             || format!("{} of {}", self.len(), self.budget),
         )?;
         for (&lbn, &Open { log, .. }) in &self.open {
-            let books = core.log(log);
-            let own = books.in_place && books.owner == lbn && medium.write_pointer(log) > 0;
+            let metadata = core.log(log);
+            let own = metadata.in_place && metadata.owner == lbn && medium.write_pointer(log) > 0;
             Violation::unless(
                 own,
                 "a sequential log block holds its logical block's pages at their offsets",
-                || format!("block {log} of logical block {lbn}: {books:?}"),
+                || format!("block {log} of logical block {lbn}: {metadata:?}"),
             )?;
         }
         Ok(())

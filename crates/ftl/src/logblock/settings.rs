@@ -27,7 +27,7 @@ pub(crate) const IDLE: ParamDef = ParamDef {
 };
 
 /// The shared parameters, resolved.
-pub(crate) struct Settings {
+pub(crate) struct LogSettings {
     /// Log blocks of all kinds together.
     pub log_blocks: u32,
     /// Log blocks that idle time keeps ready.
@@ -41,14 +41,14 @@ fn spare(layout: &Layout, good: u32) -> u64 {
     u64::from(good).saturating_sub(u64::from(data) + u64::from(kept(layout)))
 }
 
-impl Settings {
+impl LogSettings {
     /// The settings that `params` describe for a drive with `good` blocks that are not bad.
-    pub fn new(params: &Params, layout: &Layout, good: u32) -> Settings {
+    pub fn new(params: &Params, layout: &Layout, good: u32) -> LogSettings {
         let log_blocks = match params.int("ftl.log_blocks") {
             0 => LOG_BLOCKS.min(spare(layout, good)),
             given => given,
         };
-        Settings {
+        LogSettings {
             log_blocks: log_blocks as u32,
             idle_log_blocks: params.u32("ftl.idle_log_blocks"),
             wear_dynamic: params.flag("ftl.wear_dynamic"),
@@ -79,7 +79,7 @@ pub(crate) fn fits_budget(
             ),
         ));
     }
-    let settings = Settings::new(params, layout, blocks);
+    let settings = LogSettings::new(params, layout, blocks);
     let budget = u64::from(settings.log_blocks);
     if budget < least || budget > spare {
         let why = format!(

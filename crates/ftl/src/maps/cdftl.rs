@@ -48,7 +48,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "a map page and two entries",
         )
     },
-    hands_out: true,
+    exports_entries: true,
     build: |params, layout| {
         let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
         Box::new(Paged::new(params, layout, false, |map, budget| {

@@ -31,7 +31,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         LANES,
     ],
     fits: |params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
-    hands_out: true,
+    exports_entries: true,
     build: |params, layout| {
         let share = params.ratio("map.changed_share");
         Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))

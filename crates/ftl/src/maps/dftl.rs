@@ -38,7 +38,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         LANES,
     ],
     fits: |params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
-    hands_out: true,
+    exports_entries: true,
     build: |params, layout| {
         let share = params.ratio("map.protected_share");
         Box::new(Paged::new(params, layout, false, |map, budget| {

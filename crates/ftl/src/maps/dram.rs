@@ -11,7 +11,7 @@ use crate::maps::pages::resident::{
 use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::{Cx, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
+use crate::{FREE_CHANGES, FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn,
@@ -51,7 +51,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         None => fits_dram(params, layout).map(|()| MapQuota::default()),
         Some((key, bytes)) => fits(params, layout, key, bytes),
     },
-    hands_out: false,
+    exports_entries: false,
     build: |params, layout| match flushed(params) {
         None => Box::new(Volatile::new(params, layout)),
         Some((key, bytes)) => Box::new(Flushed {
@@ -98,7 +98,12 @@ impl Volatile {
 
 impl MapStore for Volatile {
     #[inline]
-    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        _: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         Ok((self.entries[lpn.0 as usize], dram_lookup(cx, self.entry_bytes)))
@@ -112,7 +117,7 @@ impl MapStore for Volatile {
     #[inline]
     fn set(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         _: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
@@ -123,7 +128,7 @@ impl MapStore for Volatile {
 
     fn load(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         _: &mut Pool,
         _: &[BlockId],
         _: &mut MountReport,
@@ -172,7 +177,12 @@ struct Flushed {
 }
 
 impl MapStore for Flushed {
-    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        _: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError> {
         Ok(self.resident.get(cx, lpn))
     }
 
@@ -182,14 +192,14 @@ impl MapStore for Flushed {
 
     fn set(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         pool: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
         Ok((self.resident.set(pool, update), OpId::NONE))
     }
 
-    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
         let mut segments = self.resident.changed();
         if self.whole && !segments.is_empty() {
             segments = (0..self.resident.segments()).collect();
@@ -201,7 +211,7 @@ impl MapStore for Flushed {
 
     fn before_erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
@@ -214,7 +224,7 @@ impl MapStore for Flushed {
 
     fn load(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         mount: &mut MountReport,
@@ -228,7 +238,7 @@ impl MapStore for Flushed {
 
     fn mounted(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {

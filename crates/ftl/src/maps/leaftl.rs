@@ -15,11 +15,11 @@ use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::learned::{GROUP, Group, Point};
+use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
 use crate::maps::pages::paged::{
     Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
 };
-use flashatlas_nand::Part;
+use flashatlas_nand::ReadPart;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,14 +64,14 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "a batch, and a map page in which nothing can be learned,",
         )
     },
-    hands_out: false,
+    exports_entries: false,
     build: |params, layout| {
         let gamma = params.u32("map.gamma");
         let (batch, compaction) = (params.int("map.learn_batch"), params.int("map.compaction"));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
             pages: IndexList::new(map.table.pages()),
             groups: vec![
-                Group::default();
+                SegmentGroup::default();
                 map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize
             ],
             group: GROUP.min(map.table.per_page),
@@ -145,7 +145,7 @@ struct Counters {
 struct Leaftl {
     pages: IndexList,
     /// Segments of the groups of pages in memory; the others are empty.
-    groups: Vec<Group>,
+    groups: Vec<SegmentGroup>,
     /// Entries of a group.
     group: u32,
     /// Bytes of each page's segments, of all, and at most.
@@ -191,7 +191,7 @@ impl Leaftl {
 
     /// Count the bytes of a page anew.
     fn measure(&mut self, map: &MapOnFlash, page: u32) {
-        let bytes = self.groups[self.groups_of(map, page)].iter().map(Group::bytes).sum();
+        let bytes = self.groups[self.groups_of(map, page)].iter().map(SegmentGroup::bytes).sum();
         self.bytes = self.bytes - self.size[page as usize] + bytes;
         self.size[page as usize] = bytes;
     }
@@ -204,7 +204,7 @@ impl Leaftl {
     /// Learn all entries of a page in memory from what they are.
     fn relearn(&mut self, map: &MapOnFlash, page: u32) {
         let groups = self.groups_of(map, page);
-        self.groups[groups].fill(Group::default());
+        self.groups[groups].fill(SegmentGroup::default());
         self.learn(map, map.table.lpns(page).filter(|&lpn| map.table.get(Lpn(lpn)) != Ppn::NONE));
         self.measure(map, page);
     }
@@ -218,7 +218,7 @@ impl Leaftl {
                 last = io.evict(page, true)?;
             }
             let groups = self.groups_of(io.map, page);
-            self.groups[groups].fill(Group::default());
+            self.groups[groups].fill(SegmentGroup::default());
             let range = io.map.table.lpns(page);
             let mut later = self.recent.split_off(&range.start);
             self.recent.append(&mut later.split_off(&range.end));
@@ -309,7 +309,7 @@ impl Cache for Leaftl {
         let Some(slot) = self.order.slot(number).filter(readable) else { return Ok(ready) };
         let layout = io.cx.flash.medium.layout();
         let (frame, bit) = (layout.frame_of(slot), slot.0 % layout.slots_per_frame);
-        Ok(io.cx.flash.read(frame, 1 << bit, Part::Whole, Cause::Map, &[ready])?)
+        Ok(io.cx.flash.read(frame, 1 << bit, ReadPart::Whole, Cause::Map, &[ready])?)
     }
 
     fn cleaned(&mut self, _: u32) {}
@@ -331,7 +331,7 @@ impl Cache for Leaftl {
             ("levels_searched", c.levels),
             ("compactions", c.compactions),
             ("groups_in_memory", groups.clone().count() as u64),
-            ("segments_in_memory", groups.map(Group::segments).sum()),
+            ("segments_in_memory", groups.map(SegmentGroup::segments).sum()),
             ("segment_bytes", self.bytes),
         ]
     }

@@ -8,12 +8,12 @@
 
 use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
-use crate::{Cx, MapCounters, MemoryUse, MountReport};
+use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
 use flashatlas_lookup::hashes::{self, hash_by_name};
 use flashatlas_lookup::probe::{self, Scheduler};
-use flashatlas_lookup::tables::{self, Pn, Shape, Tables};
+use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
@@ -39,7 +39,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         (hash.build)(params, shape.la_bits, shape.set_bits)?;
         Ok(MapQuota::default())
     },
-    hands_out: false,
+    exports_entries: false,
     build: |params, layout| Box::new(LpmtStore::new(params, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
@@ -63,7 +63,7 @@ const EXTENT_PAGES: ParamDef = ParamDef {
 };
 
 /// The tables that `params` describe for a drive, and where they lie.
-fn parts(params: &Params, layout: &Layout) -> Result<(Shape, Scheduler), ConfigError> {
+fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), ConfigError> {
     let extent = params.u32("lookup.extent_pages");
     if !extent.is_power_of_two() {
         return Err(ConfigError {
@@ -72,7 +72,7 @@ fn parts(params: &Params, layout: &Layout) -> Result<(Shape, Scheduler), ConfigE
         });
     }
     let pages = u64::from(layout.logical_units);
-    let shape = Shape::from_params(params, pages, layout.blocks(), slots_per_block(layout))?;
+    let shape = TableShape::from_params(params, pages, layout.blocks(), slots_per_block(layout))?;
     shape.check("drive.logical_pages", "drive.blocks")?;
     shape.holds_any(pages)?;
     let (device, timings, rules) = dram::timings::from_params(params)?;
@@ -129,7 +129,7 @@ impl LpmtStore {
     }
 
     /// An operation of the accesses that were gathered since the last [`Scheduler::begin`].
-    fn issue(&self, cx: &mut Cx<'_>, update: bool, after: OpId) -> OpId {
+    fn issue(&self, cx: &mut FtlContext<'_>, update: bool, after: OpId) -> OpId {
         match self.scheduler.accesses() {
             [] => OpId::NONE,
             accesses => cx.flash.plan.push_dram(accesses, update, Class::Map, &[after]),
@@ -138,7 +138,12 @@ impl LpmtStore {
 }
 
 impl MapStore for LpmtStore {
-    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        _: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         self.scheduler.begin();
@@ -167,7 +172,7 @@ impl MapStore for LpmtStore {
 
     fn set(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         _: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
@@ -182,7 +187,12 @@ impl MapStore for LpmtStore {
 
     /// Collection knows the page that it moves by its place: the links lead from there, without a
     /// lookup.
-    fn moved(&mut self, cx: &mut Cx<'_>, _: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+    fn moved(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        _: &mut Pool,
+        update: Update,
+    ) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
         self.cursor = None;
         self.scheduler.begin();
@@ -197,7 +207,7 @@ impl MapStore for LpmtStore {
 
     fn before_erase(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         _: &mut Pool,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
@@ -207,7 +217,7 @@ impl MapStore for LpmtStore {
 
     fn load(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         _: &mut Pool,
         _: &[BlockId],
         _: &mut MountReport,
@@ -223,7 +233,7 @@ impl MapStore for LpmtStore {
     /// extent.
     fn mounted(
         &mut self,
-        _: &mut Cx<'_>,
+        _: &mut FtlContext<'_>,
         _: &mut Pool,
         _: &mut MountReport,
     ) -> Result<(), FtlError> {

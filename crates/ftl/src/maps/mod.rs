@@ -14,7 +14,7 @@ mod tpftl;
 
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
-use crate::{Cx, Idle, MapCounters, MemoryUse, MountReport};
+use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
@@ -70,7 +70,12 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// When the map cannot be read.
-    fn get(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError>;
 
     /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the
     /// host; nothing of what is in memory leaves for it. Returns the operation after which they are
@@ -80,10 +85,10 @@ pub trait MapStore: Send {
     /// When the map cannot be read.
     ///
     /// # Panics
-    /// Where the store hands nothing out ([`MapStoreDef::hands_out`]).
-    fn hand_out(
+    /// Where the store hands nothing out ([`MapStoreDef::exports_entries`]).
+    fn export_entries(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
@@ -101,7 +106,7 @@ pub trait MapStore: Send {
     /// When the map cannot be written.
     fn set(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError>;
@@ -111,7 +116,12 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// As [`MapStore::set`].
-    fn moved(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+    fn moved(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<Ppn, FtlError> {
         self.set(cx, pool, update).map(|(old, _)| old)
     }
 
@@ -119,7 +129,7 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// When there is no room, or no power.
-    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
         let _ = (cx, pool);
         Ok(OpId::NONE)
     }
@@ -131,7 +141,7 @@ pub trait MapStore: Send {
     /// As [`MapStore::flush`].
     fn before_erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
@@ -143,7 +153,7 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// As [`MapStore::flush`].
-    fn idle(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
+    fn idle(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
         let _ = (cx, pool);
         Ok(Idle::Nothing)
     }
@@ -154,7 +164,7 @@ pub trait MapStore: Send {
     /// When the power fails.
     fn load(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         mount: &mut MountReport,
@@ -170,7 +180,7 @@ pub trait MapStore: Send {
     /// When the power fails.
     fn mounted(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
@@ -238,9 +248,9 @@ pub struct MapStoreDef {
     pub params: &'static [ParamDef],
     /// Whether the layout can work, and how many blocks are kept for map pages.
     pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
-    /// Whether it hands entries to a host that caches them ([`MapStore::hand_out`]): stores of
-    /// which a lookup may have to read flash, and which say what changes ([`Cx::remapped`]).
-    pub hands_out: bool,
+    /// Whether it hands entries to a host that caches them ([`MapStore::export_entries`]): stores of
+    /// which a lookup may have to read flash, and which say what changes ([`FtlContext::remapped`]).
+    pub exports_entries: bool,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
     /// Settings with which the store takes each of its paths on a drive of a few hundred pages;

@@ -21,7 +21,7 @@ use crate::maps::pages::slots::{Slots, slot_bytes};
 use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{Cx, FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
+use crate::{FREE_CHANGES, FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind,
@@ -79,7 +79,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         }
         Ok(quota)
     },
-    hands_out: false,
+    exports_entries: false,
     build: |params, layout| Box::new(NvmHybrid::new(params, layout)),
     small: &[
         // room for every segment, for some, for one (the spare slot), and none at all
@@ -104,12 +104,12 @@ struct NvmHybrid {
     active: Ps,
     /// Segments that a mount found partly written to flash when the power failed.
     halved: Vec<u32>,
-    work: Work,
+    work: SegmentCounters,
 }
 
 /// What FLUSHes and idle time did, in segments.
 #[derive(Clone, Copy, Default)]
-struct Work {
+struct SegmentCounters {
     flushes: u64,
     nvm_sparse: u64,
     nvm_dense: u64,
@@ -141,7 +141,7 @@ impl NvmHybrid {
             idle_after: params.time("map.nvm_idle"),
             active: Ps::ZERO,
             halved: Vec::new(),
-            work: Work::default(),
+            work: SegmentCounters::default(),
             resident,
         }
     }
@@ -159,7 +159,7 @@ impl NvmHybrid {
     /// Copy a segment to NVM, after `last` of this FLUSH. Returns the fence.
     fn copy(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &Pool,
         segment: u32,
         last: OpId,
@@ -190,7 +190,7 @@ impl NvmHybrid {
     /// Write segments to flash; their slots are free then.
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         segments: &[u32],
         reason: Reason,
@@ -205,7 +205,12 @@ impl NvmHybrid {
 }
 
 impl MapStore for NvmHybrid {
-    fn get(&mut self, cx: &mut Cx<'_>, _: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        _: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.active = cx.now;
         Ok(self.resident.get(cx, lpn))
     }
@@ -216,7 +221,7 @@ impl MapStore for NvmHybrid {
 
     fn set(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
@@ -224,11 +229,16 @@ impl MapStore for NvmHybrid {
         Ok((self.resident.set(pool, update), OpId::NONE))
     }
 
-    fn moved(&mut self, _: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+    fn moved(
+        &mut self,
+        _: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<Ppn, FtlError> {
         Ok(self.resident.set(pool, update))
     }
 
-    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
         self.active = cx.now;
         self.work.flushes += 1;
         let mut changed = self.resident.changed();
@@ -259,7 +269,7 @@ impl MapStore for NvmHybrid {
 
     fn before_erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
@@ -269,7 +279,7 @@ impl MapStore for NvmHybrid {
         Ok(self.resident.map.unfinished_for(cx, block))
     }
 
-    fn idle(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
+    fn idle(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
         let Some(segment) = self.held.first().filter(|_| self.idle_after > Dur::ZERO) else {
             return Ok(Idle::Nothing);
         };
@@ -286,7 +296,7 @@ impl MapStore for NvmHybrid {
 
     fn load(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         mount: &mut MountReport,
@@ -342,7 +352,7 @@ impl MapStore for NvmHybrid {
 
     fn mounted(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
@@ -412,7 +422,7 @@ impl MapStore for NvmHybrid {
     fn reset_counters(&mut self) {
         self.resident.counters = MapCounters::default();
         self.resident.map.reset_counters();
-        self.work = Work::default();
+        self.work = SegmentCounters::default();
     }
 
     fn approximations(&self) -> Vec<&'static str> {

@@ -47,7 +47,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "a map page without runs, beside the buffer,",
         )
     },
-    hands_out: true,
+    exports_entries: true,
     build: |params, layout| {
         let (share, entry) = (params.ratio("map.buffer_share"), params.int("map.entry_bytes"));
         Box::new(Paged::new(params, layout, true, |map, budget| {

@@ -53,7 +53,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     fits: |params, layout| {
         fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes")
     },
-    hands_out: true,
+    exports_entries: true,
     build: |params, layout| {
         let (request, threshold) =
             (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
@@ -79,7 +79,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
 
 /// The entries of one map page that are in memory.
 #[derive(Default)]
-struct Node {
+struct CachedPage {
     /// When each was used last, and whether it has changed.
     entries: FxHashMap<u32, (u64, bool)>,
     /// The same by time, unchanged and changed apart: time to entry.
@@ -89,7 +89,7 @@ struct Node {
     sum: u64,
 }
 
-impl Node {
+impl CachedPage {
     /// Average time of use: a larger one is hotter.
     fn hotness(&self) -> u64 {
         self.sum / (self.entries.len() as u64).max(1)
@@ -116,7 +116,7 @@ impl Node {
 }
 
 struct Tpftl {
-    nodes: FxHashMap<u32, Node>,
+    nodes: FxHashMap<u32, CachedPage>,
     /// Nodes by hotness.
     coldest: BTreeSet<(u64, u32)>,
     used: u64,
@@ -133,7 +133,7 @@ struct Tpftl {
 
 impl Tpftl {
     /// Change a node, and its place among the others.
-    fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut Node, u64) -> T) -> T {
+    fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
         self.clock += 1;
         let node = self.nodes.get_mut(&page).expect("the node is in memory");
         self.coldest.remove(&(node.hotness(), page));
@@ -207,7 +207,7 @@ impl Tpftl {
 
     fn insert(&mut self, page: u32, lpn: u32) {
         if let Entry::Vacant(vacant) = self.nodes.entry(page) {
-            vacant.insert(Node::default());
+            vacant.insert(CachedPage::default());
             self.coldest.insert((0, page));
             self.used += NODE_BYTES;
             self.count(1);

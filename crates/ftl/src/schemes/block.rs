@@ -11,10 +11,10 @@ use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::trims::{Trims, blocks_kept};
 use crate::{
-    Cx, FREE_CHANGES, Ftl, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
+    FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
     MountLimit, MountReport, Place, Programmed,
 };
-use flashatlas_nand::{Medium, OobRole, Part, ProgramOrder, Unit};
+use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId,
     OpKind, ParamDef, ParamKind, Params, Ppn, SeededBug, Violation,
@@ -112,7 +112,7 @@ impl BlockMapped {
     /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical
     /// blocks: page by page the version programmed last is valid, and it is rewritten once more; so
     /// is one whose rewrite by a mount was cut, from what it was made of.
-    fn mount(params: &Params, cx: &mut Cx<'_>) -> Result<BlockMapped, FtlError> {
+    fn mount(params: &Params, cx: &mut FtlContext<'_>) -> Result<BlockMapped, FtlError> {
         let medium = &*cx.flash.medium;
         let layout = medium.layout().clone();
         let main = main_pages(params, &layout);
@@ -178,7 +178,7 @@ impl BlockMapped {
     }
 
     /// Erase what a mount was making when it was cut, and records of trims but for the newest.
-    fn discard_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, Cause::Recovery, &[]) {
                 Err(MediumError::EraseFailed(_)) => {
@@ -193,7 +193,7 @@ impl BlockMapped {
 
     /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks
     /// without any valid page are erased.
-    fn reclaim_leftovers(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn reclaim_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
                 self.retire(cx, block, &[], Cause::Recovery)?;
@@ -218,7 +218,12 @@ impl BlockMapped {
         lbn * self.main..((lbn + 1) * self.main).min(self.layout.logical_units)
     }
 
-    fn take_free(&mut self, cx: &mut Cx<'_>, lbn: u32, cause: Cause) -> Result<BlockId, FtlError> {
+    fn take_free(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lbn: u32,
+        cause: Cause,
+    ) -> Result<BlockId, FtlError> {
         let taken = self.free.take(cx, lbn % self.layout.lanes);
         let (block, waits) = taken.ok_or_else(|| FtlError::NoSpace {
             free_blocks: 0,
@@ -234,7 +239,7 @@ impl BlockMapped {
 
     fn retire(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         after: &[OpId],
         cause: Cause,
@@ -249,7 +254,7 @@ impl BlockMapped {
 
     /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
-    fn record_trims(&mut self, cx: &mut Cx<'_>) -> Result<OpId, FtlError> {
+    fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = FtlError::NoSpace {
             free_blocks: 0,
             valid_units: self.blocks.total(),
@@ -264,7 +269,7 @@ impl BlockMapped {
 
     fn erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         after: &[OpId],
         cause: Cause,
@@ -291,7 +296,7 @@ impl BlockMapped {
 
     fn program(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         block: BlockId,
         index: u32,
         unit: &Unit,
@@ -317,7 +322,7 @@ impl BlockMapped {
     /// it replaces.
     fn rewrite(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lbn: u32,
         run: &[Unit],
         cause: Cause,
@@ -333,8 +338,13 @@ impl BlockMapped {
                 cx.programmed.push(Programmed { op, units: 1 });
                 done.push(op);
             } else if let Some(from) = self.newest[lpn as usize].mapped() {
-                let sensed =
-                    cx.flash.read(self.layout.frame_of(from), 1, Part::Whole, Cause::Merge, &[])?;
+                let sensed = cx.flash.read(
+                    self.layout.frame_of(from),
+                    1,
+                    ReadPart::Whole,
+                    Cause::Merge,
+                    &[],
+                )?;
                 let unit = unit_at(cx.flash.medium, from, Lpn(lpn))?;
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 done.push(self.program(cx, new, index, &unit, copy_cause, &[sensed])?);
@@ -367,7 +377,7 @@ impl BlockMapped {
     /// Write pages of one logical block.
     fn write_block(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
@@ -392,7 +402,7 @@ impl BlockMapped {
 }
 
 impl Ftl for BlockMapped {
-    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
         self.report.map.lookups += 1;
         self.report.map.hits += 1;
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes: 4, write: false };
@@ -406,7 +416,7 @@ impl Ftl for BlockMapped {
 
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
@@ -417,7 +427,7 @@ impl Ftl for BlockMapped {
         run.chunk_by(same_block).try_for_each(|part| self.write_block(cx, part, cause, &arrived))
     }
 
-    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+    fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let newest = &mut self.newest[lpn.0 as usize];
         let Some(old) = newest.mapped() else { return Ok(()) };
         *newest = Ppn::NONE;
@@ -430,20 +440,20 @@ impl Ftl for BlockMapped {
         Ok(())
     }
 
-    fn flush(&mut self, _: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn flush(&mut self, _: &mut FtlContext<'_>) -> Result<(), FtlError> {
         Ok(())
     }
 
-    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+    fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua { Ok(OpId::NONE) } else { self.record_trims(cx) }
     }
 
-    fn idle(&mut self, _: &mut Cx<'_>) -> Result<Idle, FtlError> {
+    fn idle(&mut self, _: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         Ok(Idle::Nothing)
     }
 
-    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        self.blocks.survey(visit);
+    fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.blocks.for_each_block(visit);
     }
 
     fn check(&self, medium: &Medium) -> Result<(), Violation> {

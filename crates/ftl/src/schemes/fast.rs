@@ -12,11 +12,11 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_RANDOM, Sequential,
-    Settings, fits_budget,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_RANDOM,
+    Sequential, fits_budget,
 };
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, MemoryKind, ParamDef, ParamKind, Params, Violation};
 
@@ -51,7 +51,7 @@ struct Fast {
 }
 
 impl Fast {
-    fn new(params: &Params, settings: &Settings) -> Fast {
+    fn new(params: &Params, settings: &LogSettings) -> Fast {
         Fast {
             sequential: Sequential::new(1),
             random: Area::new("random", ROLE_RANDOM, settings.log_blocks - 1),
@@ -61,7 +61,7 @@ impl Fast {
     }
 
     /// The random log block that takes the next page.
-    fn room(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+    fn room(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<BlockId, FtlError> {
         if self.random.frontier(core, cx.flash.medium).is_none() {
             self.erase_dead(core, cx)?;
         }
@@ -69,7 +69,7 @@ impl Fast {
     }
 
     /// Erase the random log blocks in which nothing is valid, if that is not left to their turn.
-    fn erase_dead(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn erase_dead(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(core, cx)? {}
         Ok(())
     }
@@ -79,7 +79,7 @@ impl LogScheme for Fast {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
@@ -90,18 +90,18 @@ impl LogScheme for Fast {
         Ok(())
     }
 
-    fn emptied(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn emptied(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         self.erase_dead(core, cx)
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         if self.random.budget == 1 {
             return Err(core.no_space());
         }
         self.sequential.shrink(core, cx, &mut self.random)
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         if !self.random.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
@@ -112,8 +112,8 @@ impl LogScheme for Fast {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, false)?;
         self.random.take_over(core, cx, &mut found)?;

@@ -23,11 +23,11 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_RANDOM,
-    Sequential, Settings, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD,
+    ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
@@ -138,7 +138,7 @@ impl Circle {
     fn room(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
@@ -157,7 +157,7 @@ impl Circle {
     fn give_way(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         head: BlockId,
         isolation: &mut Area,
         sequential: &mut Sequential,
@@ -191,7 +191,7 @@ impl Circle {
 }
 
 impl Faster {
-    fn new(params: &Params, settings: &Settings, core: &Core) -> Faster {
+    fn new(params: &Params, settings: &LogSettings, core: &Core) -> Faster {
         let [isolation, circle] = parts(params, settings.log_blocks.into()).map(|n| n as u32);
         Faster {
             sequential: Sequential::new(1),
@@ -214,7 +214,7 @@ impl Faster {
     fn open_in_the_middle(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
@@ -228,7 +228,7 @@ impl LogScheme for Faster {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         let lpn = page.lpn();
@@ -251,7 +251,7 @@ impl LogScheme for Faster {
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let (circle, isolation) = (&mut self.circle.area, &mut self.isolation);
         let isolation_is_least = isolation.budget == KEPT + 1;
         if circle.budget > 2 && (isolation_is_least || circle.budget > isolation.budget) {
@@ -263,7 +263,7 @@ impl LogScheme for Faster {
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         if !self.isolation.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
@@ -274,8 +274,8 @@ impl LogScheme for Faster {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, true)?;
         self.circle.area.take_over(core, cx, &mut found)?;

@@ -27,11 +27,11 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, Sequential,
-    Settings, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD,
+    ROLE_HOT, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
@@ -166,7 +166,7 @@ impl Recent {
 }
 
 impl Last {
-    fn new(params: &Params, settings: &Settings, core: &Core) -> Last {
+    fn new(params: &Params, settings: &LogSettings, core: &Core) -> Last {
         let [sequential, hot, cold] = parts(params, settings.log_blocks.into()).map(|n| n as u32);
         let window = match params.int("ftl.hot_window") {
             0 => u64::from(hot) * u64::from(core.pages),
@@ -197,7 +197,7 @@ impl Last {
     fn write_sequential(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
@@ -221,7 +221,7 @@ impl Random {
     fn room_in_hot(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
         Area::room(
@@ -237,7 +237,7 @@ impl Random {
     fn free_hot(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         if self.hot.erase_empty(core, cx)? {
@@ -256,7 +256,7 @@ impl Random {
     fn room_in_cold(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
         Area::room(
@@ -272,7 +272,7 @@ impl Random {
     fn free_cold(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         if self.cold.erase_empty(core, cx)? {
@@ -320,7 +320,7 @@ impl LogScheme for Last {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         if core.write_in_place(cx, page)? {
@@ -339,7 +339,7 @@ impl LogScheme for Last {
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let (random, sequential) = (&mut self.random, &mut self.sequential);
         if random.hot.budget >= random.cold.budget {
             Area::shrink(
@@ -362,7 +362,7 @@ impl LogScheme for Last {
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         let cold = &mut self.random.cold;
         if !cold.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
@@ -381,8 +381,8 @@ impl LogScheme for Last {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, true)?;
         self.random.hot.take_over(core, cx, &mut found)?;

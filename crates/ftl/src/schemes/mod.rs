@@ -10,7 +10,7 @@ mod page;
 mod sast;
 mod superblock;
 
-use crate::{Cx, Ftl, MountLimit, Registry};
+use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, SeededBug, Stamp,
 };
@@ -31,7 +31,7 @@ pub type SchemeParams = fn(
 ) -> Result<Vec<&'static ParamDef>, ConfigError>;
 
 /// Rebuilds a scheme's tables from the medium.
-pub type Mount = fn(&SchemeConfig<'_>, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
+pub type Mount = fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
 
 /// Programs a blank medium, through its operations, as uniform random writes of single units would
 /// leave it in the long run. The first function gives what each page holds; the second hears now
@@ -39,7 +39,7 @@ pub type Mount = fn(&SchemeConfig<'_>, &mut Cx<'_>, Seed) -> Result<Box<dyn Ftl>
 /// scheme is mounted afterwards.
 pub type MakeSteady = fn(
     &SchemeConfig<'_>,
-    &mut Cx<'_>,
+    &mut FtlContext<'_>,
     Seed,
     &dyn Fn(Lpn) -> Stamp,
     &mut dyn FnMut(u64) -> bool,
@@ -83,7 +83,7 @@ impl SchemeDef {
     pub fn mount(
         &self,
         config: &SchemeConfig<'_>,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         seed: Seed,
     ) -> Result<Box<dyn Ftl>, FtlError> {
         let medium = &mut *cx.flash.medium;

@@ -21,11 +21,11 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
-    Core, Found, HostPage, Hybrid, IDLE, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
-    Settings, fits_budget,
+    Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD, ROLE_HOT,
+    ROLE_RANDOM, fits_budget,
 };
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, FtlError, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
@@ -113,7 +113,7 @@ impl Superblock {
 }
 
 impl Superblocks {
-    fn new(params: &Params, settings: &Settings, core: &Core) -> Superblocks {
+    fn new(params: &Params, settings: &LogSettings, core: &Core) -> Superblocks {
         let size = params.u32("ftl.superblock_blocks");
         let lbns = core.lbns() as u32;
         let one = |first: u32| Superblock { size: size.min(lbns - first), ..Superblock::default() };
@@ -133,7 +133,7 @@ impl Superblocks {
     fn take_block(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         group: usize,
         pages: Pages,
     ) -> Result<BlockId, FtlError> {
@@ -165,7 +165,7 @@ impl Superblocks {
     fn room(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         group: usize,
         hot: bool,
     ) -> Result<BlockId, FtlError> {
@@ -216,7 +216,7 @@ impl Superblocks {
     fn collect_down_to(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         most: u32,
     ) -> Result<(), FtlError> {
         while self.used > most {
@@ -229,7 +229,12 @@ impl Superblocks {
     }
 
     /// Collect one block of a superblock.
-    fn collect(&mut self, core: &mut Core, cx: &mut Cx<'_>, group: usize) -> Result<(), FtlError> {
+    fn collect(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+        group: usize,
+    ) -> Result<(), FtlError> {
         let superblock = &mut self.all[group];
         // where every closed block is full of valid pages, one that is open has room to give
         let victim = superblock.victim(core, cx.flash.medium).or_else(|| {
@@ -254,7 +259,7 @@ impl LogScheme for Superblocks {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         let group = self.of(core, page.lpn());
@@ -265,7 +270,7 @@ impl LogScheme for Superblocks {
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         if self.pool == 1 {
             return Err(core.no_space());
         }
@@ -275,7 +280,7 @@ impl LogScheme for Superblocks {
         Ok(())
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         if self.pool.saturating_sub(self.used) >= self.idle_free {
             return Ok(false);
         }
@@ -287,8 +292,8 @@ impl LogScheme for Superblocks {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         let mut strays = Vec::new();
         for log in found {

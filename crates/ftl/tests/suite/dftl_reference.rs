@@ -6,7 +6,7 @@
 use flashatlas_ftl::Registry;
 use flashatlas_ftl::maps::{MapStore, Update};
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{Cx, PARAMS, Reason};
+use flashatlas_ftl::{FtlContext, PARAMS, Reason};
 use flashatlas_nand::{Flash, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig,
@@ -413,7 +413,7 @@ impl Pair {
 
     fn call(&mut self, call: Call) {
         let mut programmed = Vec::new();
-        let mut cx = Cx {
+        let mut cx = FtlContext {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now: Ps::ZERO,
             command: OpId::NONE,

@@ -1,4 +1,4 @@
-//! What stands on the device beneath, byte by byte (`docs/FORMATS.md`): four kinds of record, each
+//! What stands on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each
 //! in a superpage of its own with the same header.
 
 use super::settings::{Areas, HEADER_BYTES};

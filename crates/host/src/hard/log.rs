@@ -110,7 +110,7 @@ impl Hard {
         }
         let after: Vec<Tag> =
             self.log.last.into_iter().chain(self.sent_after.iter().copied()).collect();
-        self.below.flush(now, &after)
+        self.lower.flush(now, &after)
     }
 
     /// Write the changes since the last record. What they vacated is free then.
@@ -118,7 +118,7 @@ impl Hard {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
             // so many mounts cut a checkpoint short that no place is left: what is durable now
             // needs no record
-            self.below.flush(now, self.log.last.as_slice())?;
+            self.lower.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
         let full = self.log.superpages >= self.settings.segment;
@@ -130,8 +130,8 @@ impl Hard {
         let record =
             Record { kind, sequence: self.log.next, words }.encode(self.areas.superpage_bytes());
         let place = self.areas.record(self.log.next);
-        let tag = self.below.write_record(now, place, &record, true, &after)?;
-        let completions = &self.below.completions;
+        let tag = self.lower.write_record(now, place, &record, true, &after)?;
+        let completions = &self.lower.completions;
         self.log.trims.retain(|&trim| completions.is_in_flight(trim));
         let settled = self.log.trims.is_empty()
             && !self.log.last.is_some_and(|last| completions.is_in_flight(last));
@@ -147,7 +147,7 @@ impl Hard {
             let places = self.areas.ring.saturating_sub(used + SLACK).max(1);
             self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
         }
-        self.below.forget_stale();
+        self.lower.forget_stale();
         Ok(tag)
     }
 
@@ -155,18 +155,18 @@ impl Hard {
     fn flush_before(&mut self, now: Ps, unless: SeededBug) -> Result<Tag, SubmitError> {
         match unless.is_active() {
             true => Ok(self.log.last.unwrap_or(Tag(0))),
-            false => self.below.flush(now, self.log.last.as_slice()),
+            false => self.lower.flush(now, self.log.last.as_slice()),
         }
     }
 
-    /// Superpages that the log says are empty are free, and the device beneath may forget them.
+    /// Superpages that the log says are empty are free, and the lower device may forget them.
     fn free_vacated(&mut self, now: Ps, record: Tag) -> Result<(), SubmitError> {
         let mut vacated = std::mem::take(&mut self.map.vacated);
         vacated.sort_unstable();
         if self.settings.trim {
             for run in vacated.chunk_by(|a, b| a + 1 == *b) {
                 let first = self.areas.data_first() + run[0];
-                self.log.trims.push(self.below.trim(now, first, run.len() as u32, &[record])?);
+                self.log.trims.push(self.lower.trim(now, first, run.len() as u32, &[record])?);
             }
         }
         self.map.free.extend(&vacated);
@@ -190,7 +190,7 @@ impl Hard {
             let record =
                 Record { kind: Kind::Chunk, sequence: generation, words: entries.to_vec() };
             let bytes = record.encode(self.areas.superpage_bytes());
-            self.below.write_record(
+            self.lower.write_record(
                 now,
                 header + 1 + chunk,
                 &bytes,
@@ -207,7 +207,7 @@ impl Hard {
         let words = vec![start as u32, (start >> 32) as u32, self.areas.chunks];
         let record = Record { kind: Kind::Checkpoint, sequence: generation, words };
         let bytes = record.encode(self.areas.superpage_bytes());
-        self.log.last = Some(self.below.write_record(now, header, &bytes, true, &[flushed])?);
+        self.log.last = Some(self.lower.write_record(now, header, &bytes, true, &[flushed])?);
         (self.log.start, self.log.generation) = (start, generation);
         self.counters.checkpoints += 1;
         Ok(())

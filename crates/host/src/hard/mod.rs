@@ -11,10 +11,10 @@
 //! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
 //! paper's VAR), [`mount`] reads what stands on the drive.
 
-mod beneath;
 mod buffer;
 mod format;
 mod log;
+mod lower;
 mod map;
 mod mount;
 mod read;
@@ -22,18 +22,18 @@ mod reclaim;
 mod settings;
 mod write;
 
-use beneath::Below;
 use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
-    Beneath, Cmd, Contents, Device, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport,
-    Reply, Shape, Storage, SubmitError,
+    Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
+    LayerReport, LayersBelow, Reply, Storage, SubmitError,
 };
 use flashatlas_ftl::victims::VictimDef;
 use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag, Violation};
 use log::Log;
+use lower::LowerDevice;
 use map::Map;
-use settings::{Areas, Settings};
+use settings::{Areas, HardSettings};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -44,11 +44,11 @@ pub const DEF: LayerDef = LayerDef {
     paper: "Jang and Shin, HARD: Host-Level Address Remapping Driver for Solid-State Disk (2012), \
             chapter 14",
     params: settings::PARAMS,
-    fits: |params, beneath| Ok(Areas::new(params, beneath)?.shape()),
+    fits: |params, lower| Ok(Areas::new(params, lower)?.shape()),
     build: |config, device| Ok(Box::new(Hard::mount(config, device)?)),
-    mount_limit: |params, beneath| {
-        let areas = Areas::new(params, beneath).expect("the configuration is checked");
-        let units = u64::from(areas.superpage_sectors() / beneath.shape.unit_sectors);
+    mount_limit: |params, lower| {
+        let areas = Areas::new(params, lower).expect("the configuration is checked");
+        let units = u64::from(areas.superpage_sectors() / lower.shape.unit_sectors);
         let records = u64::from(1 + 2 + areas.chunks + areas.ring);
         // a blank device is looked at whole, and gets a superblock
         LayerLimit { reads: (records + u64::from(areas.superpages)) * units, writes: units }
@@ -119,9 +119,9 @@ struct Counters {
 /// The layer.
 struct Hard {
     areas: Areas,
-    settings: Settings,
+    settings: HardSettings,
     victim: &'static VictimDef,
-    below: Below,
+    lower: LowerDevice,
     map: Map,
     buffer: Buffer,
     log: Log,
@@ -139,14 +139,14 @@ struct Hard {
 impl Hard {
     /// The write at the head of the timer, if it is due.
     fn timer(&self) -> Option<Ps> {
-        let runs = !self.buffer.is_empty() && !self.below.instant && self.failed.is_none();
+        let runs = !self.buffer.is_empty() && !self.lower.instant && self.failed.is_none();
         // what was gathered while no time passed is due at once
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 
-    /// When the layer has something to do that the device beneath knows nothing of.
+    /// When the layer has something to do that the lower device knows nothing of.
     fn own_event(&self) -> Option<Ps> {
-        earlier(self.below.completions.next_due(), self.timer())
+        earlier(self.lower.completions.next_due(), self.timer())
     }
 
     fn fire_timer(&mut self, now: Ps) {
@@ -181,16 +181,16 @@ impl Hard {
         }
     }
 
-    /// The command `tag` is complete when `beneath` are, and what it was sent after, and its
+    /// The command `tag` is complete when `lower` are, and what it was sent after, and its
     /// `lookups` were made.
-    fn complete(&mut self, now: Ps, tag: Tag, beneath: &[Tag], lookups: u32) {
+    fn complete(&mut self, now: Ps, tag: Tag, lower: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
-        if !self.below.instant {
+        if !self.lower.instant {
             let alone = now.after(Dur(self.settings.lookup_time.0 * u64::from(lookups)));
             match self.sent_after.is_empty() {
-                true => self.below.completions.wait(tag, beneath, alone),
+                true => self.lower.completions.wait(tag, lower, alone),
                 false => {
-                    self.below.completions.wait(tag, &[beneath, &self.sent_after].concat(), alone)
+                    self.lower.completions.wait(tag, &[lower, &self.sent_after].concat(), alone)
                 }
             }
         }
@@ -215,7 +215,7 @@ impl Device for Hard {
         }
         self.sent_after.clear();
         for &tag in after {
-            self.sent_after.extend(self.below.completions.behind(tag));
+            self.sent_after.extend(self.lower.completions.behind(tag));
         }
         let changes = matches!(
             cmd,
@@ -229,25 +229,25 @@ impl Device for Hard {
     }
 
     fn next_event(&self) -> Option<Ps> {
-        earlier(self.below.device.next_event(), self.own_event())
+        earlier(self.lower.device.next_event(), self.own_event())
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         // only what the layer itself has to do at a time of its own divides the way there
         while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
-            self.below.advance(at, out);
+            self.lower.advance(at, out);
             self.fire_timer(at);
         }
-        self.below.advance(until, out);
+        self.lower.advance(until, out);
     }
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         self.latest = self.latest.max(now);
         let (mut at, mut none) = (now, Vec::new());
-        // what the layer has under way comes first: the device beneath is idle only after it
+        // what the layer has under way comes first: the lower device is idle only after it
         while let Some(event) = self.next_event().filter(|&event| event <= until)
-            && !(self.below.completions.is_idle() && self.buffer.is_empty())
+            && !(self.lower.completions.is_idle() && self.buffer.is_empty())
         {
             self.advance(event, &mut none);
             at = at.max(event);
@@ -257,25 +257,25 @@ impl Device for Hard {
         }
         assert!(none.is_empty(), "a command from above was in flight in idle time");
         self.latest = self.latest.max(until);
-        self.below.device.idle(at, until)
+        self.lower.device.idle(at, until)
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> DeviceShape {
         self.areas.shape()
     }
 }
 
 impl Layer for Hard {
     fn lower(&self) -> &dyn Storage {
-        &*self.below.device
+        &*self.lower.device
     }
 
     fn lower_mut(&mut self) -> &mut dyn Storage {
-        &mut *self.below.device
+        &mut *self.lower.device
     }
 
     fn into_lower(self: Box<Self>) -> Box<dyn Storage> {
-        self.below.device
+        self.lower.device
     }
 
     fn own_failure(&self) -> Option<SubmitError> {
@@ -283,33 +283,33 @@ impl Layer for Hard {
     }
 
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.below.forget_flights();
+        self.lower.forget_flights();
         self.sent.clear();
-        if let Err(error) = self.below.device.power_on(config, seed) {
+        if let Err(error) = self.lower.device.power_on(config, seed) {
             self.failed = Some(error.clone());
             return Err(error);
         }
-        self.below.device.set_instant(true);
-        self.below.instant = true;
+        self.lower.device.set_instant(true);
+        self.lower.instant = true;
         let mounted = self.load();
-        self.below.instant = false;
-        self.below.device.set_instant(false);
+        self.lower.instant = false;
+        self.lower.device.set_instant(false);
         self.failed = mounted.as_ref().err().cloned();
         mounted
     }
 
     fn set_instant(&mut self, on: bool) {
         if self.failed.is_some() {
-            self.below.forget_flights(); // they never complete
+            self.lower.forget_flights(); // they never complete
         }
-        if on && self.below.completions.is_in_flight(self.buffer.tag) {
-            self.below.completions.refused(self.buffer.tag); // what is gathered goes out later
+        if on && self.lower.completions.is_in_flight(self.buffer.tag) {
+            self.lower.completions.refused(self.buffer.tag); // what is gathered goes out later
         }
-        assert!(self.below.completions.is_idle(), "commands are in flight");
-        self.below.instant = on;
-        self.below.device.set_instant(on);
+        assert!(self.lower.completions.is_idle(), "commands are in flight");
+        self.lower.instant = on;
+        self.lower.device.set_instant(on);
         if !on && !self.buffer.is_empty() {
-            self.buffer.tag = self.below.reserve_tag(); // it was opened while nothing was in flight
+            self.buffer.tag = self.lower.reserve_tag(); // it was opened while nothing was in flight
         }
     }
 
@@ -328,7 +328,7 @@ impl Layer for Hard {
         }
         match self.map.get(unit.0) {
             None => Ok(Stamp::ZERO),
-            Some(vpn) => self.below.page_held(self.sector_of(vpn)),
+            Some(vpn) => self.lower.page_held(self.sector_of(vpn)),
         }
     }
 
@@ -337,11 +337,11 @@ impl Layer for Hard {
     }
 
     fn own_contents(&mut self) -> Option<&mut Contents> {
-        Some(&mut self.below.contents)
+        Some(&mut self.lower.contents)
     }
 
     fn report(&self) -> LayerReport {
-        let (c, t) = (&self.counters, &self.below.counters);
+        let (c, t) = (&self.counters, &self.lower.counters);
         LayerReport {
             layer: DEF.name,
             counters: vec![
@@ -363,12 +363,12 @@ impl Layer for Hard {
                 ("journals", c.journals),
                 ("checkpoints", c.checkpoints),
                 ("checkpoint_chunks", c.checkpoint_chunks),
-                ("beneath_reads", t.reads),
-                ("beneath_writes", t.writes),
-                ("beneath_flushes", t.flushes),
-                ("beneath_trims", t.trims),
-                ("beneath_read_bytes", t.read_bytes),
-                ("beneath_write_bytes", t.write_bytes),
+                ("lower_reads", t.reads),
+                ("lower_writes", t.writes),
+                ("lower_flushes", t.flushes),
+                ("lower_trims", t.trims),
+                ("lower_read_bytes", t.read_bytes),
+                ("lower_write_bytes", t.write_bytes),
             ],
             memory: vec![
                 ("map and reverse map", self.map.table_bytes()),
@@ -388,7 +388,7 @@ impl Layer for Hard {
 
     fn reset_own_counters(&mut self) {
         self.counters = Counters::default();
-        self.below.counters = beneath::Traffic::default();
+        self.lower.counters = lower::LowerTraffic::default();
     }
 }
 
@@ -396,13 +396,13 @@ impl Hard {
     fn mount(config: &DriveConfig, mut device: Box<dyn Storage>) -> Result<Hard, SubmitError> {
         let params = &config.params;
         device.ssd_mut().keep_awaited();
-        let beneath = Beneath { shape: device.shape(), layers: &[], registry: &config.registry };
-        let areas = Areas::new(params, &beneath).expect("the configuration is checked");
-        let settings = Settings::new(params, &areas);
+        let lower = LayersBelow { shape: device.shape(), layers: &[], registry: &config.registry };
+        let areas = Areas::new(params, &lower).expect("the configuration is checked");
+        let settings = HardSettings::new(params, &areas);
         let victim = config.registry.ftl.victim(params.text("hard.victim"));
         let victim = victim.expect("the configuration is checked");
         let mut hard = Hard {
-            below: Below::new(device, &areas, settings.keep_bytes),
+            lower: LowerDevice::new(device, &areas, settings.keep_bytes),
             map: Map::new(&areas, victim),
             buffer: Buffer::new(areas.pages, areas.page_sectors, settings.keep_bytes),
             log: Log::default(),
@@ -416,11 +416,11 @@ impl Hard {
             areas,
         };
         hard.load()?;
-        hard.below.instant = false;
+        hard.lower.instant = false;
         Ok(hard)
     }
 
-    /// The first sector, on the device beneath, of a virtual page.
+    /// The first sector, on the lower device, of a virtual page.
     fn sector_of(&self, vpn: u32) -> u64 {
         let first = u64::from(self.areas.data_first()) * u64::from(self.areas.superpage_sectors());
         first + u64::from(vpn) * u64::from(self.areas.page_sectors)

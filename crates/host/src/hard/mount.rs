@@ -10,7 +10,7 @@ use flashatlas_device::{LayerError, SubmitError};
 use flashatlas_types::{Ps, SeededBug};
 
 impl Hard {
-    /// Take everything from the device beneath.
+    /// Take everything from the lower device.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
         self.buffer =
             Buffer::new(self.areas.pages, self.areas.page_sectors, self.settings.keep_bytes);
@@ -26,9 +26,9 @@ impl Hard {
         Ok(())
     }
 
-    /// The record in a superpage of the device beneath.
+    /// The record in a superpage of the lower device.
     fn record_at(&mut self, superpage: u32) -> Result<Result<Record, NoRecord>, SubmitError> {
-        let bytes = self.below.read_record(Ps::ZERO, superpage)?;
+        let bytes = self.lower.read_record(Ps::ZERO, superpage)?;
         Ok(bytes.map_or(Err(NoRecord::Foreign), |bytes| Record::decode(&bytes)))
     }
 
@@ -49,13 +49,13 @@ impl Hard {
 
     /// A blank device gets a superblock; one that holds anything is left alone.
     fn format(&mut self) -> Result<(), SubmitError> {
-        if let Some(sector) = self.below.first_used(Ps::ZERO)? {
+        if let Some(sector) = self.lower.first_used(Ps::ZERO)? {
             return Err(foreign(&format!("sector {sector} holds data")));
         }
         let words = superblock(&self.areas).into_iter().map(|(_, value)| value).collect();
         let record = Record { kind: Kind::Superblock, sequence: 0, words }
             .encode(self.areas.superpage_bytes());
-        self.below.write_record(Ps::ZERO, 0, &record, true, &[])?;
+        self.lower.write_record(Ps::ZERO, 0, &record, true, &[])?;
         self.map = Map::new(&self.areas, self.victim);
         self.log = Log::after(1, 1, 0);
         Ok(())

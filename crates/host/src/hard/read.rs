@@ -1,4 +1,4 @@
-//! Reads: each page is looked up; pages that follow each other on the device beneath are read
+//! Reads: each page is looked up; pages that follow each other on the lower device are read
 //! together, so one request may become several (the 5 % that reads lose in the paper).
 
 use super::Hard;
@@ -7,8 +7,8 @@ use flashatlas_device::{Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
-/// Pieces of pages that stand one behind the other on the device beneath.
-struct Run {
+/// Pieces of pages that stand one behind the other on the lower device.
+struct PageRun {
     lba: u64,
     sectors: u32,
 }
@@ -24,7 +24,7 @@ impl Hard {
     ) -> Result<(), SubmitError> {
         self.counters.reads += 1;
         let mut waits: SmallVec<[Tag; 4]> = SmallVec::new();
-        let mut run: Option<Run> = None;
+        let mut run: Option<PageRun> = None;
         let mut lookups = 0;
         for piece in pieces(lba, sectors, self.areas.page_sectors) {
             lookups += 1;
@@ -38,7 +38,7 @@ impl Hard {
                     }
                     _ => {
                         self.read_run(now, run.take(), &mut waits, reply)?;
-                        run = Some(Run { lba: at, sectors: piece.sectors });
+                        run = Some(PageRun { lba: at, sectors: piece.sectors });
                     }
                 }
                 continue;
@@ -79,17 +79,17 @@ impl Hard {
     fn read_run(
         &mut self,
         now: Ps,
-        run: Option<Run>,
+        run: Option<PageRun>,
         waits: &mut SmallVec<[Tag; 4]>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
-        let Some(Run { lba, sectors }) = run else { return Ok(()) };
-        waits.push(self.below.read(now, lba, sectors, &self.sent_after)?);
-        for stamp in self.below.pages_read(lba, sectors) {
+        let Some(PageRun { lba, sectors }) = run else { return Ok(()) };
+        waits.push(self.lower.read(now, lba, sectors, &self.sent_after)?);
+        for stamp in self.lower.pages_read(lba, sectors) {
             reply.stamps.push(stamp?);
         }
         if self.settings.keep_bytes {
-            reply.bytes.extend_from_slice(self.below.bytes_read());
+            reply.bytes.extend_from_slice(self.lower.bytes_read());
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! and written together to a free one; those superpages are free then.
 
 use super::Hard;
-use super::beneath::Data;
+use super::lower::Data;
 use super::map::NONE;
 use super::settings::RECLAIM;
 use flashatlas_device::SubmitError;
@@ -70,7 +70,7 @@ impl Hard {
         stamps.resize(wanted, Stamp::ZERO);
         bytes.resize(self.areas.superpage_bytes() as usize, 0);
         let bytes = self.settings.keep_bytes.then_some(&bytes[..]);
-        let tag = self.below.reserve_tag();
+        let tag = self.lower.reserve_tag();
         self.send_superpage(now, tag, &lpns, &Data { stamps: &stamps, bytes }, &mut reads)?;
         Ok(true)
     }
@@ -88,13 +88,13 @@ impl Hard {
         let page_sectors = self.areas.page_sectors;
         for run in pages.chunk_by(|a, b| a.0 + 1 == b.0) {
             let (lba, sectors) = (self.sector_of(run[0].0), run.len() as u32 * page_sectors);
-            moving.reads.push(self.below.read(now, lba, sectors, &[])?);
-            for (&(_, lpn), stamp) in run.iter().zip(self.below.pages_read(lba, sectors)) {
+            moving.reads.push(self.lower.read(now, lba, sectors, &[])?);
+            for (&(_, lpn), stamp) in run.iter().zip(self.lower.pages_read(lba, sectors)) {
                 moving.lpns.push(lpn);
                 moving.stamps.push(stamp?);
             }
             if self.settings.keep_bytes {
-                moving.bytes.extend_from_slice(self.below.bytes_read());
+                moving.bytes.extend_from_slice(self.lower.bytes_read());
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Parameters, and where everything stands on the device beneath.
+//! Parameters, and where everything stands on the lower device.
 
-use flashatlas_device::{Beneath, Shape};
+use flashatlas_device::{DeviceShape, LayersBelow};
 use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, SECTOR_BYTES};
 
 pub(super) const PARAMS: &[ParamDef] = &[
@@ -8,7 +8,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
         key: "hard.superpage",
         kind: ParamKind::Bytes(1024, 16 << 20),
         default: Some("16KiB"),
-        doc: "bytes of a virtual superpage: what the drive beneath maps together (`flashatlas \
+        doc: "bytes of a virtual superpage: what the lower device maps together (`flashatlas \
               probe superpage` finds it; HARD, section 14.3: 16 KB)",
     },
     ParamDef {
@@ -98,7 +98,7 @@ pub(super) const HEADER_BYTES: u32 = 32;
 /// it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Where everything stands, in superpages of the device beneath: the superblock, two checkpoints of
+/// Where everything stands, in superpages of the lower device: the superblock, two checkpoints of
 /// the map, the ring of log records, data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
@@ -121,9 +121,9 @@ pub(super) struct Areas {
 
 impl Areas {
     /// The areas under the parameters over a device, or why there can be none.
-    pub fn new(params: &Params, beneath: &Beneath<'_>) -> Result<Areas, ConfigError> {
+    pub fn new(params: &Params, lower: &LayersBelow<'_>) -> Result<Areas, ConfigError> {
         let (superpage, page) = (params.u32("hard.superpage"), params.u32("hard.page"));
-        let unit = beneath.shape.unit_sectors * SECTOR_BYTES;
+        let unit = lower.shape.unit_sectors * SECTOR_BYTES;
         let wrong = |key: &str, why: String| Err(ConfigError::new(key, why));
         if page % SECTOR_BYTES != 0 {
             return wrong(
@@ -141,8 +141,8 @@ impl Areas {
             return wrong(
                 "hard.superpage",
                 format!(
-                    "{superpage} bytes are no whole number of the {unit} bytes that the device \
-                     beneath maps together: each write would be a read-modify-write there"
+                    "{superpage} bytes are no whole number of the {unit} bytes that the lower \
+                     device maps together: each write would be a read-modify-write there"
                 ),
             );
         }
@@ -150,28 +150,28 @@ impl Areas {
             return wrong(
                 "hard.page",
                 format!(
-                    "pages of {page} bytes and mapping units of {unit} bytes beneath do not fit \
+                    "pages of {page} bytes and mapping units of {unit} bytes of the lower device do not fit \
                      into each other"
                 ),
             );
         }
-        if beneath.shape.bytes() % u64::from(superpage) != 0 {
+        if lower.shape.bytes() % u64::from(superpage) != 0 {
             return wrong(
                 "hard.superpage",
                 format!(
-                    "{superpage} bytes do not divide the {} bytes of the device beneath \
+                    "{superpage} bytes do not divide the {} bytes of the lower device \
                      (drive.logical_pages sets them)",
-                    beneath.shape.bytes()
+                    lower.shape.bytes()
                 ),
             );
         }
-        let superpages = beneath.shape.bytes() / u64::from(superpage);
+        let superpages = lower.shape.bytes() / u64::from(superpage);
         let pages = superpage / page;
         if superpages * u64::from(pages) >= 1 << 31 {
             return wrong(
                 "hard.page",
                 format!(
-                    "the device beneath has {} pages, the layer knows up to 2^31",
+                    "the lower device has {} pages, the layer knows up to 2^31",
                     superpages * u64::from(pages)
                 ),
             );
@@ -228,8 +228,8 @@ impl Areas {
     }
 
     /// What the layer exports.
-    pub fn shape(&self) -> Shape {
-        Shape {
+    pub fn shape(&self) -> DeviceShape {
+        DeviceShape {
             unit_sectors: self.page_sectors,
             sectors: u64::from(self.exported) * u64::from(self.page_sectors),
         }
@@ -270,7 +270,7 @@ pub(super) fn low_water(params: &Params, data: u32) -> u32 {
 }
 
 /// How the layer works.
-pub(super) struct Settings {
+pub(super) struct HardSettings {
     pub dispatch_after: Dur,
     pub fill: bool,
     pub complete_when_written: bool,
@@ -282,9 +282,9 @@ pub(super) struct Settings {
     pub keep_bytes: bool,
 }
 
-impl Settings {
-    pub fn new(params: &Params, areas: &Areas) -> Settings {
-        Settings {
+impl HardSettings {
+    pub fn new(params: &Params, areas: &Areas) -> HardSettings {
+        HardSettings {
             dispatch_after: params.time("hard.dispatch_after"),
             fill: params.text("hard.fill") == "reclaim",
             complete_when_written: params.text("hard.complete") == "written",

@@ -1,8 +1,8 @@
 //! Writes: whole superpages go straight through, everything else is gathered; trims and FLUSHes.
 
 use super::Hard;
-use super::beneath::Data;
 use super::format::Change;
+use super::lower::Data;
 use super::map::NONE;
 use super::settings::RECLAIM;
 use flashatlas_device::SubmitError;
@@ -10,7 +10,7 @@ use flashatlas_device::pieces::{Content, Piece, pieces, placed, slice_of};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, SeededBug, Stamp, Tag};
 use smallvec::SmallVec;
 
-/// Superpages that one command to the device beneath writes at most.
+/// Superpages that one command to the lower device writes at most.
 const RUN: usize = 64;
 
 impl Hard {
@@ -82,9 +82,9 @@ impl Hard {
             });
             let after: SmallVec<[Tag; 4]> =
                 self.sent_after.iter().copied().chain(freed_by).collect();
-            let tag = self.below.reserve_tag();
+            let tag = self.lower.reserve_tag();
             let to = self.areas.data_first() + first;
-            self.below.write(now, tag, to, &Data { stamps: &stamps, bytes }, &after)?;
+            self.lower.write(now, tag, to, &Data { stamps: &stamps, bytes }, &after)?;
             self.counters.direct_superpages += u64::from(count);
             for (superpage, lpns) in (first..).zip(lpns.chunks(per_superpage)) {
                 self.enter(superpage, lpns);
@@ -120,9 +120,9 @@ impl Hard {
             && let Some(vpn) = self.map.get(piece.lpn.0)
         {
             let lba = self.sector_of(vpn);
-            let read = self.below.read(now, lba, page_sectors, &self.sent_after)?;
-            let stamp = self.below.pages_read(lba, page_sectors).next().expect("it was read")?;
-            old = (stamp, data.map(|_| Box::from(self.below.bytes_read())));
+            let read = self.lower.read(now, lba, page_sectors, &self.sent_after)?;
+            let stamp = self.lower.pages_read(lba, page_sectors).next().expect("it was read")?;
+            old = (stamp, data.map(|_| Box::from(self.lower.bytes_read())));
             self.counters.partial_pages += 1;
             self.buffer.after.push(read);
             waits.push(read);
@@ -150,12 +150,12 @@ impl Hard {
         let surplus = (self.sent.len() + 1).checked_sub(self.settings.buffers);
         self.buffer.admitted_by = surplus.filter(|&n| n > 0).map(|n| self.sent[n - 1]);
         self.buffer.since = now;
-        self.buffer.tag = self.below.reserve_tag();
+        self.buffer.tag = self.lower.reserve_tag();
     }
 
     /// Superpage writes that are complete make room for others.
     fn forget_written(&mut self) {
-        let completions = &self.below.completions;
+        let completions = &self.lower.completions;
         while self.sent.front().is_some_and(|&tag| !completions.is_in_flight(tag)) {
             self.sent.pop_front();
         }
@@ -194,7 +194,7 @@ impl Hard {
         self.log_room(now, self.areas.pages)?;
         let (superpage, _, freed_by) = self.take_free(1);
         after.extend(freed_by);
-        self.below.write(now, tag, self.areas.data_first() + superpage, data, after)?;
+        self.lower.write(now, tag, self.areas.data_first() + superpage, data, after)?;
         self.enter(superpage, lpns);
         self.forget_written();
         self.sent.push_back(tag);
@@ -251,7 +251,7 @@ impl Hard {
         Ok(())
     }
 
-    /// What was gathered goes out, the log says where everything is, and the device beneath makes
+    /// What was gathered goes out, the log says where everything is, and the lower device makes
     /// both durable.
     pub(super) fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), SubmitError> {
         if !self.buffer.is_empty() {

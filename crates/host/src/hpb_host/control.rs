@@ -3,7 +3,7 @@
 //! `drivers/ufs/core/ufshpb.c`).
 
 use super::HpbHost;
-use super::regions::State;
+use super::regions::SubregionState;
 use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
@@ -65,11 +65,12 @@ impl HpbHost {
             && subregion.reads == self.settings.terms.activation_reads;
         if std::mem::take(&mut self.regions.region(region).update) {
             let held = self.regions.of_region(region);
-            let held: Vec<u32> =
-                held.filter(|&s| self.regions.subregion(s).state == State::Valid).collect();
+            let held: Vec<u32> = held
+                .filter(|&s| self.regions.subregion(s).state == SubregionState::Valid)
+                .collect();
             held.into_iter().for_each(|s| self.want(now, s));
         }
-        if enough && self.regions.subregion(index).state != State::Invalid {
+        if enough && self.regions.subregion(index).state != SubregionState::Invalid {
             self.want(now, index);
         }
         if self.regions.region(region).reads > self.settings.terms.subregion {

@@ -15,13 +15,13 @@ mod settings;
 use flashatlas_device::hpb::Refusal;
 use flashatlas_device::pieces::units;
 use flashatlas_device::{
-    Cmd, Device, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply, Shape,
+    Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply,
     Storage, SubmitError,
 };
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Tag};
 use regions::{Miss, Regions};
 use requests::Requests;
-use settings::Settings;
+use settings::HpbSettings;
 use std::ops::Range;
 
 pub const DEF: LayerDef = LayerDef {
@@ -119,7 +119,7 @@ struct Counters {
 /// The layer.
 struct HpbHost {
     device: Box<dyn Storage>,
-    settings: Settings,
+    settings: HpbSettings,
     regions: Regions,
     requests: Requests,
     counters: Counters,
@@ -135,8 +135,9 @@ struct HpbHost {
 impl HpbHost {
     fn meet(config: &DriveConfig, mut device: Box<dyn Storage>) -> Result<HpbHost, SubmitError> {
         let params = &config.params;
-        let settings = Settings::new(params, device.shape()).expect("the configuration is checked");
-        device.ssd_mut().hand_map_out(settings.terms.clone(), Seed(params.int("hpb.key")))?;
+        let settings =
+            HpbSettings::new(params, device.shape()).expect("the configuration is checked");
+        device.ssd_mut().export_map(settings.terms.clone(), Seed(params.int("hpb.key")))?;
         Ok(HpbHost {
             device,
             regions: Regions::new(&settings),
@@ -266,7 +267,7 @@ impl Device for HpbHost {
         }
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> DeviceShape {
         self.device.shape()
     }
 }
@@ -322,11 +323,11 @@ impl Layer for HpbHost {
             ("failed_requests", c.failed_requests),
         ]);
         if let Some((drive, _)) = self.device.ssd().hpb() {
-            counters.push(("believed", drive.believed));
+            counters.push(("valid_entries", drive.valid_entries));
             counters
                 .extend(Refusal::ALL.iter().map(|&why| (why.name(), drive.refused[why as usize])));
             counters.extend([
-                ("handed_out", drive.handed_out),
+                ("exported_entries", drive.exported_entries),
                 ("dirtied", drive.dirtied),
                 ("resets", drive.resets),
             ]);

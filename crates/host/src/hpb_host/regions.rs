@@ -1,7 +1,7 @@
 //! What the host knows of the map: subregions with their entries, in regions that are dropped
 //! together.
 
-use super::settings::Settings;
+use super::settings::HpbSettings;
 use fixedbitset::FixedBitSet;
 use flashatlas_device::hpb::{NO_ENTRY, Terms};
 use flashatlas_ftl::list::IndexList;
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// What a subregion is to the host (the states of the driver of Linux).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(super) enum SubregionState {
     /// No memory is given to it.
     Unused,
     /// It is to be fetched.
@@ -23,7 +23,7 @@ pub(super) enum State {
 
 /// A part of the map that is fetched at once.
 pub(super) struct Subregion {
-    pub state: State,
+    pub state: SubregionState,
     /// It waits for its turn to be fetched.
     pub queued: bool,
     /// It changed while it was being fetched: it is fetched again.
@@ -102,10 +102,10 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    pub fn new(settings: &Settings) -> Regions {
+    pub fn new(settings: &HpbSettings) -> Regions {
         let terms = settings.terms.clone();
         let new = |_| Subregion {
-            state: State::Unused,
+            state: SubregionState::Unused,
             queued: false,
             again: false,
             reads: 0,
@@ -161,7 +161,7 @@ impl Regions {
         if start + count > self.terms.subregion {
             return Err(Miss::Crosses);
         }
-        if subregion.state != State::Valid {
+        if subregion.state != SubregionState::Valid {
             return Err(if self.is_active(self.region_of(index)) {
                 Miss::Subregion
             } else {
@@ -192,7 +192,7 @@ impl Regions {
             let first = index * self.terms.subregion;
             let end = pages.end.min(first + self.terms.subregion);
             let subregion = &mut self.subregions[index as usize];
-            if matches!(subregion.state, State::Valid | State::Issued) {
+            if matches!(subregion.state, SubregionState::Valid | SubregionState::Issued) {
                 subregion.dirty.insert_range((page - first) as usize..(end - first) as usize);
             }
             page = end;
@@ -203,7 +203,7 @@ impl Regions {
     pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.terms.subregion_of(lpn);
         let subregion = &mut self.subregions[index as usize];
-        if subregion.state == State::Valid && subregion.made < made {
+        if subregion.state == SubregionState::Valid && subregion.made < made {
             subregion.entries[(lpn.0 - index * self.terms.subregion) as usize] = entry;
             self.clean(lpn);
         }
@@ -219,7 +219,7 @@ impl Regions {
 
     /// Whether entries of a region were made before command `made`.
     pub fn has_entries_before(&self, region: u32, made: u64) -> bool {
-        let before = |s: &Subregion| s.state == State::Valid && s.made < made;
+        let before = |s: &Subregion| s.state == SubregionState::Valid && s.made < made;
         self.of_region(region).any(|s| before(&self.subregions[s as usize]))
     }
 
@@ -238,8 +238,8 @@ impl Regions {
         let region = self.region_of(subregion);
         let pages = self.terms.subregion as usize;
         let held = self.subregion(subregion);
-        assert!(held.state == State::Unused, "subregion {subregion} is {:?}", held.state);
-        (held.state, held.again) = (State::Invalid, false);
+        assert!(held.state == SubregionState::Unused, "subregion {subregion} is {:?}", held.state);
+        (held.state, held.again) = (SubregionState::Invalid, false);
         held.dirty = FixedBitSet::with_capacity(pages);
         self.used += 1;
         self.most = self.most.max(self.used);
@@ -253,8 +253,9 @@ impl Regions {
     /// The region to drop for another: the one that was not read longest, of which nothing is being
     /// fetched.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
-        let issued =
-            |r: u32| self.of_region(r).any(|s| self.subregions[s as usize].state == State::Issued);
+        let issued = |r: u32| {
+            self.of_region(r).any(|s| self.subregions[s as usize].state == SubregionState::Issued)
+        };
         let fits = |r: &u32| {
             Some(*r) != but && self.regions[*r as usize].reads <= reads_max && !issued(*r)
         };
@@ -264,7 +265,10 @@ impl Regions {
     /// Drop a region. What is being fetched of it stays until it is there.
     pub fn drop_region(&mut self, region: u32) {
         for index in self.of_region(region) {
-            if matches!(self.subregions[index as usize].state, State::Invalid | State::Valid) {
+            if matches!(
+                self.subregions[index as usize].state,
+                SubregionState::Invalid | SubregionState::Valid
+            ) {
                 self.release(index);
             }
         }
@@ -273,7 +277,7 @@ impl Regions {
     /// Take the memory of a subregion.
     pub fn release(&mut self, index: u32) {
         let subregion = &mut self.subregions[index as usize];
-        subregion.state = State::Unused;
+        subregion.state = SubregionState::Unused;
         (subregion.entries, subregion.dirty) = (Vec::new(), FixedBitSet::new());
         self.used -= 1;
         let region = self.region_of(index);

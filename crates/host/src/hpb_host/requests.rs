@@ -1,6 +1,6 @@
 //! Map requests: which subregion is fetched next, what is on its way, and what responses say.
 
-use super::regions::State;
+use super::regions::SubregionState;
 use super::{HpbHost, OWN};
 use flashatlas_device::hpb::Notice;
 use flashatlas_device::{Cmd, Done, Reply, SubmitError};
@@ -56,7 +56,7 @@ impl HpbHost {
         if let Some(notice) = reply.notice.take() {
             let made = self.requests.sent;
             match self.instant {
-                true => self.heed(now, made, &notice),
+                true => self.apply_notice(now, made, &notice),
                 false => drop(self.requests.notices.insert(tag, (made, notice))),
             }
         }
@@ -65,7 +65,7 @@ impl HpbHost {
     /// A subregion is to be fetched, if there is memory for it.
     pub(super) fn want(&mut self, now: Ps, index: u32) {
         match self.regions.subregion(index).state {
-            State::Unused => {
+            SubregionState::Unused => {
                 if !self.make_room(now, index) {
                     self.counters.no_room += 1;
                     return;
@@ -73,15 +73,15 @@ impl HpbHost {
                 self.regions.hold(index);
                 self.arm_timer(now, self.regions.region_of(index));
             }
-            State::Issued => {
+            SubregionState::Issued => {
                 self.regions.subregion(index).again = true;
                 return;
             }
-            State::Invalid => {}
-            State::Valid => self.counters.refetches += 1,
+            SubregionState::Invalid => {}
+            SubregionState::Valid => self.counters.refetches += 1,
         }
         let subregion = self.regions.subregion(index);
-        subregion.state = State::Invalid;
+        subregion.state = SubregionState::Invalid;
         if !std::mem::replace(&mut subregion.queued, true) {
             self.requests.queue.push_back(index);
         }
@@ -93,10 +93,10 @@ impl HpbHost {
             let Some(index) = self.requests.queue.pop_front() else { return };
             let subregion = self.regions.subregion(index);
             subregion.queued = false;
-            if subregion.state != State::Invalid {
+            if subregion.state != SubregionState::Invalid {
                 continue; // it was dropped since
             }
-            subregion.state = State::Issued;
+            subregion.state = SubregionState::Issued;
             subregion.dirty.clear();
             let region = self.regions.region_of(index);
             self.regions.region(region).written = false;
@@ -150,7 +150,7 @@ impl HpbHost {
                 self.requests.returning.retain(|&tag| tag != d.tag);
             }
             if let Some((made, notice)) = self.requests.notices.remove(&d.tag) {
-                self.heed(now, made, &notice);
+                self.apply_notice(now, made, &notice);
             }
         }
         self.pump(now);
@@ -160,7 +160,7 @@ impl HpbHost {
         let remark = self.settings.remark;
         let subregion = self.regions.subregion(fetch.subregion);
         (subregion.entries, subregion.made) = (fetch.entries, fetch.made);
-        subregion.state = State::Valid;
+        subregion.state = SubregionState::Valid;
         if !remark {
             subregion.dirty.clear();
         }
@@ -171,7 +171,7 @@ impl HpbHost {
     }
 
     /// What the response to command `made` says.
-    fn heed(&mut self, now: Ps, made: u64, notice: &Notice) {
+    fn apply_notice(&mut self, now: Ps, made: u64, notice: &Notice) {
         let host_controls = self.settings.terms.host_controls;
         if notice.reset {
             self.counters.notices_reset += 1;
@@ -200,18 +200,18 @@ impl HpbHost {
             self.counters.pairs += 1;
             self.replace(lpn, entry, made);
             // responses to earlier commands may arrive later: what they say of the page is older
-            self.overtake(made, |pair| pair != lpn);
+            self.drop_stale_pairs(made, |pair| pair != lpn);
         }
     }
 
     /// Whether a subregion's entries were made, or are being made, after command `made`.
     fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
         match self.regions.subregion(subregion).state {
-            State::Issued => {
+            SubregionState::Issued => {
                 self.requests.fetches.iter().any(|f| f.subregion == subregion && f.made > made)
             }
-            State::Valid => self.regions.subregion(subregion).made > made,
-            State::Unused | State::Invalid => false,
+            SubregionState::Valid => self.regions.subregion(subregion).made > made,
+            SubregionState::Unused | SubregionState::Invalid => false,
         }
     }
 
@@ -230,7 +230,7 @@ impl HpbHost {
     }
 
     /// Keep of earlier responses that are on their way only the pairs that are `still` of use.
-    fn overtake(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
+    fn drop_stale_pairs(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
         for (number, notice) in self.requests.notices.values_mut() {
             if *number < made {
                 notice.pairs.retain(|(lpn, _)| still(*lpn));
@@ -259,7 +259,7 @@ impl HpbHost {
     pub(super) fn written(&mut self, pages: std::ops::Range<u32>) {
         self.regions.mark(pages.clone());
         if !self.requests.notices.is_empty() {
-            self.overtake(u64::MAX, |lpn| !pages.contains(&lpn.0));
+            self.drop_stale_pairs(u64::MAX, |lpn| !pages.contains(&lpn.0));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Parameters, of both sides, and what the host makes of them.
 
 use flashatlas_device::hpb::{Protect, Terms};
-use flashatlas_device::{Beneath, Shape};
+use flashatlas_device::{DeviceShape, LayersBelow};
 use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, Ps, SECTOR_BYTES, Value};
 
 const fn int(
@@ -190,12 +190,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
 ];
 
 /// What may stand between the host and the map.
-pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, ConfigError> {
+pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let no = |why: String| Err(ConfigError::new("layers", why));
-    if let Some(layer) = beneath.layers.first() {
+    if let Some(layer) = lower.layers.first() {
         return no(format!(
             "hpb-host must stand on the drive itself: the entries it caches are of the drive's \
-             map, and `{0}` beneath has one of its own; `{0},hpb-host` would do",
+             map, and `{0}` below has one of its own; `{0},hpb-host` would do",
             layer.name
         ));
     }
@@ -206,9 +206,9 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
         ));
     }
     let store = params.text("map.store");
-    let stores = &beneath.registry.ftl;
-    if !stores.store(store)?.hands_out {
-        let able = stores.stores.iter().filter(|m| m.hands_out).map(|m| m.name);
+    let stores = &lower.registry.ftl;
+    if !stores.store(store)?.exports_entries {
+        let able = stores.stores.iter().filter(|m| m.exports_entries).map(|m| m.name);
         let able: Vec<&str> = able.collect();
         return no(format!(
             "hpb-host saves reads of map pages, which map.store = {store} does not hand out (its \
@@ -216,7 +216,7 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             able.join(", ")
         ));
     }
-    let unit = u64::from(beneath.shape.unit_sectors * SECTOR_BYTES);
+    let unit = u64::from(lower.shape.unit_sectors * SECTOR_BYTES);
     for key in ["hpb.subregion", "hpb.max_read"] {
         let bytes = params.int(key);
         if bytes % unit != 0 || bytes == 0 {
@@ -233,7 +233,7 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             format!("{region} bytes are no whole number of subregions of {subregion}"),
         ));
     }
-    let regions = beneath.shape.bytes().div_ceil(region);
+    let regions = lower.shape.bytes().div_ceil(region);
     if regions > 1 << 16 || region / subregion > 1 << 16 {
         let key = if regions > 1 << 16 { "hpb.region" } else { "hpb.subregion" };
         return Err(ConfigError::new(
@@ -244,8 +244,8 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
             ),
         ));
     }
-    let shape = beneath.shape;
-    let settings = Settings::new(params, shape)?;
+    let shape = lower.shape;
+    let settings = HpbSettings::new(params, shape)?;
     let (fetched, _) = settings.terms.host_bytes();
     if fetched >= 1 << 24 {
         let why = format!(
@@ -297,7 +297,7 @@ pub(super) fn fits(params: &Params, beneath: &Beneath<'_>) -> Result<Shape, Conf
 
 /// How the host works.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct HpbSettings {
     pub terms: Terms,
     /// Host memory for entries, in bytes, from these times on; the first is time zero.
     pub memory: Vec<(Ps, u64)>,
@@ -311,12 +311,12 @@ pub(super) struct Settings {
     pub poll: Dur,
 }
 
-impl Settings {
-    pub fn new(params: &Params, shape: Shape) -> Result<Settings, ConfigError> {
+impl HpbSettings {
+    pub fn new(params: &Params, shape: DeviceShape) -> Result<HpbSettings, ConfigError> {
         let terms = Terms::new(params, shape.units(), shape.unit_sectors);
         let mut memory = vec![(Ps::ZERO, params.int("hpb.host_bytes"))];
         memory.extend(pressure(params.text("hpb.pressure"))?);
-        Ok(Settings {
+        Ok(HpbSettings {
             pinned_regions: params.u32("hpb.pinned_regions").min(terms.region_count()),
             terms,
             memory,

@@ -350,7 +350,7 @@ fn stacks_that_cannot_work_say_why() {
     let said = refused(&["drive.logical_pages=495"]);
     assert!(
         said.contains(
-            "hard.superpage: 4096 bytes do not divide the 1013760 bytes of the device beneath"
+            "hard.superpage: 4096 bytes do not divide the 1013760 bytes of the lower device"
         ),
         "{said}"
     );
@@ -414,7 +414,7 @@ fn what_another_wrote_is_left_alone() {
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     let said = refused(&config, &drive.into_medium());
     assert!(
-        said.contains("hard: the device beneath was not written by this layer: sector 0"),
+        said.contains("hard: the lower device was not written by this layer: sector 0"),
         "{said}"
     );
     assert!(said.contains("nothing was overwritten"), "{said}");

@@ -1,7 +1,7 @@
 //! Banks and rows of everything that the tables hold.
 
 use super::policies::{POLICIES, PolicyDef};
-use crate::tables::Shape;
+use crate::tables::TableShape;
 use flashatlas_dram::Device;
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
@@ -102,7 +102,7 @@ impl Places {
     /// larger than the banks.
     pub fn from_params(
         params: &Params,
-        shape: &Shape,
+        shape: &TableShape,
         device: &Device,
         starts: bool,
     ) -> Result<Places, ConfigError> {

@@ -2,7 +2,7 @@
 
 use super::places::policy;
 use super::{Order, Places, Recency};
-use crate::tables::{Location, Memory, Pn, Shape};
+use crate::tables::{Location, Memory, Pn, TableShape};
 use flashatlas_dram::{Device, Rules, Timings};
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
@@ -46,7 +46,7 @@ impl Scheduler {
     /// As [`Places::from_params`].
     pub fn from_params(
         params: &Params,
-        shape: &Shape,
+        shape: &TableShape,
         device: &Device,
         timings: &Timings,
         rules: Rules,

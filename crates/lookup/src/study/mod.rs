@@ -12,7 +12,7 @@ pub use measure::{PERCENTILES, Summary, Tenth};
 use crate::LookupError;
 use crate::hashes::{self, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
-use crate::tables::{self, Found, Location, Memory, Pn, Shape, Tables};
+use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
 use flashatlas_dram::{self as dram, Device, Dram, Served};
 use flashatlas_types::{ConfigError, DramAccess, ParamDef, ParamKind, Params, RawConfig};
 use measure::Measure;
@@ -106,7 +106,7 @@ const AT_ONCE: usize = 32;
 
 /// What is asked of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ask {
+pub enum LookupRequest {
     /// Pages from an address on: looked up, and inserted where they are not there.
     Pages(u32, u32),
     /// The file that begins at an address is deleted.
@@ -116,19 +116,21 @@ pub enum Ask {
 }
 
 /// A change of the tables.
-enum Change {
+enum TableChange {
     /// Of an address that a search has not found.
-    Insert(Found, u32, Pn),
+    Insert(SearchResult, u32, Pn),
     Extend(Pn, Pn),
     Delete(u32),
 }
 
-impl Change {
+impl TableChange {
     fn carry_out(self, tables: &mut Tables, memory: &mut impl Memory) -> Result<(), LookupError> {
         match self {
-            Change::Insert(found, la, pn) => tables.insert_where(found, la, pn, memory).map(|_| ()),
-            Change::Extend(last, pn) => tables.extend(last, pn, memory),
-            Change::Delete(la) => tables.delete(la, memory, |_| {}),
+            TableChange::Insert(found, la, pn) => {
+                tables.insert_where(found, la, pn, memory).map(|_| ())
+            }
+            TableChange::Extend(last, pn) => tables.extend(last, pn, memory),
+            TableChange::Delete(la) => tables.delete(la, memory, |_| {}),
         }
     }
 }
@@ -169,7 +171,7 @@ impl Flat {
 /// Tables, placement and DRAM, and what was measured of them.
 pub struct Study {
     tables: Tables,
-    shape: Shape,
+    shape: TableShape,
     scheduler: Scheduler,
     flat: Option<Flat>,
     dram: Dram,
@@ -197,18 +199,18 @@ impl Study {
         };
         let shape = match &flat {
             // the tables are there, and as small as can be
-            Some(_) => Shape {
+            Some(_) => TableShape {
                 set_bits: 0,
                 ways: 1,
                 secondary_sets: 1,
                 block_tables: 1,
                 rows: 1,
-                ..Shape::PAPER
+                ..TableShape::PAPER
             },
             None => {
                 let (tables, rows) =
                     (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
-                let shape = Shape::from_params(params, 1 << la_bits, tables, rows)?;
+                let shape = TableShape::from_params(params, 1 << la_bits, tables, rows)?;
                 shape.check("lookup.la_bits", "lookup.block_tables_count")?;
                 shape
             }
@@ -221,7 +223,7 @@ impl Study {
         let hash = hash_by_name(params.text("lookup.hash"))?;
         Ok(Study {
             tables: Tables::new(&shape, (hash.build)(params, la_bits, shape.set_bits)?),
-            shape: Shape { la_bits, ..shape },
+            shape: TableShape { la_bits, ..shape },
             scheduler,
             flat,
             dram: Dram::new(&device, &timings, rules),
@@ -255,18 +257,18 @@ impl Study {
     ///
     /// # Errors
     /// When the tables have no room for one of them.
-    pub fn ask_all(&mut self, asks: &[Ask]) -> Result<(), LookupError> {
+    pub fn ask_all(&mut self, asks: &[LookupRequest]) -> Result<(), LookupError> {
         let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
             // only a deletion takes an entry away from where it was found
-            let moves = some.iter().any(|ask| matches!(ask, Ask::Delete(_)));
+            let moves = some.iter().any(|ask| matches!(ask, LookupRequest::Delete(_)));
             if self.all_pages || self.flat.is_some() || moves {
                 some.iter().try_for_each(|&ask| self.ask(ask))?;
                 continue;
             }
             for (place, ask) in primary.iter_mut().zip(some) {
                 *place = match *ask {
-                    Ask::Pages(la, _) if self.shape.fits_address(la).is_ok() => {
+                    LookupRequest::Pages(la, _) if self.shape.fits_address(la).is_ok() => {
                         let hit = self.tables.lookup(la, &mut ());
                         hit.map(|hit| hit.at).filter(|at| at.set < self.shape.sets())
                     }
@@ -291,22 +293,22 @@ impl Study {
     ///
     /// # Errors
     /// When the tables have no room for it.
-    pub fn ask(&mut self, ask: Ask) -> Result<(), LookupError> {
+    pub fn ask(&mut self, ask: LookupRequest) -> Result<(), LookupError> {
         self.measure.request();
         self.scheduler.begin();
         match (ask, &self.flat) {
-            (Ask::Pages(la, _), Some(flat)) => {
+            (LookupRequest::Pages(la, _), Some(flat)) => {
                 self.shape.fits_address(la)?;
                 let access = flat.places.access(la.into(), false, false);
                 self.serve(&[access], true);
                 Ok(())
             }
-            (Ask::Pages(la, pages), None) => self.pages(la, pages),
-            (Ask::Delete(la), None) if self.tables.lookup(la, &mut ()).is_some() => {
-                self.change(Change::Delete(la))
+            (LookupRequest::Pages(la, pages), None) => self.pages(la, pages),
+            (LookupRequest::Delete(la), None) if self.tables.lookup(la, &mut ()).is_some() => {
+                self.change(TableChange::Delete(la))
             }
-            (Ask::Delete(_), _) => Ok(()),
-            (Ask::Set(set), _) => {
+            (LookupRequest::Delete(_), _) => Ok(()),
+            (LookupRequest::Set(set), _) => {
                 self.scheduler.scan(set, None);
                 self.time(true);
                 Ok(())
@@ -319,7 +321,7 @@ impl Study {
         let found = self.tables.search(la, &mut self.scheduler);
         let mut last = None;
         let mut missing = if self.all_pages { pages.max(1) } else { 1 };
-        if let Found::At(at) = found {
+        if let SearchResult::At(at) = found {
             let (pn, single) = self.tables.lpmt.get(at);
             (last, missing) = (Some(pn), missing - 1);
             let mut more = !single;
@@ -334,8 +336,8 @@ impl Study {
         for _ in 0..missing {
             let pn = self.tables.blocks.allocate().ok_or(LookupError::NoRow)?;
             self.change(match last {
-                Some(last) => Change::Extend(last, pn),
-                None => Change::Insert(found, la, pn),
+                Some(last) => TableChange::Extend(last, pn),
+                None => TableChange::Insert(found, la, pn),
             })?;
             last = Some(pn);
         }
@@ -343,7 +345,7 @@ impl Study {
     }
 
     /// Change the tables, once the last lookup has said how.
-    fn change(&mut self, change: Change) -> Result<(), LookupError> {
+    fn change(&mut self, change: TableChange) -> Result<(), LookupError> {
         if !self.timed_changes {
             return change.carry_out(&mut self.tables, &mut ());
         }

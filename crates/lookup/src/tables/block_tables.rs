@@ -2,7 +2,7 @@
 //! of a file both ways, and the first leads back to its LPMT entry.
 
 use super::pack::Writer;
-use super::{Location, Pn, Shape};
+use super::{Location, Pn, TableShape};
 use crate::LookupError;
 
 const NONE: u32 = u32::MAX;
@@ -24,7 +24,7 @@ const FREE: Row = Row { ppid: 0, npid: NONE, flags: 0 };
 /// All block tables.
 #[derive(Clone, Debug)]
 pub struct BlockTables {
-    shape: Shape,
+    shape: TableShape,
     row_bits: u32,
     way_bits: u32,
     rows: Vec<Row>,
@@ -37,7 +37,7 @@ pub struct BlockTables {
 }
 
 impl BlockTables {
-    pub(super) fn new(shape: &Shape) -> BlockTables {
+    pub(super) fn new(shape: &TableShape) -> BlockTables {
         let tables = shape.block_tables as usize;
         BlockTables {
             shape: *shape,

@@ -1,7 +1,7 @@
 //! The LPMT: sets of entries, primary ones found by key, and secondary ones that lengthen them.
 
 use super::pack::{Reader, Writer};
-use super::{BlockTables, Memory, Pn, Shape};
+use super::{BlockTables, Memory, Pn, TableShape};
 use crate::LookupError;
 
 /// No set.
@@ -18,7 +18,7 @@ pub struct Location {
 
 /// What a search found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum SearchResult {
     /// The entry.
     At(Location),
     /// No entry: the first invalid way on the chain, and its last set.
@@ -33,7 +33,7 @@ pub enum Found {
 /// Primary and secondary table.
 #[derive(Clone, Debug)]
 pub struct Lpmt {
-    shape: Shape,
+    shape: TableShape,
     /// LA, PN, V, S from the lowest bit on; an invalid entry is 0.
     entries: Vec<u64>,
     /// NSid of each set, as a set of both tables together.
@@ -53,7 +53,7 @@ pub struct Lpmt {
 
 impl Lpmt {
     /// Empty tables.
-    pub fn new(shape: &Shape) -> Lpmt {
+    pub fn new(shape: &TableShape) -> Lpmt {
         let (sets, secondary) = (shape.sets(), shape.secondary_sets);
         let all = sets + secondary;
         // secondary sets are free in the order of their numbers
@@ -74,7 +74,7 @@ impl Lpmt {
     }
 
     /// Sizes and widths.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &TableShape {
         &self.shape
     }
 
@@ -92,7 +92,7 @@ impl Lpmt {
 
     /// Search the chain of a key.
     #[inline]
-    pub fn find(&self, key: u32, la: u32, memory: &mut impl Memory) -> Found {
+    pub fn find(&self, key: u32, la: u32, memory: &mut impl Memory) -> SearchResult {
         let wanted = u64::from(la) | self.valid;
         let compared = (self.valid - 1) >> (self.shape.pn_bits()) | self.valid;
         let mut free = None;
@@ -107,7 +107,7 @@ impl Lpmt {
             if hits != 0 {
                 let way = hits.trailing_zeros();
                 memory.scan(set, Some(way));
-                return Found::At(Location { set, way });
+                return SearchResult::At(Location { set, way });
             }
             memory.scan(set, None);
             if free.is_none() {
@@ -115,7 +115,7 @@ impl Lpmt {
                 free = way.map(|way| Location { set, way: way as u32 });
             }
             match self.next[set as usize] {
-                NONE => return Found::Nowhere { free, tail: set },
+                NONE => return SearchResult::Nowhere { free, tail: set },
                 next => set = next,
             }
         }
@@ -145,15 +145,15 @@ impl Lpmt {
     /// When the address is there already, or there is no free set.
     pub(super) fn insert(
         &mut self,
-        found: Found,
+        found: SearchResult,
         la: u32,
         pn: Pn,
         memory: &mut impl Memory,
     ) -> Result<Location, LookupError> {
         let at = match found {
-            Found::At(_) => return Err(LookupError::Exists { la }),
-            Found::Nowhere { free: Some(at), .. } => at,
-            Found::Nowhere { free: None, tail } => self.lengthen(tail, la, memory)?,
+            SearchResult::At(_) => return Err(LookupError::Exists { la }),
+            SearchResult::Nowhere { free: Some(at), .. } => at,
+            SearchResult::Nowhere { free: None, tail } => self.lengthen(tail, la, memory)?,
         };
         *self.entry(at) = u64::from(la) | u64::from(pn) << self.pn_shift | self.valid | self.single;
         self.used[self.table(at.set)] += 1;
@@ -292,7 +292,7 @@ impl Lpmt {
 
     /// The entries of a packed set (address, page number, S, for each valid way), its NSid and
     /// PSid; `None` when it is too short.
-    pub fn unpack(shape: &Shape, secondary: bool, bytes: &[u8]) -> Option<Unpacked> {
+    pub fn unpack(shape: &TableShape, secondary: bool, bytes: &[u8]) -> Option<Unpacked> {
         let mut fields = Reader::new(bytes);
         let mut ways = Vec::new();
         for _ in 0..shape.ways {

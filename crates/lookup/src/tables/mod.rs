@@ -11,8 +11,8 @@ pub mod pack;
 mod shape;
 
 pub use block_tables::BlockTables;
-pub use lpmt::{Found, Location, Lpmt};
-pub use shape::{PARAMS, Shape};
+pub use lpmt::{Location, Lpmt, SearchResult};
+pub use shape::{PARAMS, TableShape};
 
 use crate::LookupError;
 use crate::hashes::Hash;
@@ -75,7 +75,7 @@ pub struct Tables {
 
 impl Tables {
     /// Empty tables.
-    pub fn new(shape: &Shape, hash: Box<dyn Hash>) -> Tables {
+    pub fn new(shape: &TableShape, hash: Box<dyn Hash>) -> Tables {
         Tables { hash, lpmt: Lpmt::new(shape), blocks: BlockTables::new(shape) }
     }
 
@@ -87,7 +87,7 @@ impl Tables {
 
     /// Search for the file that begins at `la`: scan the set of its key, then along NSid.
     #[inline]
-    pub fn search(&self, la: u32, memory: &mut impl Memory) -> Found {
+    pub fn search(&self, la: u32, memory: &mut impl Memory) -> SearchResult {
         self.lpmt.find(self.key(la), la, memory)
     }
 
@@ -95,11 +95,11 @@ impl Tables {
     #[inline]
     pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
         match self.search(la, memory) {
-            Found::At(at) => {
+            SearchResult::At(at) => {
                 let (pn, single) = self.lpmt.get(at);
                 Some(Hit { at, pn, single })
             }
-            Found::Nowhere { .. } => None,
+            SearchResult::Nowhere { .. } => None,
         }
     }
 
@@ -131,7 +131,7 @@ impl Tables {
     /// As there.
     pub fn insert_where(
         &mut self,
-        found: Found,
+        found: SearchResult,
         la: u32,
         pn: Pn,
         memory: &mut impl Memory,

@@ -38,7 +38,7 @@ pub const PARAMS: &[ParamDef] = &[
 
 /// Sizes and widths. Every address, page number and location fits 31 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct TableShape {
     /// Sets of the primary LPMT are `2^set_bits`.
     pub set_bits: u32,
     /// Entries of a set.
@@ -55,10 +55,10 @@ pub struct Shape {
     pub dense: bool,
 }
 
-impl Shape {
+impl TableShape {
     /// The paper's (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of 20
     /// bits, 4096 block tables of 256 rows.
-    pub const PAPER: Shape = Shape {
+    pub const PAPER: TableShape = TableShape {
         set_bits: 17,
         ways: 8,
         secondary_sets: 1 << 17,
@@ -72,14 +72,14 @@ impl Shape {
     /// pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, more secondary sets than primary ones. [`Shape::check`] says
+    /// Sets that are no power of two, more secondary sets than primary ones. [`TableShape::check`] says
     /// whether the rest can be held.
     pub fn from_params(
         params: &Params,
         addresses: u64,
         block_tables: u32,
         rows: u32,
-    ) -> Result<Shape, ConfigError> {
+    ) -> Result<TableShape, ConfigError> {
         let ways = params.u32("lookup.ways");
         let least = addresses.div_ceil(u64::from(ways)).max(1).next_power_of_two();
         let sets = match params.int("lookup.sets") {
@@ -110,7 +110,7 @@ impl Shape {
             }
             secondary => secondary,
         };
-        Ok(Shape {
+        Ok(TableShape {
             set_bits: sets.trailing_zeros(),
             ways,
             secondary_sets: secondary as u32,

@@ -12,9 +12,9 @@
 //!    before its access is known, nor more than `WINDOW` clocks before the newest read or write.
 //! 4. Every command has the first clock that all this leaves.
 
-use What::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
+use CommandKind::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
 use flashatlas_dram::engine::WINDOW;
-use flashatlas_dram::{Command, Device, Dram, PRESETS, Rules, Served, Timings, What};
+use flashatlas_dram::{Command, CommandKind, Device, Dram, PRESETS, Rules, Served, Timings};
 use flashatlas_types::{DramAccess, Rng, Seed};
 use std::collections::BTreeSet;
 use std::iter::once_with;
@@ -136,7 +136,7 @@ impl Checker {
     }
 
     /// The first clock that the order of service leaves for a command, and why.
-    fn floor(&self, what: What) -> (i64, &'static str) {
+    fn floor(&self, what: CommandKind) -> (i64, &'static str) {
         let (known, window) = ((self.from, "from"), (self.newest - WINDOW, "window"));
         match what {
             Precharge => known.max(window),
@@ -441,7 +441,7 @@ fn write(bank: u8, row: u32) -> Step {
 
 /// The last `what` of the last step is decided by `why` alone, and comes at `clock`: at that clock
 /// the checker takes it, one before and one after it does not.
-fn decides(t: Timings, rules: &str, steps: &[Step], what: What, clock: i64, why: &str) {
+fn decides(t: Timings, rules: &str, steps: &[Step], what: CommandKind, clock: i64, why: &str) {
     assert_eq!(t.check(), Ok(()));
     let mut pair = Pair::new(&DEVICE, &t, Rules::parse(rules).unwrap());
     let access =

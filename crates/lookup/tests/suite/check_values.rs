@@ -1,9 +1,9 @@
 //! Values that were worked out apart from the engine: in closed form from the recurrence, and in
 //! the definition of each hash.
 
-use flashatlas_dram::{Dram, PRESETS, Rules, What};
+use flashatlas_dram::{CommandKind, Dram, PRESETS, Rules};
 use flashatlas_lookup::hashes::hash_by_name;
-use flashatlas_lookup::study::{Ask, Study, Summary, params, settings};
+use flashatlas_lookup::study::{LookupRequest, Study, Summary, params, settings};
 use flashatlas_types::{DramAccess, RawConfig, Rng, Seed};
 
 fn uniform_sets(lookups: u64, set: &[&str]) -> Summary {
@@ -11,7 +11,7 @@ fn uniform_sets(lookups: u64, set: &[&str]) -> Summary {
     let mut study = Study::new(&settings(&given).unwrap()).unwrap();
     let mut rng = Rng::stream(Seed(1), "uniform sets");
     for _ in 0..lookups {
-        study.ask(Ask::Set(rng.below(1 << 17) as u32)).unwrap();
+        study.ask(LookupRequest::Set(rng.below(1 << 17) as u32)).unwrap();
     }
     study.finish()
 }
@@ -115,11 +115,11 @@ fn batches_change_nothing() {
         )
         .unwrap();
         let mut rng = Rng::stream(Seed(5), "asks");
-        let asks: Vec<Ask> = (0..60_000)
+        let asks: Vec<LookupRequest> = (0..60_000)
             .map(|_| match rng.below(30) {
-                0 => Ask::Delete(rng.below(1 << 15) as u32),
-                1 => Ask::Set(rng.below(4096) as u32),
-                _ => Ask::Pages(rng.below(1 << 15) as u32, 1),
+                0 => LookupRequest::Delete(rng.below(1 << 15) as u32),
+                1 => LookupRequest::Set(rng.below(4096) as u32),
+                _ => LookupRequest::Pages(rng.below(1 << 15) as u32, 1),
             })
             .collect();
         match one_by_one {
@@ -150,7 +150,7 @@ fn what_depends_on_data_waits_for_it() {
         serve(&[at(0, 1, false, false), at(1, 1, false, true), at(2, 1, true, true)]);
     // 109 + 13; 122 + 9 + 13; a store waits for the last load, and its data follows CWL later
     assert_eq!(in_turn.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 122, 131, 144, 153]);
-    assert_eq!((in_turn[5].1, end), (What::Write, 153 + 9 + 4));
+    assert_eq!((in_turn[5].1, end), (CommandKind::Write, 153 + 9 + 4));
     // stores say nothing that another one could wait for
     let (stores, _) = serve(&[at(0, 1, true, true), at(1, 1, true, true)]);
     assert_eq!(stores.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);

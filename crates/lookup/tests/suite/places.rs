@@ -4,7 +4,7 @@
 use flashatlas_dram::{Device, PRESETS};
 use flashatlas_lookup::probe::{POLICIES, Places};
 use flashatlas_lookup::study::settings;
-use flashatlas_lookup::tables::Shape;
+use flashatlas_lookup::tables::TableShape;
 use flashatlas_types::{Params, Rng, Seed};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn take(rows: &mut Rows, device: &Device, what: &'static str, bank: u8, row: u32
     );
 }
 
-fn occupancy(params: &Params, shape: &Shape, device: &Device) -> Option<()> {
+fn occupancy(params: &Params, shape: &TableShape, device: &Device) -> Option<()> {
     let places = Places::from_params(params, shape, device, true).ok()?;
     let mut rows = Rows::new();
     for set in 0..shape.sets() + shape.secondary_sets {
@@ -77,7 +77,7 @@ fn everything_has_a_place_of_its_own() {
             format!("lookup.block_tables={}", pick(&["shared", "apart"])),
         ];
         let preset = pick(&["0", "3"]).parse::<usize>().unwrap();
-        let shape = Shape {
+        let shape = TableShape {
             set_bits: pick(&["0", "3", "6", "7"]).parse().unwrap(),
             ways: pick(&["1", "3", "4", "8", "16"]).parse().unwrap(),
             secondary_sets: pick(&["1", "5", "60", "128"]).parse().unwrap(),
@@ -86,7 +86,7 @@ fn everything_has_a_place_of_its_own() {
             rows: pick(&["8", "100"]).parse().unwrap(),
             dense: true,
         };
-        let shape = Shape { secondary_sets: shape.secondary_sets.min(shape.sets()), ..shape };
+        let shape = TableShape { secondary_sets: shape.secondary_sets.min(shape.sets()), ..shape };
         tried += usize::from(
             occupancy(&settings(&given).unwrap(), &shape, &PRESETS[preset].device).is_some(),
         );

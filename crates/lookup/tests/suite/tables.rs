@@ -1,7 +1,7 @@
 //! The tables against a dictionary, bit by bit, and with what they refuse.
 
 use flashatlas_lookup::hashes::Hash;
-use flashatlas_lookup::tables::{BlockTables, Location, Lpmt, Pn, Shape, Tables};
+use flashatlas_lookup::tables::{BlockTables, Location, Lpmt, Pn, TableShape, Tables};
 use flashatlas_lookup::{Extents, LookupError};
 use flashatlas_types::{Rng, Seed};
 use std::collections::BTreeMap;
@@ -15,11 +15,19 @@ impl Hash for Modulo {
     }
 }
 
-fn shape(dense: bool) -> Shape {
-    Shape { set_bits: 3, ways: 4, secondary_sets: 8, la_bits: 8, block_tables: 16, rows: 8, dense }
+fn shape(dense: bool) -> TableShape {
+    TableShape {
+        set_bits: 3,
+        ways: 4,
+        secondary_sets: 8,
+        la_bits: 8,
+        block_tables: 16,
+        rows: 8,
+        dense,
+    }
 }
 
-fn tables(shape: &Shape, keys: u32) -> Tables {
+fn tables(shape: &TableShape, keys: u32) -> Tables {
     Tables::new(shape, Box::new(Modulo(keys)))
 }
 
@@ -198,7 +206,7 @@ fn what_is_refused_changes_nothing() {
 #[test]
 fn entries_and_rows_bit_by_bit() {
     // the paper's widths: 20 + 20 + 2 bits an entry (Table II)
-    let paper = Shape::PAPER;
+    let paper = TableShape::PAPER;
     assert_eq!([paper.entry_bits(), paper.pn_bits(), paper.location_bits()], [42, 20, 21]);
     assert_eq!(
         paper.block_row_bits(),
@@ -211,7 +219,7 @@ fn entries_and_rows_bit_by_bit() {
 
     // small widths: 4 bits of address, 1 + 3 of page, two sets of two ways; what follows is written
     // by hand
-    let shape = Shape {
+    let shape = TableShape {
         set_bits: 1,
         ways: 2,
         secondary_sets: 2,
@@ -258,7 +266,7 @@ fn entries_and_rows_bit_by_bit() {
 
 #[test]
 fn rows_are_given_out_table_by_table() {
-    let shape = Shape { block_tables: 2, rows: 4, ..shape(true) };
+    let shape = TableShape { block_tables: 2, rows: 4, ..shape(true) };
     let mut tables = tables(&shape, 8);
     let take = |tables: &mut Tables, la: u32| {
         let pn = tables.blocks.allocate()?;
@@ -287,8 +295,13 @@ fn rows_are_given_out_table_by_table() {
 fn extents_are_a_map() {
     for (seed, window) in [(1, 1), (2, 2), (3, 8), (4, 64), (5, 8), (6, 4)] {
         let mut rng = Rng::stream(Seed(seed), "extents");
-        let shape =
-            Shape { la_bits: 7, secondary_sets: 32, set_bits: 5, block_tables: 40, ..shape(true) };
+        let shape = TableShape {
+            la_bits: 7,
+            secondary_sets: 32,
+            set_bits: 5,
+            block_tables: 40,
+            ..shape(true)
+        };
         shape.holds_any(100).unwrap();
         let mut extents = Extents::new(tables(&shape, 1 + seed as u32 * 3), 100, window);
         let mut map: BTreeMap<u32, Pn> = BTreeMap::new();

@@ -6,7 +6,7 @@
 //! overwrite. While a transaction is being committed, calls wait, and those that wait share the
 //! next one.
 
-use super::request::Kind;
+use super::request::RequestKind;
 use crate::RunError;
 use fixedbitset::FixedBitSet;
 use flashatlas_types::{Lba, ParamDef, ParamKind, Ps, Request, SECTOR_BYTES};
@@ -34,7 +34,7 @@ const PARAMS: [ParamDef; 6] = [
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub job: usize,
-    pub kind: Kind,
+    pub kind: RequestKind,
     pub since: Ps,
     pub files: Vec<u64>,
 }
@@ -115,7 +115,8 @@ impl FileSystem {
     /// Whether a call must commit a transaction.
     pub fn must_commit(&self, member: &Member) -> bool {
         let needs = |file: &File| {
-            file.allocated || (member.kind != Kind::Fdatasync && file.written != file.committed)
+            file.allocated
+                || (member.kind != RequestKind::Fdatasync && file.written != file.committed)
         };
         member.files.iter().any(|&f| needs(&self.files[f as usize]))
     }

@@ -7,7 +7,7 @@ use flashatlas_workload::fio::Direction;
 #[derive(Clone, Copy)]
 pub(super) struct Waiting {
     pub job: usize,
-    pub kind: Kind,
+    pub kind: RequestKind,
     pub request: Request,
     pub bytes: u64,
     /// The job waits for it.
@@ -16,7 +16,7 @@ pub(super) struct Waiting {
 
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     /// Data of a job.
     Data(Direction),
     Fsync,

@@ -6,14 +6,14 @@
 use super::Jobs;
 use super::filesystem::{FileSystem, Member};
 use super::pacer::Pace;
-use super::request::{Kind, Waiting};
+use super::request::{RequestKind, Waiting};
 use super::stats::Stats;
-use super::thread::{State, Thread};
+use super::thread::{Thread, ThreadState};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
 use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, JobRequest, Step, Wish};
+use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
@@ -153,44 +153,45 @@ impl Scheduler<'_> {
         let now = self.player.now;
         let thread = &mut self.threads[number];
         thread.leave_ramp(now);
-        if thread.state == State::Ready && !thread.expired && now >= thread.deadline() {
+        if thread.state == ThreadState::Ready && !thread.expired && now >= thread.deadline() {
             thread.expired = true;
             let o = &thread.stream.job().options;
             thread.state = if o.end_fsync && thread.last_written {
-                State::DrainThenSync
+                ThreadState::DrainThenSync
             } else {
-                State::Ending
+                ThreadState::Ending
             };
         }
         match thread.state {
-            State::Ready => self.ready_step(number),
-            State::Before | State::Over | State::Call => Ok(false),
-            State::Until(at) => {
+            ThreadState::Ready => self.ready_step(number),
+            ThreadState::Before | ThreadState::Over | ThreadState::Call => Ok(false),
+            ThreadState::Until(at) => {
                 if at <= now {
                     thread.pacer.paused(now);
-                    thread.state = State::Ready;
+                    thread.state = ThreadState::Ready;
                 }
                 Ok(at <= now)
             }
             _ if thread.in_flight > 0 => Ok(false),
-            State::DrainThenPause(pause) => {
+            ThreadState::DrainThenPause(pause) => {
                 let until = Ps(now.0.saturating_add(pause.0));
                 Ok(self.sleep(number, until))
             }
-            State::DrainThenUntil(until) => Ok(self.sleep(number, until)),
-            State::Drain => {
-                thread.state = State::Ready;
+            ThreadState::DrainThenUntil(until) => Ok(self.sleep(number, until)),
+            ThreadState::Drain => {
+                thread.state = ThreadState::Ready;
                 Ok(true)
             }
-            State::DrainThenSync => {
-                thread.state = if thread.expired { State::Ending } else { State::Ready };
+            ThreadState::DrainThenSync => {
+                thread.state =
+                    if thread.expired { ThreadState::Ending } else { ThreadState::Ready };
                 thread.last_written = false;
-                self.sync(number, Kind::EndSync, true)?;
+                self.sync(number, RequestKind::EndSync, true)?;
                 Ok(false)
             }
-            State::Ending => {
+            ThreadState::Ending => {
                 thread.stats.finish(now);
-                thread.state = State::Over;
+                thread.state = ThreadState::Over;
                 self.over += 1;
                 Ok(false)
             }
@@ -200,7 +201,7 @@ impl Scheduler<'_> {
     /// Let a job sleep until `until`, or until its time is up; whether that is now.
     fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
-        self.threads[number].state = State::Until(until);
+        self.threads[number].state = ThreadState::Until(until);
         if until <= self.player.now {
             return true;
         }
@@ -217,20 +218,20 @@ impl Scheduler<'_> {
         if let Some(direction) = thread.issued.take() {
             let o = &thread.stream.job().options;
             if thread.pacer.pause_due(o, direction, now) {
-                thread.state = State::DrainThenPause(o.think);
+                thread.state = ThreadState::DrainThenPause(o.think);
                 return Ok(true);
             }
         }
         let wish = match thread.towards.take() {
             Some(direction) => Some(direction),
             None => match thread.stream.wish() {
-                Wish::Other => None,
-                Wish::Direction(wish) => {
+                NextIssue::Other => None,
+                NextIssue::Direction(wish) => {
                     match thread.pacer.pace(&thread.stream.job().options, wish, now) {
                         Pace::Go(direction) => Some(direction),
                         Pace::Wait(direction, at) => {
                             thread.towards = Some(direction);
-                            thread.state = State::DrainThenUntil(at);
+                            thread.state = ThreadState::DrainThenUntil(at);
                             return Ok(true);
                         }
                     }
@@ -244,27 +245,31 @@ impl Scheduler<'_> {
         self.take(number, step)
     }
 
-    fn take(&mut self, number: usize, step: Option<Step>) -> Result<bool, RunError> {
+    fn take(&mut self, number: usize, step: Option<JobStep>) -> Result<bool, RunError> {
         match step {
-            Some(Step::Request(request)) => self.data(number, request),
-            Some(Step::Sync { data_only }) => {
+            Some(JobStep::Request(request)) => self.data(number, request),
+            Some(JobStep::Sync { data_only }) => {
                 // a call into a file system returns when it is done, whatever the engine
                 let waits = self.filesystem.is_some()
                     || self.threads[number].stream.job().options.engine.waits_for_sync();
                 self.threads[number].last_written = false;
-                self.sync(number, if data_only { Kind::Fdatasync } else { Kind::Fsync }, waits)?;
+                self.sync(
+                    number,
+                    if data_only { RequestKind::Fdatasync } else { RequestKind::Fsync },
+                    waits,
+                )?;
                 Ok(!waits)
             }
-            Some(Step::EndSync) => {
-                self.threads[number].state = State::DrainThenSync;
+            Some(JobStep::EndSync) => {
+                self.threads[number].state = ThreadState::DrainThenSync;
                 Ok(true)
             }
-            Some(Step::PassEnd) => {
-                self.threads[number].state = State::Drain;
+            Some(JobStep::PassEnd) => {
+                self.threads[number].state = ThreadState::Drain;
                 Ok(true)
             }
             None => {
-                self.threads[number].state = State::Ending;
+                self.threads[number].state = ThreadState::Ending;
                 Ok(true)
             }
         }
@@ -301,11 +306,11 @@ impl Scheduler<'_> {
         thread.issued = Some(r.direction);
         thread.last_written |= write;
         if waits {
-            thread.state = State::Call;
+            thread.state = ThreadState::Call;
         }
         self.host.push_back(Waiting {
             job: number,
-            kind: Kind::Data(r.direction),
+            kind: RequestKind::Data(r.direction),
             request,
             bytes: r.bytes,
             call: waits,
@@ -314,11 +319,11 @@ impl Scheduler<'_> {
         Ok(!waits)
     }
 
-    fn sync(&mut self, number: usize, kind: Kind, waits: bool) -> Result<(), RunError> {
+    fn sync(&mut self, number: usize, kind: RequestKind, waits: bool) -> Result<(), RunError> {
         let thread = &mut self.threads[number];
         thread.in_flight += 1;
-        if waits && thread.state == State::Ready {
-            thread.state = State::Call;
+        if waits && thread.state == ThreadState::Ready {
+            thread.state = ThreadState::Call;
         }
         if let Some(filesystem) = &mut self.filesystem {
             let files = std::mem::take(&mut thread.dirty).into_iter().collect();
@@ -340,7 +345,13 @@ impl Scheduler<'_> {
         let request = Request { at: self.player.now, ..request };
         // whose request it is decides whether it is measured: any job's, once one is
         let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
-        self.host.push_back(Waiting { job, kind: Kind::Journal, request, bytes: 0, call: false });
+        self.host.push_back(Waiting {
+            job,
+            kind: RequestKind::Journal,
+            request,
+            bytes: 0,
+            call: false,
+        });
         self.submit_waiting()
     }
 
@@ -353,8 +364,8 @@ impl Scheduler<'_> {
             thread.in_flight -= 1;
             thread.leave_ramp(at);
             thread.complete_sync(kind, since, at);
-            if thread.state == State::Call {
-                thread.state = State::Ready;
+            if thread.state == ThreadState::Call {
+                thread.state = ThreadState::Ready;
             }
             self.ready.insert(job);
         }
@@ -423,21 +434,21 @@ impl Scheduler<'_> {
     fn complete(&mut self, tag: u32, at: Ps) -> Result<(), RunError> {
         let waiting =
             self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
-        if waiting.kind == Kind::Journal {
+        if waiting.kind == RequestKind::Journal {
             return self.journal_done(at);
         }
         let thread = &mut self.threads[waiting.job];
         thread.in_flight -= 1;
         thread.leave_ramp(at);
         match waiting.kind {
-            Kind::Data(direction) => {
+            RequestKind::Data(direction) => {
                 thread.pacer.complete();
                 thread.stats.complete(direction, waiting.bytes, waiting.request.at, at);
             }
             kind => thread.complete_sync(kind, waiting.request.at, at),
         }
-        if waiting.call && thread.state == State::Call {
-            thread.state = State::Ready;
+        if waiting.call && thread.state == ThreadState::Call {
+            thread.state = ThreadState::Ready;
         }
         self.ready.insert(waiting.job);
         Ok(())

@@ -1,7 +1,7 @@
 //! One running job: what it waits for, how far it is, and what it counted.
 
 use super::pacer::Pacer;
-use super::request::Kind;
+use super::request::RequestKind;
 use super::stats::Stats;
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, JobStream};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What a running job waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(super) enum ThreadState {
     /// To be started.
     Before,
     /// Nothing, unless its depth is reached.
@@ -36,7 +36,7 @@ pub(super) struct Thread {
     pub stream: JobStream,
     pub pacer: Pacer,
     pub stats: Stats,
-    pub state: State,
+    pub state: ThreadState,
     pub depth: u32,
     pub in_flight: u32,
     /// When it may start at the earliest.
@@ -65,7 +65,7 @@ impl Thread {
             stream: JobStream::new(job, seed),
             pacer: Pacer::new(job, Ps::ZERO),
             stats: Stats::new(Ps::ZERO),
-            state: State::Before,
+            state: ThreadState::Before,
             depth: job.options.effective_depth(),
             in_flight: 0,
             starts,
@@ -81,7 +81,7 @@ impl Thread {
     }
 
     pub fn start(&mut self, now: Ps) {
-        self.state = State::Ready;
+        self.state = ThreadState::Ready;
         (self.started, self.epoch) = (now, now);
         self.restart(now);
     }
@@ -103,9 +103,9 @@ impl Thread {
     }
 
     /// A call is complete.
-    pub fn complete_sync(&mut self, kind: Kind, since: Ps, now: Ps) {
-        if kind != Kind::EndSync {
-            self.stats.complete_sync(kind == Kind::Fsync, since, now);
+    pub fn complete_sync(&mut self, kind: RequestKind, since: Ps, now: Ps) {
+        if kind != RequestKind::EndSync {
+            self.stats.complete_sync(kind == RequestKind::Fsync, since, now);
         }
     }
 

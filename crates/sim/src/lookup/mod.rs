@@ -1,14 +1,14 @@
 //! The lookup engine alone: what is asked of it, and what comes out.
 
-mod asks;
 mod record;
+mod workload;
 
 use crate::run::Progress;
 use crate::{Environment, Reading, RunError};
-use asks::Asks;
 use flashatlas_lookup::study::{Study, settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use workload::LookupWorkload;
 
 /// Requests that are handed to the engine together.
 const BATCH: usize = 4096;
@@ -124,7 +124,7 @@ pub fn lookup(
         ));
     }
     let la_bits = params.u32("lookup.la_bits");
-    let mut source = Asks {
+    let mut source = LookupWorkload {
         spec,
         la_bits,
         sets: study.sets(),
@@ -134,7 +134,7 @@ pub fn lookup(
         notes: Vec::new(),
     };
     source.gather()?;
-    let Asks { asks, notes: mut approximations, progress, .. } = source;
+    let LookupWorkload { asks, notes: mut approximations, progress, .. } = source;
     if asks.is_empty() {
         return Err(RunError::Unusable(
             "the source holds no request that looks an address up".into(),

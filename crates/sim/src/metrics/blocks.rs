@@ -46,7 +46,7 @@ impl BlockFrames {
         let per_cell = blocks_per_cell(now);
         let mut cells =
             vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
-        now.drive.survey(&mut |block, role, valid| {
+        now.drive.for_each_block(&mut |block, role, valid| {
             let cell = &mut cells[(block.0 / per_cell) as usize];
             cell.blocks += 1;
             cell.valid += u64::from(valid);

@@ -41,7 +41,7 @@ impl Metric for Layers {
                 .collect();
             body.insert("memory_bytes".into(), Value::Object(memory));
             if let Some(&(_, bytes)) =
-                layer.counters.iter().find(|(key, _)| *key == "beneath_write_bytes")
+                layer.counters.iter().find(|(key, _)| *key == "lower_write_bytes")
             {
                 reached = bytes;
             }

@@ -15,7 +15,7 @@ pub const DEF: MetricDef = MetricDef {
 struct MapWork;
 
 impl Metric for MapWork {
-    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `handed_out`,
+    /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `exported_pages`,
     /// `copies` and `writes` are map pages.
     fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
         let m = end.ftl.map;
@@ -42,7 +42,7 @@ impl Metric for MapWork {
         for (key, n) in [
             ("loads", pages.loads),
             ("merges", pages.merges),
-            ("handed_out", pages.handed_out),
+            ("exported_pages", pages.exported_pages),
             ("copies", pages.copies),
         ] {
             map.insert(key.into(), n.into());

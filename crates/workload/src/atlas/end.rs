@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = u16::MAX as usize;
 
 /// Where a block is and what is in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct BlockEntry {
     /// Bytes before the block.
     pub offset: u64,
     /// Records before the block.
@@ -39,7 +39,7 @@ pub struct Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct End {
     pub records: u64,
-    pub blocks: Vec<Entry>,
+    pub blocks: Vec<BlockEntry>,
     pub origin: Origin,
 }
 
@@ -88,7 +88,7 @@ impl End {
         let records = u64::from_le_bytes(*take(&mut rest)?);
         let blocks = u32::from_le_bytes(*take(&mut rest)?) as usize;
         let (index, after) = rest.split_at_checked(blocks.checked_mul(ENTRY_BYTES)?)?;
-        let blocks = index.chunks_exact(ENTRY_BYTES).map(Entry::decode).collect();
+        let blocks = index.chunks_exact(ENTRY_BYTES).map(BlockEntry::decode).collect();
         rest = after;
         let (format, digest) = (take_text(&mut rest)?, take_text(&mut rest)?);
         let devices = u32::from_le_bytes(*take(&mut rest)?);
@@ -105,10 +105,10 @@ impl End {
     }
 }
 
-impl Entry {
-    fn decode(bytes: &[u8]) -> Entry {
+impl BlockEntry {
+    fn decode(bytes: &[u8]) -> BlockEntry {
         let [offset, records_before, earliest, latest] = [0, 8, 16, 24].map(|at| u64_at(bytes, at));
-        Entry { offset, records_before, earliest: Ps(earliest), latest: Ps(latest) }
+        BlockEntry { offset, records_before, earliest: Ps(earliest), latest: Ps(latest) }
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_end_record_comes_back_and_no_bit_may_flip() {
-        let entry = |n: u64| Entry {
+        let entry = |n: u64| BlockEntry {
             offset: 16 + n,
             records_before: n,
             earliest: Ps(n),

@@ -54,7 +54,7 @@ struct Atlas {
 }
 
 /// What comes next in a file.
-enum Part {
+enum FilePart {
     Block,
     End,
 }
@@ -97,13 +97,13 @@ impl Atlas {
     }
 
     /// Read the next block, or the end.
-    fn advance(&mut self) -> Result<Part, TraceError> {
+    fn advance(&mut self) -> Result<FilePart, TraceError> {
         self.block = self.offset;
         let mut kind = [0];
         self.fetch(&mut kind, "front of a block or the end record")?;
         match kind[0] {
-            BLOCK => self.read_block().map(|()| Part::Block),
-            END => self.read_end().map(|()| Part::End),
+            BLOCK => self.read_block().map(|()| FilePart::Block),
+            END => self.read_end().map(|()| FilePart::End),
             _ => Err(TraceError {
                 excerpt: excerpt(&kind),
                 ..self.fault("neither a block nor the end record but", "`B` or `E`")
@@ -221,8 +221,8 @@ impl RecordSource for Atlas {
                 }
             }
             match self.advance() {
-                Ok(Part::Block) => {}
-                Ok(Part::End) => {
+                Ok(FilePart::Block) => {}
+                Ok(FilePart::End) => {
                     let place = Place::Byte(self.offset);
                     return self.gate.finish(|| {
                         TraceError::new(place, "the trace holds no request", "at least one")

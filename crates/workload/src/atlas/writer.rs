@@ -1,7 +1,7 @@
 //! Writing a file.
 
 use super::block::{BlockHeader, Codec, encode};
-use super::end::{End, Entry};
+use super::end::{BlockEntry, End};
 use super::{HEADER_BYTES, MAX_BLOCK_RECORDS, header};
 use crate::compress::Finish;
 use crate::source::Record;
@@ -70,7 +70,7 @@ impl Writer {
             crc: crc32c::crc32c(stored),
         };
         let entry =
-            Entry { offset: self.offset, records_before: self.end.records, earliest, latest };
+            BlockEntry { offset: self.offset, records_before: self.end.records, earliest, latest };
         self.end.blocks.push(entry);
         self.end.records += self.records.len() as u64;
         self.write(&block.encode())?;

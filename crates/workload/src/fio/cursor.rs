@@ -1,10 +1,10 @@
 //! Where a job is in one of its files, and what comes next there.
 
 use super::distribution::{Distribution, Zone};
-use super::law::{Law, Permutation};
 use super::layout::JobSpan;
 use super::map::BlockMap;
 use super::options::{Generator, Options, Sequencer};
+use super::sampler::{Permutation, Sampler};
 use flashatlas_types::{Rng, Seed};
 
 /// Draws of a size that does not fit before the end of the file are repeated; after this many the
@@ -49,7 +49,7 @@ pub(super) struct Cursor {
     /// Start of the last request by direction, none yet, or none that a trim could be paired with.
     start: [Option<u64>; 3],
     map: Option<BlockMap>,
-    law: Option<Law>,
+    law: Option<Sampler>,
     permutation: Option<Permutation>,
 }
 
@@ -74,7 +74,7 @@ impl Cursor {
             position: [span.offset; 3],
             start: [None; 3],
             map: o.keeps_map().then(|| BlockMap::new(blocks)),
-            law: if random { Law::new(&o.distribution, blocks, stream("law")) } else { None },
+            law: if random { Sampler::new(&o.distribution, blocks, stream("law")) } else { None },
             permutation: permuted.then(|| Permutation::new(blocks, &mut stream("lfsr"))),
             span: span.clone(),
         }

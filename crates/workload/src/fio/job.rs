@@ -69,7 +69,7 @@ pub fn parse(
 }
 
 /// An option that waits for its section to end, so that `kb_base` comes first.
-struct Given {
+struct GivenOption {
     at: Position,
     key: String,
     value: Option<String>,
@@ -83,7 +83,7 @@ struct Reader {
     /// By option.
     warnings: BTreeMap<String, Warning>,
     current: Option<(Position, String)>,
-    given: Vec<Given>,
+    given: Vec<GivenOption>,
 }
 
 impl Reader {
@@ -109,7 +109,7 @@ impl Reader {
                 format!("`{}` stands before the first section", quoted(&key)),
             ));
         }
-        self.given.push(Given { at, key, value, value_at });
+        self.given.push(GivenOption { at, key, value, value_at });
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl Reader {
         Ok(())
     }
 
-    fn apply(&mut self, options: &mut Options, given: &Given) -> Result<(), JobError> {
+    fn apply(&mut self, options: &mut Options, given: &GivenOption) -> Result<(), JobError> {
         let key = given.key.as_str();
         let def =
             MODELLED.iter().find(|d| d.name == key || (!d.alias.is_empty() && d.alias == key));

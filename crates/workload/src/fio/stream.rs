@@ -33,7 +33,7 @@ impl Direction {
 
 /// What a job does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum JobStep {
     /// A request for data.
     Request(JobRequest),
     /// What was written is to be made durable.
@@ -63,7 +63,7 @@ pub struct JobRequest {
 
 /// What comes next, before a rate limit has had its say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum NextIssue {
     /// A request in this direction. A mixed job may be asked for the other one.
     Direction(Direction),
     /// No request for data, and no rate limit applies.
@@ -99,12 +99,12 @@ pub struct JobStream {
     files_done: usize,
     /// Requests in this pass.
     in_pass: u64,
-    state: State,
-    ready: Option<(usize, Want)>,
+    state: PassState,
+    ready: Option<(usize, PendingIssue)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum PassState {
     Before,
     Pass,
     /// The pass is over, its last fsync is to come if there is one.
@@ -113,7 +113,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Want {
+enum PendingIssue {
     Data(Direction),
     Sync { data_only: bool },
 }
@@ -146,7 +146,7 @@ impl JobStream {
             next_file: 0,
             files_done: 0,
             in_pass: 0,
-            state: State::Before,
+            state: PassState::Before,
             ready: None,
             job: job.clone(),
             seed,
@@ -167,41 +167,41 @@ impl JobStream {
     }
 
     /// What [`JobStream::next_step`] will be; draws the direction of a mixed job.
-    pub fn wish(&mut self) -> Wish {
-        if self.state == State::Pass && self.ready.is_none() && !self.exceeded() {
+    pub fn wish(&mut self) -> NextIssue {
+        if self.state == PassState::Pass && self.ready.is_none() && !self.exceeded() {
             self.choose();
         }
         match self.ready {
-            Some((_, Want::Data(direction))) => Wish::Direction(direction),
-            _ => Wish::Other,
+            Some((_, PendingIssue::Data(direction))) => NextIssue::Direction(direction),
+            _ => NextIssue::Other,
         }
     }
 
     /// As [`JobStream::next_step`], in `direction` where [`JobStream::wish`] said one.
-    pub fn next_towards(&mut self, direction: Direction) -> Option<Step> {
-        if let Some((file, Want::Data(_))) = self.ready {
+    pub fn next_towards(&mut self, direction: Direction) -> Option<JobStep> {
+        if let Some((file, PendingIssue::Data(_))) = self.ready {
             if self.job.options.pattern.mixed() {
                 self.mix = direction as usize;
             }
-            self.ready = Some((file, Want::Data(direction)));
+            self.ready = Some((file, PendingIssue::Data(direction)));
         }
         self.next_step()
     }
 
     /// The next step; `None` when the job has made all its requests, which no job with `time_based`
     /// ever has.
-    pub fn next_step(&mut self) -> Option<Step> {
+    pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
-            State::Before => self.begin_pass(),
-            State::Pass => Some(self.in_pass()),
-            State::Ending => Some(self.end_pass()),
-            State::Over => None,
+            PassState::Before => self.begin_pass(),
+            PassState::Pass => Some(self.in_pass()),
+            PassState::Ending => Some(self.end_pass()),
+            PassState::Over => None,
         }
     }
 
-    fn begin_pass(&mut self) -> Option<Step> {
+    fn begin_pass(&mut self) -> Option<JobStep> {
         if !self.keeps_running() {
-            self.state = State::Over;
+            self.state = PassState::Over;
             return None;
         }
         self.rewind();
@@ -209,7 +209,7 @@ impl JobStream {
             // a pair counts as two
             self.number_limit = self.number_limit.map(|n| n.saturating_mul(2));
         }
-        self.state = State::Pass;
+        self.state = PassState::Pass;
         self.in_pass = 0;
         Some(self.in_pass())
     }
@@ -250,7 +250,7 @@ impl JobStream {
         !o.time_based && (bytes >= limit || self.numbers_exceeded())
     }
 
-    fn in_pass(&mut self) -> Step {
+    fn in_pass(&mut self) -> JobStep {
         if self.ready.is_none() && self.exceeded() {
             return self.pass_over();
         }
@@ -261,11 +261,11 @@ impl JobStream {
             }
             match self.ready.take() {
                 None => break,
-                Some((_, Want::Sync { data_only })) => {
+                Some((_, PendingIssue::Sync { data_only })) => {
                     self.last_was_sync = true;
-                    return Step::Sync { data_only };
+                    return JobStep::Sync { data_only };
                 }
-                Some((file, Want::Data(direction))) => {
+                Some((file, PendingIssue::Data(direction))) => {
                     let o = &self.job.options;
                     if let Some((offset, bytes)) =
                         self.files[file].next(o, direction as usize, &mut self.draw)
@@ -284,14 +284,14 @@ impl JobStream {
         self.pass_over()
     }
 
-    fn issue(&mut self, request: JobRequest) -> Step {
+    fn issue(&mut self, request: JobRequest) -> JobStep {
         let dir = request.direction as usize;
         self.issues[dir] += 1;
         self.issued_bytes[dir] = self.issued_bytes[dir].saturating_add(request.bytes);
         self.last = Some(request.direction);
         self.last_was_sync = false;
         self.in_pass += 1;
-        Step::Request(request)
+        JobStep::Request(request)
     }
 
     /// The file has nothing left for this pass.
@@ -301,18 +301,18 @@ impl JobStream {
         self.files_done += 1;
     }
 
-    fn pass_over(&mut self) -> Step {
-        self.state = State::Ending;
+    fn pass_over(&mut self) -> JobStep {
+        self.state = PassState::Ending;
         if self.job.options.end_fsync && self.job.options.pattern.write && !self.last_was_sync {
-            return Step::EndSync;
+            return JobStep::EndSync;
         }
         self.end_pass()
     }
 
-    fn end_pass(&mut self) -> Step {
+    fn end_pass(&mut self) -> JobStep {
         // a pass without a request would be followed by another one, for ever
-        self.state = if self.in_pass == 0 { State::Over } else { State::Before };
-        Step::PassEnd
+        self.state = if self.in_pass == 0 { PassState::Over } else { PassState::Before };
+        JobStep::PassEnd
     }
 
     /// The next pass begins at the start of the files, and draws the same numbers again unless
@@ -377,12 +377,12 @@ impl JobStream {
         Some(file)
     }
 
-    fn choose_direction(&mut self, file: usize) -> Want {
+    fn choose_direction(&mut self, file: usize) -> PendingIssue {
         let o = &self.job.options;
         if o.pattern.trim_then_write() {
             // fio 3.33 forgets `fsync` here
             let pair_done = self.files[file].pair_done();
-            return Want::Data(if pair_done { Direction::Trim } else { Direction::Write });
+            return PendingIssue::Data(if pair_done { Direction::Trim } else { Direction::Write });
         }
         let writes = self.issues[1];
         if !self.last_was_sync
@@ -391,16 +391,16 @@ impl JobStream {
             && writes > 0
         {
             if o.fsync > 0 && writes % o.fsync == 0 {
-                return Want::Sync { data_only: false };
+                return PendingIssue::Sync { data_only: false };
             }
             if o.fdatasync > 0 && writes % o.fdatasync == 0 {
-                return Want::Sync { data_only: true };
+                return PendingIssue::Sync { data_only: true };
             }
         }
         if o.pattern.mixed() {
-            return Want::Data(self.mixed_direction());
+            return PendingIssue::Data(self.mixed_direction());
         }
-        Want::Data(match () {
+        PendingIssue::Data(match () {
             () if o.pattern.read => Direction::Read,
             () if o.pattern.write => Direction::Write,
             () => Direction::Trim,

@@ -1,7 +1,7 @@
 //! Alibaba block traces: `device,R|W,offset,length,microseconds`, one line a request.
 
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{byte_extent, split};
@@ -17,8 +17,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              Large-Scale Production, IISWC 2020; traces at \
              https://github.com/alibaba/block-traces.",
     licence: "For research; cite the paper.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Alibaba::default()),
     open: |input, start| {

@@ -1,7 +1,7 @@
 //! ARC: `first count ignored number`, one line a request, without operations and times.
 
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Start};
+use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};
@@ -17,8 +17,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              describes.",
     source: "Megiddo, Modha: ARC, A Self-Tuning, Low Overhead Replacement Cache, FAST 2003.",
     licence: "Cite the paper.",
-    times: Says::Never,
-    operations: Says::Never,
+    times: Presence::Never,
+    operations: Presence::Never,
     params: &[ParamDef {
         key: "block",
         kind: ParamKind::Bytes(SECTOR_BYTES as u64, 1 << 20),

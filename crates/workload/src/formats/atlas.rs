@@ -1,7 +1,7 @@
 //! FlashAtlas binary: blocks of columns with checksums and an index by time.
 
 use crate::atlas::{self, Writer};
-use crate::format::{FormatDef, Reader, Says, Sniff, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, Sniff, WriterDef};
 use flashatlas_types::{ParamDef, ParamKind};
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -12,8 +12,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              may be skipped. Times count from the first record of the trace.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| if head.starts_with(&atlas::MAGIC) { Sniff::Yes } else { Sniff::No },
     open: |input, start| Ok(Reader::complete(atlas::stream(Box::new(input), start.options)?)),

@@ -3,7 +3,7 @@
 
 use crate::devices::Devices;
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Start};
+use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::rwbs::{self, ACTION, Action};
@@ -23,8 +23,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              times (--time-gap-max).",
     source: "blktrace (https://git.kernel.dk/cgit/blktrace): blkparse(1), default output.",
     licence: "Whoever recorded a trace sets its terms.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[ACTION],
     sniff: |head| sniff(head, Blkparse { action: None, devices: Devices::default() }),
     open,

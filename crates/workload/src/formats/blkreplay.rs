@@ -2,7 +2,7 @@
 //! line a request.
 
 use crate::Record;
-use crate::format::{FormatDef, Reader, Says, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};
@@ -20,8 +20,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of \
              1&1 Internet come with it.",
     licence: "The natural loads may be passed on; changed ones must be renamed.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Blkreplay::default()),
     open: |input, start| {

@@ -19,7 +19,7 @@
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::devices::Devices;
 use crate::error::{OpenError, Place};
-use crate::format::{FormatDef, Reader, Says, Sniff, Start};
+use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::rwbs::{ACTION, Action};
 use crate::text::Field;
@@ -38,8 +38,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[ACTION],
     sniff: |head| if Order::detect(head).is_some() { Sniff::Yes } else { Sniff::No },
     open,

@@ -2,7 +2,7 @@
 
 use crate::devices::Devices;
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Sniff, Start};
+use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::lines::{LineFormat, TextSource, head_lines};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::text::{Field, extent_fault};
@@ -21,8 +21,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              known. Byte ranges are widened to the sectors that they touch.",
     source: "No one: it is for traces that have no format of their own here.",
     licence: "As the trace.",
-    times: Says::Sometimes,
-    operations: Says::Sometimes,
+    times: Presence::Sometimes,
+    operations: Presence::Sometimes,
     params: &PARAMS,
     sniff: |_| Sniff::No,
     open,

@@ -1,7 +1,7 @@
 //! FlashAtlas CSV: everything that a record holds, as text that other tools read.
 
 use crate::Record;
-use crate::format::{FormatDef, Reader, Says, Sniff, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, Sniff, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line};
 use crate::raw::{Extent, Fault, Raw};
 use crate::source::MAX_DEVICES;
@@ -17,8 +17,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              read, write, trim and flush; fua is 0 or 1. Devices are numbers, which are kept.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| if first_line(head) == HEADER { Sniff::Yes } else { Sniff::No },
     open: |input, start| {

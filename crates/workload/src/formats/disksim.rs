@@ -2,7 +2,7 @@
 
 use crate::ascii::{Ascii, Look, look};
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Sniff, Start};
+use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::lines::TextSource;
 use flashatlas_types::{ParamDef, ParamKind, SECTOR_BYTES};
 use std::io::BufRead;
@@ -17,8 +17,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
              (2008); the SSD extension of Microsoft Research comes with traces in it.",
     licence: "As the trace that was converted.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[ParamDef {
         key: "size",
         kind: ParamKind::Bytes(SECTOR_BYTES as u64, 1 << 20),

@@ -1,7 +1,7 @@
 //! WiscSee events: `pid action op offset length time gap sync`, one line an event.
 
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Start};
+use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
 use crate::raw::{Fault, Raw};
 use crate::rwbs::{ACTION, Action};
@@ -18,8 +18,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "He and others: The Unwritten Contract of Solid State Drives, EuroSys 2017 \
              (https://github.com/junhe/wiscsee).",
     licence: "Cite the paper.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[ACTION],
     sniff: |head| sniff(head, Events { action: None }),
     open,

@@ -1,7 +1,7 @@
 //! FIU: `ns pid process lba sectors R|W major minor md5`, one line a request.
 
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{Field, extent_fault, split_blanks};
@@ -16,8 +16,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Koller, Rangaswami: I/O Deduplication, FAST 2010; Verma and others: SRCMap, FAST \
              2010; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Fiu::default()),
     open: |input, start| {

@@ -4,7 +4,7 @@
 use crate::Record;
 use crate::devices::Devices;
 use crate::error::OpenError;
-use crate::format::{FormatDef, Reader, Says, Sniff, Start, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, Sniff, Start, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line, head_lines};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{Field, byte_extent, split_blanks};
@@ -25,8 +25,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              them.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
     licence: "Whoever recorded a log sets its terms.",
-    times: Says::Sometimes,
-    operations: Says::Always,
+    times: Presence::Sometimes,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| if version(first_line(head)).is_some() { Sniff::Yes } else { Sniff::No },
     open,

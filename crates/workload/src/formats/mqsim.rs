@@ -1,7 +1,7 @@
 //! MQSim: `time device sector sectors op`, times in nanoseconds.
 
 use crate::ascii::{Ascii, sniff_nanoseconds};
-use crate::format::{FormatDef, Reader, Says, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::TextSource;
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp};
@@ -15,8 +15,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Tavakkol and others: MQSim, FAST 2018 (https://github.com/CMU-SAFARI/MQSim), with \
              traces of TPC-C and web search.",
     licence: "MQSim is under the MIT licence; cite the paper.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: sniff_nanoseconds,
     open: |input, start| {

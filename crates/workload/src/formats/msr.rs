@@ -2,7 +2,7 @@
 
 use crate::Record;
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{Field, byte_extent, split};
@@ -18,8 +18,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA \
              (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Msr::default()),
     open: |input, start| {

@@ -1,7 +1,7 @@
 //! Nexus 5: tab-separated `sector sectors bytes flags generate start submit finish`, one line a
 //! request.
 
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};
@@ -18,8 +18,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Zhou and others: I/O Characteristics of Smartphone Applications and Their \
              Implications for eMMC Design, IISWC 2015.",
     licence: "Published for research; cite the paper.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Nexus5),
     open: |input, start| Ok(Reader::complete(TextSource::open(input, Nexus5, start.options))),

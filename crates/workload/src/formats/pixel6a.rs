@@ -1,7 +1,7 @@
 //! Pixel 6a: `proces,device,rw_flag,sector,size,timestamp`, one line a request.
 
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::rwbs;
@@ -21,8 +21,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              https://github.com/acsl-technion/MobileBlockIOTraces: of phone applications while \
              they are installed (precond) and while they run (exec).",
     licence: "Cite the paper; see the repository before passing traces on.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Pixel::default()),
     open: |input, start| {

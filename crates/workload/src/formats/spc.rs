@@ -3,7 +3,7 @@
 
 use crate::Record;
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says, WriterDef};
+use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};
@@ -20,8 +20,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              (2002); Financial and WebSearch at the UMass Trace Repository \
              (https://traces.cs.umass.edu).",
     licence: "UMass: free to use; acknowledge the repository.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Spc::default()),
     open: |input, start| {

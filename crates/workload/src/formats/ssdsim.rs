@@ -1,7 +1,7 @@
 //! SSDsim: `time device sector sectors op`, times in nanoseconds.
 
 use crate::ascii::{Ascii, sniff_nanoseconds};
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::TextSource;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -14,8 +14,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              example is the opening minutes of Financial1 (UMass), and must not be reported as \
              that trace.",
     licence: "As the trace that was converted.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: sniff_nanoseconds,
     open: |input, start| {

@@ -1,7 +1,7 @@
 //! Systor '17: `Timestamp,Response,IOType,LUN,Offset,Size`, one line a request.
 
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Fault, Raw};
 use crate::text::{byte_extent, split};
@@ -16,8 +16,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual \
              Desktop Infrastructure, SYSTOR 2017; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Systor::default()),
     open: |input, start| {

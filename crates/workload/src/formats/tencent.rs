@@ -1,7 +1,7 @@
 //! Tencent cloud block storage: `seconds,offset,size,0|1,volume`, one line a request.
 
 use crate::devices::Devices;
-use crate::format::{FormatDef, Reader, Says};
+use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split};
@@ -16,8 +16,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA \
              (https://iotta.snia.org/traces/parallel/28064).",
     licence: super::SNIA_LICENCE,
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| sniff(head, Tencent::default()),
     open: |input, start| {

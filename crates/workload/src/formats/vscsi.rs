@@ -13,7 +13,7 @@
 
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::error::{OpenError, Place};
-use crate::format::{FormatDef, Reader, Says, Sniff, Start};
+use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use flashatlas_types::HostOp;
 use std::io::BufRead;
@@ -29,8 +29,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 \
              (CloudPhysics); a sample comes with the Python package libcachesim.",
     licence: "Cite the paper; see the terms of whoever publishes the sample.",
-    times: Says::Always,
-    operations: Says::Always,
+    times: Presence::Always,
+    operations: Presence::Always,
     params: &[],
     sniff: |head| if Layout::detect(head).is_some() { Sniff::Yes } else { Sniff::No },
     open,

@@ -38,7 +38,7 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     build: |params, capacity, seed| {
         let slots = Slots::of(params, capacity)?;
         let scatter = params.flag("scatter").then(|| Scatter::over(slots.count));
-        let law = Law::new(slots.count, params.ratio("theta"));
+        let law = ZipfSampler::new(slots.count, params.ratio("theta"));
         source(Zipf { slots, law, scatter }, params, seed)
     },
 };
@@ -49,7 +49,7 @@ const MAX_TURNS: u32 = 64;
 
 struct Zipf {
     slots: Slots,
-    law: Law,
+    law: ZipfSampler,
     scatter: Option<Scatter>,
 }
 
@@ -61,7 +61,7 @@ impl Pattern for Zipf {
 }
 
 /// The law on `1..=n`.
-struct Law {
+struct ZipfSampler {
     n: u64,
     theta: f64,
     /// The integral from 1 to 1½, less the law at 1: where the integral for rank 1 begins when its
@@ -74,9 +74,9 @@ struct Law {
     sure: f64,
 }
 
-impl Law {
-    fn new(n: u64, theta: f64) -> Law {
-        let mut law = Law { n, theta, low: 0.0, high: 0.0, sure: 0.0 };
+impl ZipfSampler {
+    fn new(n: u64, theta: f64) -> ZipfSampler {
+        let mut law = ZipfSampler { n, theta, low: 0.0, high: 0.0, sure: 0.0 };
         law.low = law.integral(1.5) - 1.0;
         law.high = law.integral(n as f64 + 0.5);
         law.sure = 2.0 - law.inverse(law.integral(2.5) - law.at(2.0));
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_inverse_inverts() {
         for theta in [0.0, 0.5, 0.99, 1.0, 1.01, 2.0, 10.0] {
-            let law = Law::new(1 << 40, theta);
+            let law = ZipfSampler::new(1 << 40, theta);
             for x in [1.0, 1.7, 3.0, 12.5] {
                 let back = law.inverse(law.integral(x));
                 assert!((back - x).abs() < 1e-4 * x, "theta {theta}: {x} came back as {back}");
@@ -190,7 +190,7 @@ mod tests {
             (1, 0.99),
             (2, 0.99),
         ] {
-            let law = Law::new(n, theta);
+            let law = ZipfSampler::new(n, theta);
             let mut rng = Rng::stream(Seed(3), "zipf");
             let mut counts = vec![0u32; n as usize];
             for _ in 0..DRAWS {

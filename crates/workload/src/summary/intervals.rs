@@ -44,7 +44,7 @@ impl Interval {
 
 /// What intervals are made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
+pub enum IntervalUnit {
     /// Requests: as long as all of them are at time 0.
     Requests,
     /// Picoseconds.
@@ -54,7 +54,7 @@ pub enum By {
 /// The intervals of a trace so far.
 #[derive(Clone, Debug)]
 pub struct Intervals {
-    by: By,
+    by: IntervalUnit,
     width: u64,
     /// Requests so far.
     requests: u64,
@@ -63,13 +63,13 @@ pub struct Intervals {
 
 impl Default for Intervals {
     fn default() -> Intervals {
-        Intervals { by: By::Requests, width: 1, requests: 0, intervals: Vec::new() }
+        Intervals { by: IntervalUnit::Requests, width: 1, requests: 0, intervals: Vec::new() }
     }
 }
 
 impl Intervals {
     /// What they are made of.
-    pub fn by(&self) -> By {
+    pub fn by(&self) -> IntervalUnit {
         self.by
     }
 
@@ -90,10 +90,10 @@ impl Intervals {
     /// The interval of the next request, which arrives at `at`. Time never goes back here: a record
     /// with an earlier time than one before it counts in the latest interval.
     fn at(&mut self, at: Ps) -> &mut Interval {
-        if self.by == By::Requests && at > Ps::ZERO {
+        if self.by == IntervalUnit::Requests && at > Ps::ZERO {
             self.count_time();
         }
-        let position = if self.by == By::Time { at.0 } else { self.requests };
+        let position = if self.by == IntervalUnit::Time { at.0 } else { self.requests };
         while position / self.width >= MAX_INTERVALS as u64 {
             self.double();
         }
@@ -107,7 +107,7 @@ impl Intervals {
         let mut first = Interval::default();
         self.intervals.iter().for_each(|interval| first.join(interval));
         *self = Intervals {
-            by: By::Time,
+            by: IntervalUnit::Time,
             width: FIRST_WIDTH_PS,
             requests: self.requests,
             intervals: vec![first],
@@ -169,7 +169,7 @@ mod tests {
         [(0, 0), (0, 1), (1, 1), (3, 2), (127, 3)]
             .iter()
             .for_each(|&(at, page)| add(&mut intervals, at, page));
-        assert_eq!((intervals.by(), intervals.width()), (By::Time, MS));
+        assert_eq!((intervals.by(), intervals.width()), (IntervalUnit::Time, MS));
         let (all, nothing) = (rows(&intervals), (0, 0, 2));
         assert_eq!((all.len(), &all[..4]), (128, &[(2, 2, 2), (1, 1, 2), nothing, (1, 1, 3)][..]));
         add(&mut intervals, 128, 3);
@@ -187,7 +187,7 @@ mod tests {
     fn without_times_requests_are_counted() {
         let mut intervals = Intervals::default();
         (0..1000).for_each(|n| add(&mut intervals, 0, n));
-        assert_eq!((intervals.by(), intervals.width()), (By::Requests, 8));
+        assert_eq!((intervals.by(), intervals.width()), (IntervalUnit::Requests, 8));
         assert_eq!(rows(&intervals)[..2], [(8, 8, 8), (8, 8, 16)]);
         assert_eq!(intervals.each().count(), 125);
     }

@@ -1,6 +1,6 @@
 //! A summary as JSON.
 
-use super::{By, DeviceCounts, PAGE_BYTES, TraceSummary};
+use super::{DeviceCounts, IntervalUnit, PAGE_BYTES, TraceSummary};
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
 
@@ -69,8 +69,8 @@ impl TraceSummary {
         let intervals = self.intervals();
         let each: Vec<_> = intervals.each().collect();
         let (by, width) = match intervals.by() {
-            By::Time => ("time", json!(seconds(intervals.width()))),
-            By::Requests => ("requests", json!(intervals.width())),
+            IntervalUnit::Time => ("time", json!(seconds(intervals.width()))),
+            IntervalUnit::Requests => ("requests", json!(intervals.width())),
         };
         json!({
             "by": by, "width": width,

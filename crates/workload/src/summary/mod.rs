@@ -6,7 +6,7 @@ mod intervals;
 mod json;
 mod pages;
 
-pub use intervals::{By, Interval, Intervals, MAX_INTERVALS};
+pub use intervals::{Interval, IntervalUnit, Intervals, MAX_INTERVALS};
 
 use crate::source::{JUMP, Record};
 use bursts::Bursts;

@@ -46,7 +46,7 @@ fn numbers_and_columns_of_msr() {
     assert_eq!(
         bad("18446744073709551615,a,0,Read,0,1,1"),
         "2:1: a time too far from the first record `18446744073709551615,a,0,Read,0,1,1`; expected \
-         at most 213 days (--time-gap-max cuts long gaps)"
+         at most 213 days (`time_gap_max` cuts long gaps)"
     );
     assert_eq!(
         bad("\x01\u{e9},\"a\",0,Read,0,512,1,and more than forty characters"),
@@ -296,7 +296,7 @@ fn nothing_recognised_and_nothing_there() {
         read(b"\n\nonce upon a time\n").unwrap_err(),
         "no trace format recognises `once upon a time` (compression: none); formats: alibaba, arc, \
          atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, mqsim, \
-         msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi; name one with --format to \
+         msr, nexus5, pixel6a, spc, ssdsim, systor17, tencent, vscsi; name one (`format`) to \
          see where it stops"
     );
     assert_eq!(

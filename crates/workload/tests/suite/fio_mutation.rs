@@ -3,7 +3,7 @@
 
 use flashatlas_testing::damage::{corpus, damage};
 use flashatlas_types::{Rng, Seed};
-use flashatlas_workload::fio::{JobStream, Step, parse};
+use flashatlas_workload::fio::{JobStep, JobStream, parse};
 
 /// Damaged copies of each file of the corpus.
 const COPIES: u32 = 4000;
@@ -73,7 +73,7 @@ fn survive(text: &str, capacity: u64) -> bool {
         for _ in 0..STEPS {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
-            if let Step::Request(r) = step {
+            if let JobStep::Request(r) = step {
                 let file = &job.files[r.file as usize];
                 let end = r.offset.checked_add(r.bytes).unwrap();
                 assert!(

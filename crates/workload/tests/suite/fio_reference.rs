@@ -6,7 +6,7 @@
 //! Skipped, with a word, where no `fio` is installed.
 
 use flashatlas_types::{HostOp, Seed};
-use flashatlas_workload::fio::{Direction, JobStream, Step, parse};
+use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_workload::{ReadOptions, open};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -58,9 +58,9 @@ fn ours(job: &str, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     while let Some(step) = stream.next_step() {
         lines.push(match step {
-            Step::Request(r) => (op(r.direction), r.file, r.offset, r.bytes),
-            Step::Sync { .. } | Step::EndSync => (HostOp::Flush, 0, 0, 0),
-            Step::PassEnd => continue,
+            JobStep::Request(r) => (op(r.direction), r.file, r.offset, r.bytes),
+            JobStep::Sync { .. } | JobStep::EndSync => (HostOp::Flush, 0, 0, 0),
+            JobStep::PassEnd => continue,
         });
         assert!(lines.len() < 1_000_000, "an endless job: {job}");
     }

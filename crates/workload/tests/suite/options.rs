@@ -136,7 +136,7 @@ fn times_beyond_213_days_name_what_helps() {
     assert_eq!(
         error_of(text, &ReadOptions::default()),
         "2:1: a time too far from the first record `0,2,512,r,20000000`; expected at most 213 days \
-         (--time-gap-max cuts long gaps)"
+         (`time_gap_max` cuts long gaps)"
     );
     let cut = |seconds: u64| ReadOptions {
         time_gap_max: Some(Dur(seconds * S)),
@@ -157,6 +157,6 @@ fn times_beyond_213_days_name_what_helps() {
     assert_eq!(
         error_of(far, &cut(17_000_000)),
         "3:1: a time too far from the first record `0,3,512,r,36000000`; expected at most 213 days \
-         (a smaller --time-gap-max cuts more)"
+         (a smaller `time_gap_max` cuts more)"
     );
 }

@@ -303,7 +303,7 @@ fn clocks_that_were_set() {
     let plain = read(&std::fs::read(&path).unwrap()).unwrap_err();
     assert!(plain.starts_with("543:1: a time too far from the first record `"), "{plain}");
     assert!(
-        plain.ends_with("; expected at most 213 days (--time-gap-max cuts long gaps)"),
+        plain.ends_with("; expected at most 213 days (`time_gap_max` cuts long gaps)"),
         "{plain}"
     );
     let Measured { summary: s, account, .. } = measure(path, None, &ONE_SECOND);
@@ -356,10 +356,10 @@ fn arc_counts_pages() {
 fn what_is_not_recognised_says_what_to_name() {
     let ambiguous = "several trace formats recognise this content: disksim (times are \
                      milliseconds), mqsim (times are nanoseconds), ssdsim (times are nanoseconds); \
-                     name one with --format";
+                     name one (`format`)";
     let tabs = "more than one reading fits this content: disksim if sizes are sectors, \
                 disksim:size=4KiB if they are pages of 4 KiB, as in the uFLIP traces; name one \
-                with --format";
+                (`format`)";
     for (file, expected) in [
         ("ssdsim/example.ascii.xz", ambiguous),
         ("mqsim_samples/wsrch-small.trace.xz", ambiguous),

@@ -158,7 +158,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
     assert_eq!(
         read(whole.as_bytes()).unwrap_err(),
         "several trace formats recognise this content: disksim (times are milliseconds), mqsim \
-         (times are nanoseconds), ssdsim (times are nanoseconds); name one with --format"
+         (times are nanoseconds), ssdsim (times are nanoseconds); name one (`format`)"
     );
     // decimals are DiskSim's
     let decimal = "5265.313 0 6357144 8 0\n5265.314 0 8 1 1\n";
@@ -171,7 +171,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
     assert_eq!(
         read(tabs.as_bytes()).unwrap_err(),
         "more than one reading fits this content: disksim if sizes are sectors, disksim:size=4KiB \
-         if they are pages of 4 KiB, as in the uFLIP traces; name one with --format"
+         if they are pages of 4 KiB, as in the uFLIP traces; name one (`format`)"
     );
     let uflip =
         read_with(tabs.as_bytes(), Some("disksim:size=4KiB"), &ReadOptions::default()).unwrap();

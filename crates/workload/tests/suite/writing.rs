@@ -150,7 +150,7 @@ fn refusal(format: &str, second: Record) -> String {
 #[test]
 fn what_a_format_cannot_hold_is_refused_with_its_record() {
     const ADVICE: &str =
-        "write a format that does, such as atlas or csv, or allow losses (--lossy)";
+        "write a format that does, such as atlas or csv, or allow losses (`lossy`)";
     let trim = record(0, Trim, 0, 8, 0);
     let flush = record(0, Flush, 0, 0, 0);
     let fua = |r: Record| with(r, |r| r.request.fua = true);
@@ -190,7 +190,7 @@ fn what_a_format_cannot_hold_is_refused_with_its_record() {
         refusal("blkreplay", record(0, Read, 0, 8, 1)),
         "record 2: blkreplay knows one device, and this is the second; select a device (select:N) \
          or let all meet (collapse) when reading, write a format that knows several, such as atlas \
-         or csv, or allow losses (--lossy)"
+         or csv, or allow losses (`lossy`)"
     );
 }
 

@@ -122,7 +122,7 @@ def breakdown(hard: HardStudies) -> Table:
                 size(n),
                 f"{without['controller'].get('rmw_units', 0) / requests:.2f}",
                 f"{with_layer['controller'].get('rmw_units', 0) / requests:.2f}",
-                f"{requests / max(layer['beneath_writes'], 1):.2f}",
+                f"{requests / max(layer['lower_writes'], 1):.2f}",
                 f"{layer['lookups'] / requests:.2f}",
                 f"{layer['reclaimed_pages'] / requests:.2f}",
                 f"{without['waf']:.2f}",

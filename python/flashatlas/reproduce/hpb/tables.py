@@ -118,11 +118,11 @@ def mixed(hpb: HpbStudies) -> Table:
     for reads in hpb.experiment["mixed"]["reads"]:
         gains = [_percent(hpb.mixed_gain(reads, chunk)) for chunk in chunks]
         found = layer(hpb.of("mixed", (reads, chunks[0]), HPB))
-        believed = _share(found["believed"], found["reads"])
+        valid = _share(found["valid_entries"], found["reads"])
         traffic = found["map_bytes"] / (
             hpb.of("mixed", (reads, chunks[0]), HPB).record["host"]["read_bytes"] or 1
         )
-        rows.append((f"{reads // 10}:{10 - reads // 10}", *gains, believed, f"{traffic:.2f}"))
+        rows.append((f"{reads // 10}:{10 - reads // 10}", *gains, valid, f"{traffic:.2f}"))
     note = (
         "Gain in bytes a second over the drive alone; 4 KB records, 16 threads. The last two "
         "columns are of the smallest chunks: reads that were served by an entry, and bytes of map "
@@ -204,7 +204,7 @@ def settings(hpb: HpbStudies) -> Table:
             name,
             _micro(4096 / rate * 1e9),
             speed(bandwidth),
-            _share(found["believed"], found["reads"]),
+            _share(found["valid_entries"], found["reads"]),
             _share(refused, found["reads"]),
             f"{found['map_bytes'] / 1e6:,.1f} MB",
             size(memory),

@@ -117,7 +117,7 @@ impl Script {
     /// Where each page of a logical block stands.
     fn places(&self, lbn: u32) -> String {
         let mut roles = BTreeMap::new();
-        self.drive.survey(&mut |block, role, _| {
+        self.drive.for_each_block(&mut |block, role, _| {
             roles.insert(block, role);
         });
         let place = |offset| match self.drive.place(Lpn(lbn * B + offset)) {

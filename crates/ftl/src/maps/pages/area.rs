@@ -7,9 +7,9 @@
 //! directory in the controller's memory; what it says is persisted with every map page, whose spare
 //! area names it and carries the number of its program.
 
-use crate::Cx;
+use crate::FtlContext;
 use crate::pool::{Pool, forget_finished};
-use flashatlas_nand::{OobRole, Part, Unit};
+use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
     BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
 };
@@ -25,7 +25,7 @@ pub(crate) struct Image {
 
 /// How map pages stand in frames.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct AreaShape {
     /// Map pages of the drive.
     pub pages: u32,
     /// Pages of the directory, numbered after them; 0 where the spare areas of map pages are all
@@ -43,7 +43,7 @@ pub(crate) struct Shape {
 
 /// The blocks of map pages, and what stands where in them.
 pub(crate) struct MapArea {
-    pub shape: Shape,
+    pub shape: AreaShape,
     frames_per_block: u32,
     /// First slot of each map page; [`Ppn::NONE`] for pages that were never written.
     directory: Vec<Ppn>,
@@ -65,7 +65,7 @@ pub(crate) struct MapArea {
 }
 
 impl MapArea {
-    pub fn new(layout: &Layout, shape: Shape) -> MapArea {
+    pub fn new(layout: &Layout, shape: AreaShape) -> MapArea {
         MapArea {
             shape,
             frames_per_block: layout.frames_per_block,
@@ -108,23 +108,28 @@ impl MapArea {
     }
 
     /// Read a map page that stands on flash.
-    pub fn read(&self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+    pub fn read(
+        &self,
+        cx: &mut FtlContext<'_>,
+        page: u32,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
         let at = self.place(page).expect("only pages that were written are read");
         self.read_at(cx, at, after)
     }
 
-    fn read_at(&self, cx: &mut Cx<'_>, at: Ppn, after: &[OpId]) -> Result<OpId, FtlError> {
+    fn read_at(&self, cx: &mut FtlContext<'_>, at: Ppn, after: &[OpId]) -> Result<OpId, FtlError> {
         let layout = cx.flash.medium.layout();
         let frame = layout.frame_of(at);
         let ones = u64::MAX >> (64 - self.shape.slots);
         let slots = ones << (at.0 - layout.first_slot(frame).0);
-        Ok(cx.flash.read(frame, slots, Part::Whole, Cause::Map, after)?)
+        Ok(cx.flash.read(frame, slots, ReadPart::Whole, Cause::Map, after)?)
     }
 
     /// Program one frame with map pages of one lane, at most as many as stand in a frame.
     pub fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         images: &[Image],
         after: &[OpId],
@@ -136,7 +141,7 @@ impl MapArea {
 
     fn program(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         lane: u32,
         images: &[Image],
@@ -189,7 +194,12 @@ impl MapArea {
     }
 
     /// Make sure that the frontier of a lane can take a frame.
-    fn make_room(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
+    fn make_room(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        lane: u32,
+    ) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
         // the room
         for _ in 0..self.closed[lane as usize].len() * self.frames_per_block as usize + 2 {
@@ -205,13 +215,18 @@ impl MapArea {
         Err(pool.no_space())
     }
 
-    fn open(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lane: u32) -> Result<(), FtlError> {
+    fn open(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        lane: u32,
+    ) -> Result<(), FtlError> {
         let block = pool.take_for_map(lane).ok_or_else(|| pool.no_space())?;
         self.open_block(cx, lane, block);
         Ok(())
     }
 
-    fn open_block(&mut self, cx: &mut Cx<'_>, lane: u32, block: BlockId) {
+    fn open_block(&mut self, cx: &mut FtlContext<'_>, lane: u32, block: BlockId) {
         cx.flash.open(block, OobRole::MAP);
         self.frontiers[lane as usize] = Some((block, 0));
         self.ready[lane as usize] = self.erases[lane as usize];
@@ -236,7 +251,7 @@ impl MapArea {
     /// block.
     fn collect(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         lane: u32,
         victim: BlockId,
@@ -279,7 +294,7 @@ impl MapArea {
     /// `damaged` hears of each version that is not intact.
     pub fn mount(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         damaged: &mut dyn FnMut(u32),
@@ -334,7 +349,7 @@ impl MapArea {
             }
             if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
                 self.collect(cx, pool, lane, victim)?;
-            } else if let Some(block) = pool.lend_to_map(lane) {
+            } else if let Some(block) = pool.borrow_for_map(lane) {
                 // pages that were being superseded are valid again, and a torn one took room: the
                 // next block is lent
                 let full = self.frontiers[lane as usize].take().map(|(block, _)| block);

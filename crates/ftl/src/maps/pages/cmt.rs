@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct CachedEntry {
     lpn: u32,
     page: u32,
     changed: bool,
@@ -20,7 +20,7 @@ struct Entry {
 /// push it out. Protected entries never leave before those on probation. Without protection it is
 /// one LRU list.
 pub(crate) struct Cmt {
-    entries: Vec<Entry>,
+    entries: Vec<CachedEntry>,
     free: Vec<u32>,
     index: FxHashMap<u32, u32>,
     probation: IndexList,
@@ -86,7 +86,7 @@ impl Cmt {
     /// When there is no room.
     pub fn insert(&mut self, lpn: u32, page: u32) {
         assert!(!self.is_full(), "the CMT is full");
-        let entry = Entry { lpn, page, changed: false, previous: NIL, next: NIL };
+        let entry = CachedEntry { lpn, page, changed: false, previous: NIL, next: NIL };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.entries[slot as usize] = entry;
@@ -120,7 +120,7 @@ impl Cmt {
     /// An entry that is in memory has changed.
     pub fn change(&mut self, lpn: u32) {
         let slot = self.index[&lpn];
-        let Entry { page, changed, .. } = self.entries[slot as usize];
+        let CachedEntry { page, changed, .. } = self.entries[slot as usize];
         if changed {
             return;
         }
@@ -133,7 +133,7 @@ impl Cmt {
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Entry { page, changed, previous, next, .. } = self.entries[slot as usize];
+        let CachedEntry { page, changed, previous, next, .. } = self.entries[slot as usize];
         if !changed {
             return;
         }

@@ -78,11 +78,11 @@ pub(crate) type Point = (u8, u32);
 
 /// The segments of a group, newest level first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Group {
+pub(crate) struct SegmentGroup {
     levels: Vec<Vec<Segment>>,
 }
 
-impl Group {
+impl SegmentGroup {
     /// Learn points in ascending order of their places; `gamma` is how far a prediction may be off.
     pub fn learn(&mut self, points: &[Point], gamma: u32) {
         let mut rest = points;
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_sequential_group_is_one_segment_and_a_stride_another() {
-        let mut group = Group::default();
+        let mut group = SegmentGroup::default();
         group.learn(&(0..=255).map(|i| (i, 1000 + u32::from(i))).collect::<Vec<_>>(), 0);
         assert_eq!((group.segments(), group.bytes()), (1, 8));
         assert_eq!(group.predict(77), Some((1077, 1)));
@@ -232,7 +232,7 @@ mod tests {
     fn predictions_keep_within_gamma_and_membership_is_exact() {
         for gamma in [0, 1, 4, 16] {
             let mut rng = Rng::stream(Seed(u64::from(gamma)), "learned");
-            let (mut group, mut truth) = (Group::default(), [None; 256]);
+            let (mut group, mut truth) = (SegmentGroup::default(), [None; 256]);
             let mut next = 1u32;
             for _ in 0..if cfg!(miri) { 3 } else { 600 } {
                 let mut places: Vec<u8> =
@@ -281,7 +281,7 @@ mod tests {
             })
             .collect();
         let segments = |gamma| {
-            let mut group = Group::default();
+            let mut group = SegmentGroup::default();
             group.learn(&points, gamma);
             group.segments()
         };

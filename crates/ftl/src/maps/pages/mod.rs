@@ -25,7 +25,7 @@ pub(crate) use settings::{COMMON_PARAMS, MapShape, quota};
 use crate::maps::Replay;
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{Cx, MountReport};
+use crate::{FtlContext, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
 use flashatlas_nand::Medium;
@@ -111,14 +111,14 @@ impl MapOnFlash {
 
     /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
     /// block that the map on flash may still need.
-    pub fn unfinished(&mut self, cx: &mut Cx<'_>) -> OpId {
+    pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         self.in_flight.retain(|&(op, _)| op >= cx.oldest_unfinished);
         let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
     /// The same for the erase of a block: nothing, if the map never needed it.
-    pub fn unfinished_for(&mut self, cx: &mut Cx<'_>, block: BlockId) -> OpId {
+    pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
             _ => self.unfinished(cx),
@@ -152,7 +152,7 @@ impl MapOnFlash {
     /// When it is damaged.
     pub fn load(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: u32,
         lpn: Lpn,
         after: &[OpId],
@@ -174,7 +174,7 @@ impl MapOnFlash {
         Ok(op)
     }
 
-    fn area_wait(&self, cx: &mut Cx<'_>, after: &[OpId]) -> OpId {
+    fn area_wait(&self, cx: &mut FtlContext<'_>, after: &[OpId]) -> OpId {
         cx.flash.plan.join(flashatlas_types::Class::Map, after)
     }
 
@@ -183,7 +183,12 @@ impl MapOnFlash {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn merge(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+    pub fn merge(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        page: u32,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
         self.pages.merges += u64::from(self.on_flash(page));
         self.read_whole(cx, page, after)
     }
@@ -192,13 +197,18 @@ impl MapOnFlash {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn hand_out(&mut self, cx: &mut Cx<'_>, page: u32) -> Result<OpId, FtlError> {
-        self.pages.handed_out += u64::from(self.on_flash(page));
+    pub fn export_entries(&mut self, cx: &mut FtlContext<'_>, page: u32) -> Result<OpId, FtlError> {
+        self.pages.exported_pages += u64::from(self.on_flash(page));
         let command = cx.command;
         self.read_whole(cx, page, &[command])
     }
 
-    fn read_whole(&mut self, cx: &mut Cx<'_>, page: u32, after: &[OpId]) -> Result<OpId, FtlError> {
+    fn read_whole(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        page: u32,
+        after: &[OpId],
+    ) -> Result<OpId, FtlError> {
         match self.on_flash(page) {
             true => self.area.read(cx, page, after),
             false => Ok(self.area_wait(cx, after)),
@@ -212,7 +222,7 @@ impl MapOnFlash {
     /// When there is no room, or no power.
     pub fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         pages: &mut [u32],
         reason: Reason,
@@ -251,7 +261,7 @@ impl MapOnFlash {
     /// directory that name them, where it has pages.
     fn write_directory(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         pages: &[u32],
         after: OpId,
@@ -275,7 +285,7 @@ impl MapOnFlash {
     }
 
     /// The header of a copy that is made now; what it copies counts as unchanged already.
-    pub fn header(&self, cx: &mut Cx<'_>, pool: &Pool) -> Header {
+    pub fn header(&self, cx: &mut FtlContext<'_>, pool: &Pool) -> Header {
         let changed = self.changes.replay_from(pool.settled);
         let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= cx.oldest_unfinished);
         let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
@@ -299,7 +309,7 @@ impl MapOnFlash {
     /// When the power fails.
     pub fn load_all(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         mount: &mut MountReport,
@@ -350,7 +360,7 @@ impl MapOnFlash {
     /// When there is no room, or no power.
     pub fn mounted(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mount: &mut MountReport,
         all: bool,

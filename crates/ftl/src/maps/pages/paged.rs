@@ -12,7 +12,7 @@ use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
 use crate::maps::{MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::{Cx, MapCounters, MemoryUse, MountReport};
+use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef,
@@ -46,7 +46,7 @@ pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
 
 /// What a cache works with.
 pub(crate) struct Io<'a, 'c> {
-    pub cx: &'a mut Cx<'c>,
+    pub cx: &'a mut FtlContext<'c>,
     pub pool: &'a mut Pool,
     pub map: &'a mut MapOnFlash,
     /// Map pages that were written by this call: their entries in memory are unchanged now.
@@ -219,7 +219,7 @@ impl<C: Cache> Paged<C> {
     /// Run `work` on the cache, and tell it afterwards which map pages were written.
     fn with<T>(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         work: impl FnOnce(&mut C, &mut Io<'_, '_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
@@ -233,7 +233,7 @@ impl<C: Cache> Paged<C> {
     }
 
     /// One access to a table in SRAM, after `after`.
-    fn access(&self, cx: &mut Cx<'_>, after: OpId) -> OpId {
+    fn access(&self, cx: &mut FtlContext<'_>, after: OpId) -> OpId {
         let kind = OpKind::Memory {
             kind: MemoryKind::Sram,
             accesses: 1,
@@ -246,7 +246,7 @@ impl<C: Cache> Paged<C> {
     /// Write map pages whatever of them is in memory.
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mut pages: Vec<u32>,
         reason: Reason,
@@ -260,7 +260,7 @@ impl<C: Cache> Paged<C> {
     /// Before a map page is loaded: its moves are written, so that flash has what memory lacks.
     fn write_moves_of(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         lpn: Lpn,
     ) -> Result<(), FtlError> {
@@ -273,7 +273,12 @@ impl<C: Cache> Paged<C> {
 }
 
 impl<C: Cache> MapStore for Paged<C> {
-    fn get(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+    fn get(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        lpn: Lpn,
+    ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         let there = if self.cache.holds(&self.map, lpn) {
             self.counters.hits += 1;
@@ -289,9 +294,9 @@ impl<C: Cache> MapStore for Paged<C> {
         Ok((self.map.table.get(lpn), ready))
     }
 
-    fn hand_out(
+    fn export_entries(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
@@ -305,7 +310,7 @@ impl<C: Cache> MapStore for Paged<C> {
                 cx.command
             } else {
                 self.write_moves_of(cx, pool, Lpn(page * self.map.table.per_page))?;
-                self.map.hand_out(cx, page)?
+                self.map.export_entries(cx, page)?
             };
             let bytes = self.map.table.page_bytes();
             let kind = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes, write: false };
@@ -320,7 +325,7 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn set(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
@@ -354,7 +359,12 @@ impl<C: Cache> MapStore for Paged<C> {
         ))
     }
 
-    fn moved(&mut self, cx: &mut Cx<'_>, pool: &mut Pool, update: Update) -> Result<Ppn, FtlError> {
+    fn moved(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pool: &mut Pool,
+        update: Update,
+    ) -> Result<Ppn, FtlError> {
         let old = self.map.change(pool, update.lpn, update.ppn, update.op);
         cx.remap(update.lpn);
         if self.cache.holds(&self.map, update.lpn) {
@@ -366,7 +376,7 @@ impl<C: Cache> MapStore for Paged<C> {
         Ok(old)
     }
 
-    fn flush(&mut self, cx: &mut Cx<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
         let trims: Vec<u32> = self
             .map
             .changes
@@ -382,7 +392,7 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn before_erase(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
@@ -398,7 +408,7 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn load(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         blocks: &[BlockId],
         mount: &mut MountReport,
@@ -412,7 +422,7 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn mounted(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {

@@ -5,7 +5,7 @@ use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
 use crate::maps::Update;
 use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
-use crate::{Cx, MapCounters, MemoryUse};
+use crate::{FtlContext, MapCounters, MemoryUse};
 use flashatlas_types::{
     Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind,
     Params, Ppn,
@@ -114,7 +114,7 @@ impl Resident {
         }
     }
 
-    pub fn get(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> (Ppn, OpId) {
+    pub fn get(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> (Ppn, OpId) {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         (self.map.table.get(lpn), dram_lookup(cx, self.entry_bytes))
@@ -157,7 +157,7 @@ impl Resident {
     /// Write segments to flash, whole.
     pub fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         pool: &mut Pool,
         segments: &[u32],
         reason: Reason,
@@ -188,7 +188,7 @@ pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::R
 
 /// A lookup of one entry of a map in DRAM.
 #[inline]
-pub(crate) fn dram_lookup(cx: &mut Cx<'_>, entry_bytes: u32) -> OpId {
+pub(crate) fn dram_lookup(cx: &mut FtlContext<'_>, entry_bytes: u32) -> OpId {
     let access =
         OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
     cx.flash.plan.push(access, Class::Map, &[cx.command])

@@ -1,6 +1,6 @@
 //! The sizes of map pages, and what they leave of a drive.
 
-use super::area::Shape;
+use super::area::AreaShape;
 use super::table::HEADER_BYTES;
 use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
@@ -39,7 +39,7 @@ pub(crate) struct MapShape {
     /// Bytes of an entry.
     pub entry_bytes: u32,
     /// How map pages stand on flash.
-    pub on_flash: Shape,
+    pub on_flash: AreaShape,
     /// Whether a mount may read the spare areas of data.
     pub roll_forward: bool,
 }
@@ -92,7 +92,7 @@ impl MapShape {
             given => given,
         };
         let whole_directory = resident && params.text("map.directory") == "page";
-        let on_flash = Shape {
+        let on_flash = AreaShape {
             pages,
             directory: if whole_directory { pages.div_ceil((page_bytes / 4) as u32) } else { 0 },
             lanes,

@@ -8,7 +8,7 @@
 //! has made it durable.
 
 use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
-use crate::Cx;
+use crate::FtlContext;
 use flashatlas_nand::Nvm;
 use flashatlas_types::{MediumError, OpId, SeededBug};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ const CHECKED: std::ops::Range<usize> = 8..NUMBERS_AT + NUMBERS_BYTES;
 const NUMBERS_AT: usize = 24;
 
 /// What a slot holds: segment, how new, and its entries.
-type Held<'n> = (u32, Header, &'n [u8]);
+type StoredSegment<'n> = (u32, Header, &'n [u8]);
 
 /// A checksum does not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ impl Slots {
     /// When the power fails: the older copy is then still whole.
     pub fn store(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         segment: u32,
         header: Header,
         entries: &[u8],
@@ -136,7 +136,7 @@ impl Slots {
     ///
     /// # Errors
     /// When one of its checksums does not match.
-    fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<Held<'n>>, Damaged> {
+    fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<StoredSegment<'n>>, Damaged> {
         let header = nvm.bytes(self.address(slot), HEADER_BYTES);
         if header.iter().all(|&b| b == 0) {
             return Ok(None);

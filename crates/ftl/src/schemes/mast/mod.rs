@@ -38,11 +38,11 @@ mod sizes;
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{
-    Area, Core, Found, HostPage, Hybrid, LogScheme, PARAMS, ROLE_COLD, ROLE_HOT, ROLE_RANDOM,
-    Sequential, Settings, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, LogScheme, LogSettings, PARAMS, ROLE_COLD, ROLE_HOT,
+    ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{Cx, MemoryUse};
+use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
@@ -205,7 +205,7 @@ struct Cold {
 }
 
 impl Mast {
-    fn new(params: &Params, settings: &Settings, core: &Core) -> Mast {
+    fn new(params: &Params, settings: &LogSettings, core: &Core) -> Mast {
         let budget = u64::from(settings.log_blocks);
         let [sequential, locality, hot, cold] = parts(params, budget).map(|n| n as u32);
         let victim = match params.text("ftl.cold_victim") {
@@ -246,12 +246,16 @@ impl Mast {
     }
 
     /// The random log block of the locality area that takes the next page.
-    fn room_in_locality(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+    fn room_in_locality(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.locality, core, cx, Mast::free_locality)
     }
 
     /// A step towards a free random log block of the locality area.
-    fn free_locality(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn free_locality(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         if self.locality.erase_empty(core, cx)? {
             return Ok(());
         }
@@ -273,12 +277,16 @@ impl Mast {
     }
 
     /// The hot block that takes the next page.
-    fn room_in_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<BlockId, FtlError> {
+    fn room_in_hot(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
     }
 
     /// Make a hot block free.
-    fn free_hot(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn free_hot(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         if self.hot.erase_empty(core, cx)? {
             return Ok(());
         }
@@ -295,7 +303,7 @@ impl Cold {
     fn room(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
         Area::room(
@@ -311,7 +319,7 @@ impl Cold {
     fn reclaim(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         while !self.reclaim_step(core, cx, sequential)? {}
@@ -322,7 +330,7 @@ impl Cold {
     fn reclaim_step(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         sequential: &mut Sequential,
     ) -> Result<bool, FtlError> {
         let begun = self.area.begun(core, cx.flash.medium);
@@ -357,7 +365,7 @@ impl LogScheme for Mast {
     fn write(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
         // as the page stands before it is written: rule 2 may merge the block
@@ -373,7 +381,7 @@ impl LogScheme for Mast {
         self.resize(core, cx, change)
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let spare = [
             self.locality.budget - sizes::LEAST_LOCALITY,
             self.hot.budget - sizes::LEAST_HOT,
@@ -399,7 +407,7 @@ impl LogScheme for Mast {
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         if !self.cold.area.is_short(core, cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
@@ -410,14 +418,14 @@ impl LogScheme for Mast {
     fn adopt(
         &mut self,
         core: &mut Core,
-        cx: &mut Cx<'_>,
-        mut found: Vec<Found>,
+        cx: &mut FtlContext<'_>,
+        mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         self.sequential.adopt(core, cx, &mut found, false)?;
         self.hot.take_over(core, cx, &mut found)?;
         self.cold.area.take_over(core, cx, &mut found)?;
         // blocks that had migrated say that they are of the locality area
-        let mut entered = Found::take(&mut found, ROLE_RANDOM);
+        let mut entered = FoundLog::take(&mut found, ROLE_RANDOM);
         while entered.len() > self.locality.budget as usize
             && self.cold.area.len() < self.cold.area.budget
         {
@@ -468,7 +476,12 @@ impl LogScheme for Mast {
 impl Mast {
     /// Move a log block of budget from one area to another. Only a block that is free or dead can
     /// move; otherwise the sizes stay.
-    fn resize(&mut self, core: &mut Core, cx: &mut Cx<'_>, change: Sizes) -> Result<(), FtlError> {
+    fn resize(
+        &mut self,
+        core: &mut Core,
+        cx: &mut FtlContext<'_>,
+        change: Sizes,
+    ) -> Result<(), FtlError> {
         let (from, to) = match change {
             Sizes::ColdToLocality => (&mut self.cold.area, &mut self.locality),
             Sizes::LocalityToCold => (&mut self.locality, &mut self.cold.area),

@@ -5,10 +5,10 @@
 
 use super::frontier::Frontier;
 use super::{GcMode, Leaving, PageMapped, Pending};
-use crate::Cx;
+use crate::FtlContext;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
-use flashatlas_nand::Part;
+use flashatlas_nand::ReadPart;
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug};
 
 impl PageMapped {
@@ -16,7 +16,7 @@ impl PageMapped {
     /// of valid data.
     pub(super) fn make_room(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         f: u32,
     ) -> Result<bool, FtlError> {
@@ -51,7 +51,12 @@ impl PageMapped {
 
     /// The one reserved block becomes the frontier, a victim's survivors its first pages, the
     /// victim the reserve.
-    fn make_room_single(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<bool, FtlError> {
+    fn make_room_single(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        f: u32,
+    ) -> Result<bool, FtlError> {
         // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of
         // slots leaves room
         for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
@@ -83,7 +88,12 @@ impl PageMapped {
 
     /// Single mode lost its reserved block to a failed erase: collect a victim whose survivors fit
     /// what is left of the frontier, if there is one.
-    fn restore_reserve(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
+    fn restore_reserve(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        f: u32,
+    ) -> Result<(), FtlError> {
         let frontier = &self.lanes[lane as usize].frontiers[f as usize];
         let frames = self.layout.frames_per_block - frontier.next;
         let room =
@@ -95,7 +105,12 @@ impl PageMapped {
     }
 
     /// Collect until the lane has `target` free blocks, or nothing more can be freed.
-    fn collect_to(&mut self, cx: &mut Cx<'_>, lane: u32, target: u32) -> Result<(), FtlError> {
+    fn collect_to(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        target: u32,
+    ) -> Result<(), FtlError> {
         // A pass over all blocks gathers every invalid slot there is; a second one is for what
         // padding left behind.
         let mut fruitful = 2 * self.layout.blocks_per_lane;
@@ -123,7 +138,7 @@ impl PageMapped {
 
     /// Copies that wait for the rest of their frame keep their old blocks from being erased: when
     /// blocks run out, they go out as they are.
-    fn pad_copies(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+    fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for f in self.settings.streams..2 * self.settings.streams {
             let frontier = &self.lanes[lane as usize].frontiers[f as usize];
             if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0)
@@ -165,7 +180,7 @@ impl PageMapped {
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.
-    fn collect_beside(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+    fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for other in (0..self.layout.lanes).filter(|&l| l != lane) {
             if self.pool.free(other) <= self.settings.low_water && self.collection_has_room(other) {
                 if let Some(victim) = self.pick(other, u32::MAX) {
@@ -177,7 +192,10 @@ impl PageMapped {
     }
 
     /// One round of collection in idle time: a victim in each lane that is short of free blocks.
-    pub(super) fn collect_in_idle_time(&mut self, cx: &mut Cx<'_>) -> Result<bool, FtlError> {
+    pub(super) fn collect_in_idle_time(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<bool, FtlError> {
         let mut worked = false;
         if self.settings.mode == GcMode::Single {
             return Ok(false);
@@ -213,7 +231,7 @@ impl PageMapped {
     /// programmed.
     pub(super) fn collect(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         victim: BlockId,
         cause: Cause,
@@ -247,7 +265,7 @@ impl PageMapped {
     /// The spare areas of the valid slots name the pages that the map has there. All of them are
     /// looked up before any is moved: the accesses do not depend on each other, so their cache
     /// misses overlap.
-    fn verify(&self, cx: &Cx<'_>, victim: BlockId) -> Result<(), FtlError> {
+    fn verify(&self, cx: &FtlContext<'_>, victim: BlockId) -> Result<(), FtlError> {
         let first = self.layout.block_slot(victim).0;
         let mut wrong = None;
         for slot in (first..first + self.layout.slots_per_block)
@@ -266,7 +284,7 @@ impl PageMapped {
     /// streams.
     fn move_frame(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         victim: BlockId,
         index: u32,
@@ -278,7 +296,7 @@ impl PageMapped {
         if valid == 0 {
             return Ok(());
         }
-        let sensed = cx.flash.read(frame, valid, Part::Whole, cause, &[])?;
+        let sensed = cx.flash.read(frame, valid, ReadPart::Whole, cause, &[])?;
         let leaving = self.lanes[lane as usize]
             .leaving
             .iter_mut()
@@ -304,7 +322,7 @@ impl PageMapped {
     }
 
     /// Take copies out of a buffer whose page the host has written or trimmed since.
-    pub(super) fn drop_overtaken(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
+    pub(super) fn drop_stale_copies(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
         let mut i = 0;
         while i < buffer.len() {
             if buffer[i].is_host() || self.pool.blocks.is_valid(buffer[i].from) {
@@ -331,7 +349,11 @@ impl PageMapped {
 
     /// Erase the leaving blocks whose last copy is programmed.
     #[inline]
-    pub(super) fn erase_left(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+    pub(super) fn erase_left(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+    ) -> Result<(), FtlError> {
         while let Some(i) =
             self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0)
         {
@@ -341,7 +363,12 @@ impl PageMapped {
         Ok(())
     }
 
-    fn erase(&mut self, cx: &mut Cx<'_>, lane: u32, leaving: &mut Leaving) -> Result<(), FtlError> {
+    fn erase(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        leaving: &mut Leaving,
+    ) -> Result<(), FtlError> {
         let block = leaving.block;
         let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
         leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
@@ -357,7 +384,7 @@ impl PageMapped {
     /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own,
     /// compare its extremes, and free the closed block with the fewest erases when they lie too far
     /// apart. Its data goes where collection writes; the block itself is then the first to be used.
-    fn level_wear(&mut self, cx: &mut Cx<'_>, lane: u32) -> Result<(), FtlError> {
+    fn level_wear(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         if !self.settings.wear_static || self.lanes[lane as usize].erases_until_wear_check > 0 {
             return Ok(());
         }

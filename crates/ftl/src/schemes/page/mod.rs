@@ -20,14 +20,14 @@ use crate::maps;
 use crate::maps::{MapStore, Update};
 use crate::pool::{Pool, forget_finished};
 use crate::victims::{self, VictimPolicy};
-use crate::{Cx, Ftl, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
+use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
-use settings::{GcMode, PARAMS, Settings, fits, mount_limit};
+use settings::{GcMode, PARAMS, PageSettings, fits, mount_limit};
 use std::collections::VecDeque;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -76,7 +76,7 @@ struct Lane {
 
 struct PageMapped {
     layout: Layout,
-    settings: Settings,
+    settings: PageSettings,
     map: Box<dyn MapStore>,
     pool: Pool,
     lanes: Vec<Lane>,
@@ -119,7 +119,7 @@ impl PageMapped {
     }
 
     /// The next lane, in allocation order, that has room for a frame of `stream`.
-    fn choose_lane(&mut self, cx: &mut Cx<'_>, stream: u32) -> Result<u32, FtlError> {
+    fn choose_lane(&mut self, cx: &mut FtlContext<'_>, stream: u32) -> Result<u32, FtlError> {
         let lanes = self.layout.lanes;
         for i in 0..lanes {
             let lane = (self.cursor[stream as usize] + i) % lanes;
@@ -132,13 +132,13 @@ impl PageMapped {
     }
 
     /// Open a free block for a frontier that has none.
-    fn open(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
+    fn open(&mut self, cx: &mut FtlContext<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
         let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
         self.begin_frontier(cx, lane, f, block);
         Ok(())
     }
 
-    fn begin_frontier(&mut self, cx: &mut Cx<'_>, lane: u32, f: u32, block: BlockId) {
+    fn begin_frontier(&mut self, cx: &mut FtlContext<'_>, lane: u32, f: u32, block: BlockId) {
         // a block that was opened for map pages when the power failed may still be marked so
         cx.flash.open(block, OobRole::default());
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
@@ -149,7 +149,7 @@ impl PageMapped {
     #[inline]
     fn gather(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         f: u32,
         pending: Pending,
@@ -167,7 +167,7 @@ impl PageMapped {
     /// that leaves the frame unfilled it waits for more, unless `padded`.
     fn program(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         lane: u32,
         f: u32,
         padded: bool,
@@ -175,7 +175,7 @@ impl PageMapped {
         let mut buffer =
             std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
         if buffer.iter().any(|p| !p.is_host() && !self.pool.blocks.is_valid(p.from)) {
-            self.drop_overtaken(lane, &mut buffer);
+            self.drop_stale_copies(lane, &mut buffer);
             if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded)
             {
                 self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
@@ -268,7 +268,7 @@ impl PageMapped {
         )
     }
 
-    fn remember_in_flight(&mut self, cx: &Cx<'_>, op: OpId) {
+    fn remember_in_flight(&mut self, cx: &FtlContext<'_>, op: OpId) {
         forget_finished(&mut self.in_flight, cx);
         if op != OpId::NONE {
             self.in_flight.push_back(op);
@@ -279,7 +279,7 @@ impl PageMapped {
     /// the frame goes out.
     fn write_frame(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         units: &[Unit],
         cause: Cause,
         ready: OpId,
@@ -305,7 +305,7 @@ impl PageMapped {
 
     fn write_unit(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         unit: &Unit,
         cause: Cause,
         ready: OpId,
@@ -349,7 +349,7 @@ fn followers(units: &[Pending]) -> [u8; 64] {
 
 impl Ftl for PageMapped {
     #[inline]
-    fn locate(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
         if let Some(pending) = self.in_buffer(lpn) {
             let located =
                 Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready };
@@ -360,8 +360,12 @@ impl Ftl for PageMapped {
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
-    fn hand_out(&mut self, cx: &mut Cx<'_>, pages: std::ops::Range<u32>) -> Result<OpId, FtlError> {
-        self.map.hand_out(cx, &mut self.pool, pages)
+    fn export_entries(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        pages: std::ops::Range<u32>,
+    ) -> Result<OpId, FtlError> {
+        self.map.export_entries(cx, &mut self.pool, pages)
     }
 
     fn peek(&self, lpn: Lpn) -> Place {
@@ -373,7 +377,7 @@ impl Ftl for PageMapped {
 
     fn write(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
@@ -397,7 +401,7 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn trim(&mut self, cx: &mut Cx<'_>, lpn: Lpn) -> Result<(), FtlError> {
+    fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         if let Some((lane, f)) = self.buffered.remove(&lpn) {
             let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
@@ -411,7 +415,7 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn flush(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for stream in 0..self.settings.streams {
             // host units wait nowhere but in the lane in which their stream gathers
             if let Some(lane) = self.gathering[stream as usize]
@@ -426,22 +430,22 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn persist(&mut self, cx: &mut Cx<'_>, fua: bool) -> Result<OpId, FtlError> {
+    fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua && self.map.rolls_forward() {
             return Ok(OpId::NONE); // the spare area of the data says all that there is to know
         }
         self.map.flush(cx, &mut self.pool)
     }
 
-    fn idle(&mut self, cx: &mut Cx<'_>) -> Result<Idle, FtlError> {
+    fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         if self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
         self.map.idle(cx, &mut self.pool)
     }
 
-    fn survey(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        self.pool.blocks.survey(visit);
+    fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
+        self.pool.blocks.for_each_block(visit);
     }
 
     fn check(&self, medium: &Medium) -> Result<(), Violation> {

@@ -16,14 +16,14 @@
 //! power failed may have no other room.
 
 use super::frontier::Frontier;
-use super::settings::Settings;
+use super::settings::PageSettings;
 use super::{Lane, PageMapped};
 use crate::blocks::Role;
 use crate::maps::Replay;
 use crate::pool::Pool;
 use crate::schemes::SchemeConfig;
 use crate::victims::LaneShape;
-use crate::{Cx, FtlReport, MountReport};
+use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
@@ -33,12 +33,12 @@ impl PageMapped {
     /// Rebuild the tables: of several copies of a page the one programmed last is valid.
     pub(super) fn mount(
         config: &SchemeConfig<'_>,
-        cx: &mut Cx<'_>,
+        cx: &mut FtlContext<'_>,
         seed: Seed,
     ) -> Result<PageMapped, FtlError> {
         let layout = cx.flash.medium.layout().clone();
         let SchemeConfig { params, parts } = *config;
-        let settings = Settings::new(config, &layout);
+        let settings = PageSettings::new(config, &layout);
         let streams = settings.streams;
         let victim = parts.victim(params.text("ftl.victim")).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
@@ -79,7 +79,7 @@ impl PageMapped {
         Ok(ftl)
     }
 
-    fn rebuild(&mut self, cx: &mut Cx<'_>) -> Result<(), FtlError> {
+    fn rebuild(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let (data, map) = self.sort_blocks(cx)?;
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
@@ -113,7 +113,10 @@ impl PageMapped {
     /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no
     /// page can be read is erased: its erase was cut, or its first program, and nobody knows what
     /// it was for.
-    fn sort_blocks(&mut self, cx: &mut Cx<'_>) -> Result<(Vec<BlockId>, Vec<BlockId>), FtlError> {
+    fn sort_blocks(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+    ) -> Result<(Vec<BlockId>, Vec<BlockId>), FtlError> {
         let (mut data, mut map) = (Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.pool.blocks.role(block) == Role::Bad {

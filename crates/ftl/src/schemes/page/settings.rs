@@ -63,7 +63,7 @@ pub(super) enum GcMode {
     Dual,
 }
 
-pub(super) struct Settings {
+pub(super) struct PageSettings {
     pub mode: GcMode,
     pub streams: u32,
     pub low_water: u32,
@@ -158,11 +158,11 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     Ok(())
 }
 
-impl Settings {
+impl PageSettings {
     /// The settings that a configuration describes.
-    pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> Settings {
+    pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> PageSettings {
         let params = config.params;
-        Settings {
+        PageSettings {
             mode: if params.text("ftl.gc_mode") == "single" {
                 GcMode::Single
             } else {

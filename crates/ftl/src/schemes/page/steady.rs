@@ -5,8 +5,8 @@
 //! collected first to the newest, and a slot that is to be invalid is given a page whose valid
 //! version comes later: what stands there is then an old version of it.
 
-use super::settings::{GcMode, Settings};
-use crate::Cx;
+use super::settings::{GcMode, PageSettings};
+use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::Lane;
 use flashatlas_nand::Unit;
@@ -19,13 +19,13 @@ const OLD: Stamp = Stamp(0x01d0_1d01);
 
 pub(super) fn make(
     config: &SchemeConfig<'_>,
-    cx: &mut Cx<'_>,
+    cx: &mut FtlContext<'_>,
     seed: Seed,
     stamp: &dyn Fn(Lpn) -> Stamp,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError> {
     let layout = cx.flash.medium.layout().clone();
-    let settings = Settings::new(config, &layout);
+    let settings = PageSettings::new(config, &layout);
     let victim = config.parts.victim(config.params.text("ftl.victim"))?;
     let no_model = |key: &str, why: String| {
         ConfigError::new(
@@ -120,7 +120,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Fill a block, with `valid` of its slots valid, chosen at random.
-    fn block(&mut self, cx: &mut Cx<'_>, block: BlockId, valid: u32, rng: &mut Rng) {
+    fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, valid: u32, rng: &mut Rng) {
         let (frames, slots) = {
             let layout = cx.flash.medium.layout();
             (layout.frames_per_block, layout.slots_per_frame)

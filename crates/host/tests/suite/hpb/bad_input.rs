@@ -138,5 +138,5 @@ fn what_passes_between_the_sides_fits_the_wire() {
         submit(Cmd::HpbRead { lba, sectors, entries: &[read.entry] }).stamps,
         [Stamp::whole(9, 0)]
     );
-    assert_eq!(stack.ssd().hpb().unwrap().0.believed, 1);
+    assert_eq!(stack.ssd().hpb().unwrap().0.valid_entries, 1);
 }

@@ -268,7 +268,7 @@ fn every_refusal_is_counted_by_its_reason() {
         );
         host.fetch(0);
         let (_, first) = host.seen[3];
-        assert!(host.is_right(3, first) && counter(&host.stack, "believed") == 1, "{protect}");
+        assert!(host.is_right(3, first) && counter(&host.stack, "valid_entries") == 1, "{protect}");
         // a page beside it is written: the whole subregion is dirty until it is fetched again
         host.write(4);
         assert!(host.is_right(3, first) && refused(&host, "dirty") == 1, "{protect}");
@@ -291,7 +291,7 @@ fn every_refusal_is_counted_by_its_reason() {
             "{protect}: it is of the generation before"
         );
         let now = host.seen.iter().rev().find(|(page, _)| *page == 3).unwrap().1;
-        assert!(host.is_right(3, now) && counter(&host.stack, "believed") == 2, "{protect}");
+        assert!(host.is_right(3, now) && counter(&host.stack, "valid_entries") == 2, "{protect}");
         if protect == "tagged" {
             assert!(host.is_right(3, now ^ 1) && refused(&host, "tampered") == 1);
             assert!(host.is_right(5, now) && refused(&host, "tampered") == 2, "spliced");
@@ -316,7 +316,7 @@ fn a_map_page_is_not_taken_for_data() {
     for ppn in 0..host.stack.ssd().layout().slots() {
         assert!(host.is_right(3, ppn.into()), "slot {ppn}");
     }
-    assert_eq!(counter(&host.stack, "believed"), 1);
+    assert_eq!(counter(&host.stack, "valid_entries"), 1);
 }
 
 /// A page that waits for others of its frame has left the write cache, and its entry is not another

@@ -74,7 +74,7 @@ fn an_entry_saves_the_read_of_a_map_page() {
     }
     host.stack.reset_counters();
     let hit = (45..60).map(|n| host.read(far(n))).max().unwrap();
-    assert_eq!((host.count("hits"), host.count("believed")), (15, 15));
+    assert_eq!((host.count("hits"), host.count("valid_entries")), (15, 15));
     let bare: Vec<&str> = DRIVE
         .iter()
         .copied()
@@ -122,7 +122,7 @@ fn a_drive_in_control_recommends_what_is_read() {
         (1, 1, 16 * 8)
     );
     host.read(far(0));
-    assert_eq!((host.count("hits"), host.count("believed")), (1, 1));
+    assert_eq!((host.count("hits"), host.count("valid_entries")), (1, 1));
     // a page beside it changes: the first read finds out, the second is what makes the drive say so
     host.write(far(0) + 1);
     host.read(far(0));
@@ -135,7 +135,7 @@ fn a_drive_in_control_recommends_what_is_read() {
         (2, 2, 1)
     );
     host.read(far(0));
-    assert_eq!((host.count("believed"), host.count("refused_dirty")), (2, 2));
+    assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (2, 2));
     // the host knows what it wrote itself
     host.write(far(0));
     host.read(far(0));
@@ -149,7 +149,7 @@ fn only_the_page_that_changed_is_dirty_where_pages_are_known() {
     host.settle();
     host.write(far(0) + 1);
     host.read(far(0));
-    assert_eq!((host.count("believed"), host.count("refused_dirty")), (1, 0));
+    assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
 }
 
 /// Memory for two subregions of regions with one each.
@@ -326,7 +326,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
     // the change is decided with the write, whose own response takes it along
     host.read(far(0));
     assert_eq!((host.count("map_requests"), host.count("pairs"), host.count("hits")), (1, 5, 1));
-    assert_eq!((host.count("believed"), host.count("refused_dirty")), (1, 0));
+    assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
     // more than may wait: the subregion is fetched
     let mut host = Host::new(&[
         "hpb.activation_reads=1",
@@ -406,7 +406,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     host.read(far(0));
     host.settle();
     host.read(far(0));
-    assert_eq!(host.count("believed"), 1);
+    assert_eq!(host.count("valid_entries"), 1);
     host.settle();
     host.stack.ssd_mut().power_cycle(&config, Seed(1)).unwrap();
     let stamps = host.submit(1, Cmd::Read { lba: lba(far(0)), sectors: 4 });
@@ -414,7 +414,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     host.settle_after(1);
     assert_eq!((host.count("refused_inactive"), host.count("notices_reset")), (1, 1));
     host.read(far(0));
-    assert_eq!(host.count("believed"), 2, "it was fetched again, under the new key");
+    assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
 }
 
 /// A subregion of which a map page cannot be read is done without; what can be read is read.
@@ -469,7 +469,7 @@ fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
                 "{dirty}, {control}"
             );
             host.read(far(0));
-            assert_eq!(host.count("believed"), 1, "{dirty}, {control}");
+            assert_eq!(host.count("valid_entries"), 1, "{dirty}, {control}");
         }
     }
 }

@@ -146,14 +146,14 @@ impl Player {
         };
         let missed = sum("miss", &["long", "crosses", "region", "subregion", "dirty", "no_entry"]);
         assert_eq!(count("reads"), count("hits") + missed, "{}", self.what);
-        assert_eq!(count("map_requests"), count("handed_out"), "{}", self.what);
+        assert_eq!(count("map_requests"), count("exported_entries"), "{}", self.what);
         assert_eq!(
             sum("refused", &["tampered", "out_of_range"]),
             0,
             "{}: an honest host",
             self.what
         );
-        count("believed")
+        count("valid_entries")
     }
 }
 
@@ -181,7 +181,7 @@ fn honest_hosts_read_what_the_drive_holds() {
         ],
         &["hpb.control=host", "hpb.protect=plain", "hpb.update=piggyback", "hpb.eviction_enter=2"],
     ];
-    let mut believed = vec![0; kinds.len()];
+    let mut valid_entries = vec![0; kinds.len()];
     for seed in 0..6u64 {
         let mut rng = Rng::stream(Seed(seed), "settings");
         let mut one_of = |of: &[&'static str]| of[rng.below(of.len() as u64) as usize];
@@ -211,11 +211,11 @@ fn honest_hosts_read_what_the_drive_holds() {
                 ]));
                 let mut player = Player::new(&all, seed, 1 + seed as usize * 3);
                 player.play(seed, 3000);
-                believed[kind] += player.compare_counts();
+                valid_entries[kind] += player.compare_counts();
             }
         }
     }
-    assert!(believed.iter().all(|&n| n > 1000), "{believed:?}");
+    assert!(valid_entries.iter().all(|&n| n > 1000), "{valid_entries:?}");
 }
 
 /// A page leaves the write cache while the map that has its old place is on its way: the response
@@ -262,7 +262,7 @@ fn each_check_is_waited_for() {
         let begin = player.now;
         player.read(3, Lba(0), 4);
         player.wait(0);
-        assert_eq!(counter(&player.stack, "believed"), 4, "four pages of one frame");
+        assert_eq!(counter(&player.stack, "valid_entries"), 4, "four pages of one frame");
         player.now.since(begin).0 / 1_000_000
     };
     assert_eq!(time("hpb.hash_time=1ms"), time("hpb.hash_time=0ns") + 4000);

@@ -3,7 +3,7 @@
 use super::{Address, LookupSpec, Source};
 use crate::run::Progress;
 use crate::{Inputs, Opener, RunError};
-use flashatlas_lookup::study::Ask;
+use flashatlas_lookup::study::LookupRequest;
 use flashatlas_types::{HostOp, Rng, Seed};
 use rustc_hash::FxHashMap;
 
@@ -17,14 +17,14 @@ const PROGRESS_EVERY: usize = 65_536;
 const SECTOR_BYTES: u64 = flashatlas_types::SECTOR_BYTES as u64;
 
 /// What is asked, and notes on it.
-pub(super) struct Asks<'a> {
+pub(super) struct LookupWorkload<'a> {
     pub spec: &'a LookupSpec,
     pub la_bits: u32,
     /// Sets of the primary LPMT.
     pub sets: u32,
     pub opener: &'a dyn Opener,
     pub progress: &'a mut dyn FnMut(Progress) -> bool,
-    pub asks: Vec<Ask>,
+    pub asks: Vec<LookupRequest>,
     pub notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ fn share(key: &str, value: f64, most: f64) -> Result<u32, RunError> {
     }
 }
 
-impl Asks<'_> {
+impl LookupWorkload<'_> {
     /// Gather all of them.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Asks<'_> {
         }
     }
 
-    fn push(&mut self, ask: Ask, done: Option<f64>) -> Result<(), RunError> {
+    fn push(&mut self, ask: LookupRequest, done: Option<f64>) -> Result<(), RunError> {
         self.asks.push(ask);
         let requests = self.asks.len() as u64;
         self.room_for(requests)?;
@@ -111,7 +111,7 @@ impl Asks<'_> {
                     Some(_) => any / 4 * 4 + 1 + rng.below(3) as u32,
                 };
             }
-            self.push(Ask::Set(set), None)?;
+            self.push(LookupRequest::Set(set), None)?;
         }
         self.notes.push("sets were drawn at random".into());
         Ok(())
@@ -148,14 +148,14 @@ impl Asks<'_> {
                 Some(_) if rng.chance(known) => addresses.any(&mut rng),
                 _ => addresses.draw(&mut rng),
             };
-            self.push(Ask::Pages((u64::from(number) * stride) as u32, 1), None)?;
+            self.push(LookupRequest::Pages((u64::from(number) * stride) as u32, 1), None)?;
         }
         for _ in 0..lookups {
             if self.full() {
                 break;
             }
             let number = addresses.any(&mut rng);
-            self.push(Ask::Pages((u64::from(number) * stride) as u32, 1), None)?;
+            self.push(LookupRequest::Pages((u64::from(number) * stride) as u32, 1), None)?;
         }
         self.notes.push("addresses were drawn at random".into());
         Ok(())
@@ -220,8 +220,8 @@ impl Asks<'_> {
             };
             let bytes = u64::from(request.sectors) * SECTOR_BYTES;
             let ask = match request.op {
-                HostOp::Trim => Ask::Delete(la),
-                _ => Ask::Pages(la, bytes.div_ceil(spec.page_bytes.into()).max(1) as u32),
+                HostOp::Trim => LookupRequest::Delete(la),
+                _ => LookupRequest::Pages(la, bytes.div_ceil(spec.page_bytes.into()).max(1) as u32),
             };
             self.push(ask, input.share_read())?;
         }

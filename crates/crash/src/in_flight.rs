@@ -14,7 +14,7 @@
 //! in idle time is let come to its end; cuts of it, one operation after the other, are
 //! [`crate::enumerate`]'s.
 
-use crate::cut::{Cut, How};
+use crate::cut::{Cut, CutKind};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
 use crate::sample::Sample;
@@ -33,9 +33,9 @@ const QUEUE_DEPTH: usize = 6;
 
 /// What an operation waits for, as numbers of changes: those that were not complete when it was
 /// planned.
-type Needs = Vec<u32>;
+type Dependencies = Vec<u32>;
 
-fn merge(into: &mut Needs, from: &[u32]) {
+fn merge(into: &mut Dependencies, from: &[u32]) {
     into.extend_from_slice(from);
     into.sort_unstable();
     into.dedup();
@@ -43,14 +43,14 @@ fn merge(into: &mut Needs, from: &[u32]) {
 
 /// What an operation does to a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum On {
+enum BlockAccess {
     Read,
     Program(u32),
     Erase,
 }
 
 /// A change that is not complete.
-struct Flying {
+struct InFlightChange {
     number: u32,
     change: Change,
     /// What its block was opened for, where that happened just before.
@@ -58,26 +58,26 @@ struct Flying {
     block: Option<BlockId>,
     die: u32,
     last_op: OpId,
-    needs: Needs,
+    needs: Dependencies,
 }
 
 /// A command that promises something and is not complete.
 struct Promise {
     tag: u64,
-    needs: Needs,
+    needs: Dependencies,
     floors: Vec<(u32, usize)>,
 }
 
 /// The drive, and what a cut may leave of it.
-struct World {
+struct InFlightDrive {
     drive: Ssd,
     /// Everything that is complete.
     medium: Medium,
-    flying: Vec<Flying>,
+    flying: Vec<InFlightChange>,
     /// For each operation that is not complete, what it waits for; its own change is among them.
-    needs: BTreeMap<u64, Needs>,
+    needs: BTreeMap<u64, Dependencies>,
     /// For each block, the operations on it that are not complete.
-    of_block: BTreeMap<BlockId, Vec<(OpId, On)>>,
+    of_block: BTreeMap<BlockId, Vec<(OpId, BlockAccess)>>,
     versions: Vec<Vec<Stamp>>,
     /// The oldest version that a unit may hold.
     floor: Vec<usize>,
@@ -104,7 +104,7 @@ pub fn subsets(
     let mut verifier = Verifier::new(config);
     let mut work =
         |tally: &mut Tally, fail: &mut dyn FnMut(&[Cut], Failure)| -> Result<(), Failure> {
-            let mut world = World::new(config, filled)?;
+            let mut world = InFlightDrive::new(config, filled)?;
             let mut rng = Rng::stream(Seed(seed), "crash.inflight");
             let mut now = Ps::ZERO;
             for (number, &step) in steps.iter().enumerate() {
@@ -112,7 +112,7 @@ pub fn subsets(
                 now = world.submit(number, step, now)?;
                 let states = world.states(&mut rng, tally);
                 for (index, state) in states.into_iter().enumerate() {
-                    let cut = Cut { after: number as u32, how: How::Subset(index as u32) };
+                    let cut = Cut { after: number as u32, how: CutKind::Subset(index as u32) };
                     if only.is_some_and(|only| only != cut) || !sample.takes() {
                         continue;
                     }
@@ -142,15 +142,15 @@ pub fn subsets(
     tally
 }
 
-/// A subset of what is in flight, by places in [`World::flying`], and which operations besides are
+/// A subset of what is in flight, by places in [`InFlightDrive::flying`], and which operations besides are
 /// torn.
-struct State {
+struct CutState {
     done: Vec<bool>,
     torn: Vec<usize>,
 }
 
-impl World {
-    fn new(config: &DriveConfig, filled: bool) -> Result<World, Failure> {
+impl InFlightDrive {
+    fn new(config: &DriveConfig, filled: bool) -> Result<InFlightDrive, Failure> {
         let mut drive = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
         if filled {
             drive.fill(|lpn| Stamp(lpn.0 + 1)).map_err(|e| Failure::new("R5", e.to_string()))?;
@@ -159,7 +159,7 @@ impl World {
         drive.faults().keep_journal();
         let units = drive.layout().logical_units;
         let stamp = |unit| if filled { Stamp(unit + 1) } else { Stamp::ZERO };
-        Ok(World {
+        Ok(InFlightDrive {
             medium,
             flying: Vec::new(),
             needs: BTreeMap::new(),
@@ -196,12 +196,12 @@ impl World {
             .into_iter()
             .partition(|f| drive.is_complete(f.last_op));
         self.flying = flying;
-        let complete: Vec<Flying> = complete;
+        let complete: Vec<InFlightChange> = complete;
         for change in &complete {
             apply(&mut self.medium, change);
         }
         let gone: Vec<u32> = complete.iter().map(|f| f.number).collect();
-        let keep = |needs: &mut Needs| needs.retain(|n| !gone.contains(n));
+        let keep = |needs: &mut Dependencies| needs.retain(|n| !gone.contains(n));
         self.flying.iter_mut().for_each(|f| keep(&mut f.needs));
         self.promises.iter_mut().for_each(|p| keep(&mut p.needs));
         self.needs.retain(|&op, needs| {
@@ -264,33 +264,35 @@ impl World {
     }
 
     /// Enter the operations of the last command. Returns what its completion waits for.
-    fn follow_plan(&mut self, tag: u64) -> Needs {
+    fn follow_plan(&mut self, tag: u64) -> Dependencies {
         let changes = self.drive.faults().take_journal();
         let mut changes = changes.into_iter();
         let dies_per_frame = self.drive.layout().dies_per_frame;
         let layout = self.drive.layout().clone();
-        let mut completes = Needs::new();
+        let mut completes = Dependencies::new();
         let (mut gang, mut rest) = (None, 0);
         for (op, what, after) in self.drive.plan().iter() {
-            let mut needs = Needs::new();
+            let mut needs = Dependencies::new();
             for dep in after {
                 if let Some(of) = self.needs.get(&dep.0) {
                     merge(&mut needs, of);
                 }
             }
             let on = match what.kind {
-                OpKind::Read { block, page, .. } => Some((block, On::Read, page)),
-                OpKind::Program { block, page, .. } => Some((block, On::Program(page), page)),
-                OpKind::Erase { block, .. } => Some((block, On::Erase, 0)),
+                OpKind::Read { block, page, .. } => Some((block, BlockAccess::Read, page)),
+                OpKind::Program { block, page, .. } => {
+                    Some((block, BlockAccess::Program(page), page))
+                }
+                OpKind::Erase { block, .. } => Some((block, BlockAccess::Erase, 0)),
                 _ => None,
             };
             if let Some((block, on, page)) = on {
                 let earlier = self.of_block.entry(BlockId(block / dies_per_frame)).or_default();
                 for (before, was) in earlier.iter() {
                     let waits = match on {
-                        On::Read => *was == On::Program(page),
-                        On::Program(_) => *was != On::Read,
-                        On::Erase => true,
+                        BlockAccess::Read => *was == BlockAccess::Program(page),
+                        BlockAccess::Program(_) => *was != BlockAccess::Read,
+                        BlockAccess::Erase => true,
                     };
                     if let Some(of) = self.needs.get(&before.0).filter(|_| waits) {
                         merge(&mut needs, of);
@@ -332,7 +334,7 @@ impl World {
                         self.changes += 1;
                         let opened = block.and_then(|b| self.opened.remove(&b));
                         let needs = needs.clone();
-                        self.flying.push(Flying {
+                        self.flying.push(InFlightChange {
                             number,
                             change,
                             opened,
@@ -358,7 +360,7 @@ impl World {
     }
 
     /// The states that a cut may leave now.
-    fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<State> {
+    fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<CutState> {
         let place: BTreeMap<u32, usize> =
             self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
         let needs: Vec<Vec<usize>> = self
@@ -414,15 +416,15 @@ impl World {
                 }
             }
             if !torn.is_empty() {
-                states.push(State { done: done.clone(), torn });
+                states.push(CutState { done: done.clone(), torn });
             }
-            states.push(State { done, torn: Vec::new() });
+            states.push(CutState { done, torn: Vec::new() });
         }
         states
     }
 
     /// The medium that a cut leaves in a state, and what its units may hold.
-    fn left(&self, state: &State) -> (Medium, Model) {
+    fn left(&self, state: &CutState) -> (Medium, Model) {
         let mut medium = self.medium.clone();
         for (flying, _) in self.flying.iter().zip(&state.done).filter(|(_, done)| **done) {
             apply(&mut medium, flying);
@@ -435,7 +437,7 @@ impl World {
                 torn.into_iter().filter(|t| t.applies_to(&flying.change)).collect();
             medium.begin(&flying.change, fits[flying.number as usize % fits.len()]);
         }
-        medium.switch_off();
+        medium.power_off();
         let done = |number: &u32| {
             let at = self.flying.iter().position(|f| f.number == *number);
             at.is_none_or(|at| state.done[at])
@@ -460,13 +462,13 @@ impl World {
     }
 }
 
-fn open(medium: &mut Medium, flying: &Flying) {
+fn open(medium: &mut Medium, flying: &InFlightChange) {
     if let (Some(block), Some(role)) = (flying.block, flying.opened) {
         medium.redo(&Change::Open(block, role));
     }
 }
 
-fn apply(medium: &mut Medium, flying: &Flying) {
+fn apply(medium: &mut Medium, flying: &InFlightChange) {
     open(medium, flying);
     medium.redo(&flying.change);
 }

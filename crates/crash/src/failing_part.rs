@@ -4,7 +4,7 @@ use crate::Fault;
 
 /// What fails.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Part {
+pub enum FailingPart {
     /// A program; a spare block takes the place of its block.
     Program,
     /// A program, and there is no spare block: the command ends in an error, what was flushed is
@@ -22,30 +22,30 @@ pub enum Part {
     PageBeforeMount,
 }
 
-/// Every kind of failure, with its letters in an identity and its switch, in the order of [`Part`].
-pub(crate) const PARTS: [(Part, &str, Fault); 7] = [
-    (Part::Program, "fp", Fault::ProgramFailure),
-    (Part::ProgramWithoutSpare, "fx", Fault::ProgramFailure),
-    (Part::Erase, "fe", Fault::EraseFailure),
-    (Part::EraseWithoutSpare, "fb", Fault::GrownBad),
-    (Part::FactoryBlocks, "fm", Fault::FactoryBad),
-    (Part::Page, "up", Fault::Unreadable),
-    (Part::PageBeforeMount, "um", Fault::Unreadable),
+/// Every kind of failure, with its letters in an identity and its switch, in the order of [`FailingPart`].
+pub(crate) const FAILING_PARTS: [(FailingPart, &str, Fault); 7] = [
+    (FailingPart::Program, "fp", Fault::ProgramFailure),
+    (FailingPart::ProgramWithoutSpare, "fx", Fault::ProgramFailure),
+    (FailingPart::Erase, "fe", Fault::EraseFailure),
+    (FailingPart::EraseWithoutSpare, "fb", Fault::GrownBad),
+    (FailingPart::FactoryBlocks, "fm", Fault::FactoryBad),
+    (FailingPart::Page, "up", Fault::Unreadable),
+    (FailingPart::PageBeforeMount, "um", Fault::Unreadable),
 ];
 
-impl Part {
+impl FailingPart {
     /// The letters in an identity.
     pub const fn letters(self) -> &'static str {
-        PARTS[self as usize].1
+        FAILING_PARTS[self as usize].1
     }
 
     /// The kind of failure with these letters.
-    pub fn by_letters(letters: &str) -> Option<Part> {
-        PARTS.iter().find(|part| part.1 == letters).map(|part| part.0)
+    pub fn by_letters(letters: &str) -> Option<FailingPart> {
+        FAILING_PARTS.iter().find(|part| part.1 == letters).map(|part| part.0)
     }
 }
 
-impl std::fmt::Display for Part {
+impl std::fmt::Display for FailingPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.letters())
     }

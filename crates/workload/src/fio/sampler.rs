@@ -23,16 +23,16 @@ const NORMAL_TERMS: u64 = 12;
 
 /// Draws blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Law {
+pub(super) struct Sampler {
     blocks: u64,
     /// Where rank 0 lies.
     shift: u64,
-    kind: Kind,
+    kind: SamplerKind,
     rng: Rng,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum SamplerKind {
     Zipf { alpha: f64, eta: f64, sum: f64, half: f64 },
     Pareto { power: f64 },
     Normal { spread: u64 },
@@ -43,24 +43,24 @@ fn pow(base: f64, exponent: f64) -> f64 {
     if base < f64::MIN_POSITIVE { 0.0 } else { exp(exponent * ln(base)) }
 }
 
-impl Law {
+impl Sampler {
     /// `None` where blocks are drawn alike, or by zones.
-    pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Law> {
+    pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Sampler> {
         let drawn = rng.below(blocks);
         let at = |centre: f64| (blocks as f64 * centre) as u64;
         let (kind, shift) = match *distribution {
             Distribution::Random | Distribution::Zoned { .. } => return None,
             Distribution::Zipf { theta, centre } => (zipf(blocks, theta), centre.map_or(drawn, at)),
             Distribution::Pareto { h, centre } => {
-                (Kind::Pareto { power: ln(h) / ln(1.0 - h) }, centre.map_or(drawn, at))
+                (SamplerKind::Pareto { power: ln(h) / ln(1.0 - h) }, centre.map_or(drawn, at))
             }
             Distribution::Normal { deviation, centre } => {
                 let spread = (blocks as f64 * deviation / 100.0).ceil() as u64;
                 let shift = blocks + at(centre.unwrap_or(0.5)) - at(0.5);
-                (Kind::Normal { spread: spread.min(blocks / 2) }, shift % blocks)
+                (SamplerKind::Normal { spread: spread.min(blocks / 2) }, shift % blocks)
             }
         };
-        Some(Law { blocks, shift, kind, rng })
+        Some(Sampler { blocks, shift, kind, rng })
     }
 
     pub fn draw(&mut self) -> u64 {
@@ -71,7 +71,7 @@ impl Law {
     fn rank(&mut self) -> u64 {
         let n = self.blocks as f64;
         match self.kind {
-            Kind::Zipf { alpha, eta, sum, half } => {
+            SamplerKind::Zipf { alpha, eta, sum, half } => {
                 let u = self.rng.unit();
                 match u * sum {
                     z if z < 1.0 => 0,
@@ -79,8 +79,8 @@ impl Law {
                     _ => (n * pow(eta * u - eta + 1.0, alpha)) as u64,
                 }
             }
-            Kind::Pareto { power } => ((n - 1.0) * pow(self.rng.unit(), power)) as u64,
-            Kind::Normal { spread } => {
+            SamplerKind::Pareto { power } => ((n - 1.0) * pow(self.rng.unit(), power)) as u64,
+            SamplerKind::Normal { spread } => {
                 let sum: u128 =
                     (0..NORMAL_TERMS).map(|_| u128::from(self.rng.below(self.blocks + 1))).sum();
                 let mean = sum.div_ceil(u128::from(NORMAL_TERMS)) as u64;
@@ -99,11 +99,11 @@ impl Law {
     }
 }
 
-fn zipf(blocks: u64, theta: f64) -> Kind {
+fn zipf(blocks: u64, theta: f64) -> SamplerKind {
     let sum = harmonic(blocks.min(MAX_TERMS), theta);
     let half = pow(0.5, theta);
     let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - (1.0 + half) / sum);
-    Kind::Zipf { alpha: 1.0 / (1.0 - theta), eta, sum, half }
+    SamplerKind::Zipf { alpha: 1.0 / (1.0 - theta), eta, sum, half }
 }
 
 /// The sum of `i^-theta` for `i` from 1 to `n`.

@@ -1,15 +1,15 @@
-//! The device beneath, in superpages: what is sent there, and what stands there (see [`Contents`]).
+//! The lower device, in superpages: what is sent there, and what stands there (see [`Contents`]).
 
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
 use flashatlas_device::pieces::{pieces, units};
 use flashatlas_device::{Cmd, Contents, Done, LayerError, Reply, Storage, SubmitError};
-use flashatlas_device::{Held, Pages};
+use flashatlas_device::{Pages, UnitContent};
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 use std::sync::Arc;
 
-/// The device beneath, and commands on their way there.
-pub(super) struct Below {
+/// The lower device, and commands on their way there.
+pub(super) struct LowerDevice {
     pub device: Box<dyn Storage>,
     pub contents: Contents,
     pub completions: CompletionTracker,
@@ -26,12 +26,12 @@ pub(super) struct Below {
     done: Vec<Done>,
     /// Writes since the last FLUSH was sent.
     unflushed: Vec<Tag>,
-    pub counters: Traffic,
+    pub counters: LowerTraffic,
 }
 
-/// What was sent to the device beneath.
+/// What was sent to the lower device.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Traffic {
+pub(super) struct LowerTraffic {
     pub reads: u64,
     pub writes: u64,
     pub flushes: u64,
@@ -46,9 +46,9 @@ pub(super) struct Data<'a> {
     pub bytes: Option<&'a [u8]>,
 }
 
-impl Below {
-    pub fn new(device: Box<dyn Storage>, areas: &Areas, keep_bytes: bool) -> Below {
-        Below {
+impl LowerDevice {
+    pub fn new(device: Box<dyn Storage>, areas: &Areas, keep_bytes: bool) -> LowerDevice {
+        LowerDevice {
             contents: Contents::default(),
             completions: CompletionTracker::default(),
             instant: true,
@@ -62,7 +62,7 @@ impl Below {
             stamps: Vec::new(),
             done: Vec::new(),
             unflushed: Vec::new(),
-            counters: Traffic::default(),
+            counters: LowerTraffic::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Below {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Read sectors. What they hold is in [`Below::pages_read`] and [`Below::bytes_read`] until the
+    /// Read sectors. What they hold is in [`LowerDevice::pages_read`] and [`LowerDevice::bytes_read`] until the
     /// next command.
     pub fn read(
         &mut self,
@@ -138,13 +138,13 @@ impl Below {
         } else {
             let part = (lba % u64::from(self.unit_sectors)) as u32 / self.page_sectors;
             match first.and_then(|unit| self.contents.get(unit)) {
-                Some(Held::Pages(pages)) => pages.get(part as usize).copied(),
+                Some(UnitContent::Pages(pages)) => pages.get(part as usize).copied(),
                 _ => None,
             }
         };
         page.ok_or_else(|| {
             let what = format!(
-                "sector {lba} of the device beneath does not hold the page that was written there"
+                "sector {lba} of the lower device does not hold the page that was written there"
             );
             LayerError::Damaged { layer: "hard", what }.into()
         })
@@ -182,8 +182,10 @@ impl Below {
             stamps.extend(pages.flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
         } else {
             let each = (self.unit_sectors / self.page_sectors) as usize;
-            let units =
-                data.stamps.chunks_exact(each).map(|pages| Held::Pages(Pages::from_slice(pages)));
+            let units = data
+                .stamps
+                .chunks_exact(each)
+                .map(|pages| UnitContent::Pages(Pages::from_slice(pages)));
             stamps.extend(units.map(|unit| self.contents.compose(unit)));
         }
         let cmd = Cmd::WriteUnits { lba, fua: false, stamps: &stamps, data: data.bytes };
@@ -204,7 +206,7 @@ impl Below {
         let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
         let unit = |bytes: &[u8]| {
             let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
-            Held::Bytes(Arc::from(&bytes[..used]))
+            UnitContent::Bytes(Arc::from(&bytes[..used]))
         };
         let stamps: Vec<Stamp> =
             bytes.chunks(unit_bytes).map(|bytes| self.contents.compose(unit(bytes))).collect();
@@ -242,7 +244,7 @@ impl Below {
         let mut bytes = vec![0; (sectors * SECTOR_BYTES) as usize];
         for (unit, stamp) in bytes.chunks_mut(unit_bytes).zip(&self.reply.stamps) {
             match self.contents.get(*stamp) {
-                Some(Held::Bytes(held)) => unit[..held.len()].copy_from_slice(held),
+                Some(UnitContent::Bytes(held)) => unit[..held.len()].copy_from_slice(held),
                 None if *stamp == Stamp::ZERO => {}
                 _ => return Ok(None),
             }
@@ -258,7 +260,7 @@ impl Below {
             self.read(now, lba, step.min(all - lba) as u32, &[])?;
             // a superblock that was not written whole may have left units of zeros
             let zeros = |&stamp: &Stamp| match self.contents.get(stamp) {
-                Some(Held::Bytes(bytes)) => bytes.is_empty(),
+                Some(UnitContent::Bytes(bytes)) => bytes.is_empty(),
                 _ => stamp == Stamp::ZERO,
             };
             let blank = match self.keep_bytes {

@@ -7,10 +7,10 @@
 //! a kind.
 
 use crate::Failure;
-use crate::cut::{Cut, How};
+use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::failing_part::{FAILING_PARTS, FailingPart};
 use crate::model::Model;
-use crate::part::{PARTS, Part};
 use crate::recording::Recording;
 use crate::recording::SEED;
 use crate::sample::Sample;
@@ -28,12 +28,12 @@ pub const TRIES: u32 = 4;
 const WINDOW: u32 = 12;
 
 /// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
-fn drive_for(part: Part, config: &DriveConfig) -> Result<DriveConfig, String> {
+fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, String> {
     let blocks = |more: u64| format!("drive.blocks={}", config.params.int("drive.blocks") + more);
     match part {
-        Part::Program | Part::Erase => config.with(&["nand.spare_blocks=1".into()]),
-        Part::EraseWithoutSpare => config.with(&[blocks(1)]),
-        Part::FactoryBlocks => {
+        FailingPart::Program | FailingPart::Erase => config.with(&["nand.spare_blocks=1".into()]),
+        FailingPart::EraseWithoutSpare => config.with(&[blocks(1)]),
+        FailingPart::FactoryBlocks => {
             let whole = config.layout().map_err(|e| e.to_string())?;
             let tries = (2..5)
                 .flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
@@ -52,7 +52,9 @@ fn drive_for(part: Part, config: &DriveConfig) -> Result<DriveConfig, String> {
             }
             return Err("no share of factory-bad blocks leaves enough good ones".into());
         }
-        Part::ProgramWithoutSpare | Part::Page | Part::PageBeforeMount => return Ok(config.clone()),
+        FailingPart::ProgramWithoutSpare | FailingPart::Page | FailingPart::PageBeforeMount => {
+            return Ok(config.clone());
+        }
     }
     .map_err(|e| e.to_string())
 }
@@ -93,22 +95,22 @@ impl Workload<'_> {
         let erases = count(|c| matches!(c, Change::Erase(_)));
         let (medium, model) = self.clean.end();
         let relied_on = self.relied_on(&medium);
-        for (part, _, _) in PARTS.into_iter().filter(|&(part, _, fault)| {
-            let asked = only.is_none_or(|only| only[0].how == How::Part(part));
+        for (part, _, _) in FAILING_PARTS.into_iter().filter(|&(part, _, fault)| {
+            let asked = only.is_none_or(|only| only[0].how == CutKind::FailingPart(part));
             let fits = match part {
-                Part::FactoryBlocks => self.factory,
-                Part::EraseWithoutSpare => !self.tight,
+                FailingPart::FactoryBlocks => self.factory,
+                FailingPart::EraseWithoutSpare => !self.tight,
                 // which of a layer's pages a page of the drive holds is not known here
-                Part::Page | Part::PageBeforeMount => self.config.layers().is_empty(),
+                FailingPart::Page | FailingPart::PageBeforeMount => self.config.layers().is_empty(),
                 _ => true,
             };
             asked && fits && self.depth.faults.has(fault)
         }) {
             let there_are = match part {
-                Part::Program | Part::ProgramWithoutSpare => programs,
-                Part::Erase | Part::EraseWithoutSpare => erases,
-                Part::Page | Part::PageBeforeMount => relied_on.len() as u32,
-                Part::FactoryBlocks => 1,
+                FailingPart::Program | FailingPart::ProgramWithoutSpare => programs,
+                FailingPart::Erase | FailingPart::EraseWithoutSpare => erases,
+                FailingPart::Page | FailingPart::PageBeforeMount => relied_on.len() as u32,
+                FailingPart::FactoryBlocks => 1,
             };
             let places: Vec<u32> = match only {
                 Some(only) => {
@@ -121,9 +123,9 @@ impl Workload<'_> {
                 }
             };
             for after in places {
-                let cut = Cut { after, how: How::Part(part) };
+                let cut = Cut { after, how: CutKind::FailingPart(part) };
                 let found = match part {
-                    Part::Page | Part::PageBeforeMount => {
+                    FailingPart::Page | FailingPart::PageBeforeMount => {
                         self.without_a_page(part, relied_on[after as usize], &medium, &model)
                     }
                     _ => self.with_a_failure(part, cut, only, on_failure),
@@ -144,7 +146,7 @@ impl Workload<'_> {
     /// of map pages.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();
-        left.switch_off();
+        left.power_off();
         let drive = self
             .config
             .build_on(left, SEED)
@@ -162,7 +164,7 @@ impl Workload<'_> {
 
     fn with_a_failure(
         &self,
-        part: Part,
+        part: FailingPart,
         cut: Cut,
         only: Option<&[Cut]>,
         on_failure: &mut dyn FnMut(&[Cut], Failure),
@@ -173,10 +175,10 @@ impl Workload<'_> {
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
         let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);
         let window = match (part, at) {
-            (Part::FactoryBlocks, _) => 0..u32::MAX,
+            (FailingPart::FactoryBlocks, _) => 0..u32::MAX,
             (_, Some(at)) => at as u32..at as u32 + WINDOW,
             // a drive with a block more erases less often
-            (Part::EraseWithoutSpare, None) => {
+            (FailingPart::EraseWithoutSpare, None) => {
                 return Ok(Tally { not_reached: 1, ..Tally::default() });
             }
             (_, None) => {
@@ -197,16 +199,16 @@ impl Workload<'_> {
 
     fn without_a_page(
         &self,
-        part: Part,
+        part: FailingPart,
         frame: FrameId,
         medium: &Medium,
         model: &Model,
     ) -> Result<Tally, Failure> {
         let mut verifier = Verifier::new(self.config);
         let mut left = medium.clone();
-        left.switch_off();
+        left.power_off();
         let mut reached = true;
-        if part == Part::PageBeforeMount {
+        if part == FailingPart::PageBeforeMount {
             let mut lost = Lost::default();
             lost.add(medium, frame);
             left.decay(frame);
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_kind_stands_at_its_number() {
-        assert!(PARTS.iter().enumerate().all(|(i, part)| part.0 as usize == i));
+        assert!(FAILING_PARTS.iter().enumerate().all(|(i, part)| part.0 as usize == i));
     }
 
     #[test]

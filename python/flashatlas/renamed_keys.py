@@ -1,0 +1,41 @@
+"""Keys of run records that were renamed, so that old records are read.
+
+One to one: no two old keys became one, and no new key was an old one. A key that is renamed stays
+here for good.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+LAYER_COUNTERS = {
+    "believed": "valid_entries",
+    "handed_out": "exported_entries",
+    "beneath_reads": "lower_reads",
+    "beneath_writes": "lower_writes",
+    "beneath_flushes": "lower_flushes",
+    "beneath_trims": "lower_trims",
+    "beneath_read_bytes": "lower_read_bytes",
+    "beneath_write_bytes": "lower_write_bytes",
+}
+"""Counters under ``layers.NAME``, old and new."""
+
+
+MAP_COUNTERS = {"handed_out": "exported_pages"}
+"""Keys under ``map``."""
+
+
+def _renamed(counters: Any, names: dict[str, str]) -> Any:
+    if not isinstance(counters, dict):
+        return counters
+    return {names.get(key, key): value for key, value in counters.items()}
+
+
+def upgraded(record: dict[str, Any]) -> dict[str, Any]:
+    """A run record with the keys of today, in their order; what is no record is left as it is."""
+    changed = {}
+    if isinstance(layers := record.get("layers"), dict):
+        changed["layers"] = {name: _renamed(of, LAYER_COUNTERS) for name, of in layers.items()}
+    if "map" in record:
+        changed["map"] = _renamed(record["map"], MAP_COUNTERS)
+    return {**record, **changed}

@@ -19,7 +19,8 @@ def test_the_names_are_one_to_one(names):
 @pytest.fixture(scope="module")
 def run():
     layers = ["layers=hard,hpb-host", "map.store=demand", "hpb.max_read=64KiB"]
-    return flashatlas.run(drive="superpage-sata", workload="uniform:requests=50,size=16KiB", set=layers)
+    workload = "uniform:requests=50,size=16KiB"
+    return flashatlas.run(drive="superpage-sata", workload=workload, set=layers)
 
 
 def with_old_keys(record):

@@ -2,36 +2,21 @@
 #![no_main]
 
 use flashatlas_types::params::RawConfig;
-use flashatlas_types::{ParamDef, ParamKind};
+use flashatlas_types::{Dur, Param, ParamDef, Text};
 
-static DEFS: [ParamDef; 6] = [
-    ParamDef {
-        key: "map.unit",
-        kind: ParamKind::Bytes(1, 1 << 20),
-        default: Some("4KiB"),
-        doc: "bytes",
-    },
-    ParamDef {
-        key: "map.ratio",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.5"),
-        doc: "a ratio",
-    },
-    ParamDef {
-        key: "map.kind",
-        kind: ParamKind::Choice(&["page", "block"]),
-        default: Some("page"),
-        doc: "a name",
-    },
-    ParamDef { key: "time.read", kind: ParamKind::Time, default: Some("25us"), doc: "a time" },
-    ParamDef { key: "time.on", kind: ParamKind::Bool, default: Some("true"), doc: "a switch" },
-    ParamDef {
-        key: "time.count",
-        kind: ParamKind::Int(0, u64::MAX),
-        default: Some("0"),
-        doc: "a number",
-    },
-];
+const UNIT: Param<u64> = Param::bytes("map.unit", 1, 1 << 20, "bytes").or("4KiB");
+
+const RATIO: Param<f64> = Param::ratio("map.ratio", 0.0, 1.0, "a ratio").or("0.5");
+
+const KIND: Param<Text> = Param::choice("map.kind", &["page", "block"], "a name").or("page");
+
+const READ: Param<Dur> = Param::time("time.read", "a time").or("25us");
+
+const ON: Param<bool> = Param::flag("time.on", "a switch").or("true");
+
+const COUNT: Param<u64> = Param::int("time.count", 0, u64::MAX, "a number").or("0");
+
+static DEFS: [ParamDef; 6] = [UNIT.def, RATIO.def, KIND.def, READ.def, ON.def, COUNT.def];
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -40,8 +25,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         Ok(raw) => {
             let defs: Vec<&'static ParamDef> = DEFS.iter().collect();
             if let Ok(params) = raw.resolve(&defs, |_| None) {
-                assert!(params.int("map.unit") >= 1);
-                assert!((0.0..=1.0).contains(&params.ratio("map.ratio")));
+                assert!(params.get(UNIT) >= 1);
+                assert!((0.0..=1.0).contains(&params.get(RATIO)));
             }
         }
     }

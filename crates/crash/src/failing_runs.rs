@@ -16,6 +16,7 @@ use crate::recording::SEED;
 use crate::sample::Sample;
 use crate::verify::{Lost, Remains, Verifier};
 use flashatlas_device::DriveConfig;
+use flashatlas_device::params::BLOCKS;
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Change, FrameState, Medium, OobRole};
 use flashatlas_types::{FrameId, LaneId, Lpn};
@@ -29,7 +30,8 @@ const WINDOW: u32 = 12;
 
 /// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
 fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, String> {
-    let blocks = |more: u64| format!("drive.blocks={}", config.params.int("drive.blocks") + more);
+    let blocks =
+        |more: u64| format!("drive.blocks={}", u64::from(config.params.get(BLOCKS)) + more);
     match part {
         FailingPart::Program | FailingPart::Erase => config.with(&["nand.spare_blocks=1".into()]),
         FailingPart::EraseWithoutSpare => config.with(&[blocks(1)]),

@@ -2,7 +2,13 @@
 
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::resolve;
+use crate::params::{
+    ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
+    FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
+    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS,
+};
 use crate::{DeviceShape, Registry, Ssd, Stack};
+use flashatlas_ftl::{SCHEME, UNIT};
 use flashatlas_ftl::{SchemeConfig, SchemeDef};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
@@ -102,7 +108,7 @@ impl DriveConfig {
 
     /// The mapping scheme.
     pub fn scheme(&self) -> &'static SchemeDef {
-        let name = self.params.text("ftl.scheme");
+        let name = self.params.get(SCHEME);
         self.registry.ftl.scheme(name).expect("the configuration is checked")
     }
 
@@ -113,9 +119,7 @@ impl DriveConfig {
 
     /// The layers over the drive, from the top down.
     pub fn layers(&self) -> Vec<&'static LayerDef> {
-        self.registry
-            .layers_named(self.params.text("layers"))
-            .expect("the configuration is checked")
+        self.registry.layers_named(self.params.get(LAYERS)).expect("the configuration is checked")
     }
 
     /// What the drive exports with its layers.
@@ -164,34 +168,34 @@ impl DriveConfig {
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
         let geometry = Geometry {
-            channels: p.u32("drive.channels"),
-            ways: p.u32("drive.ways"),
-            dies: p.u32("drive.dies"),
-            planes: p.u32("drive.planes"),
-            blocks: p.u32("drive.blocks"),
-            pages: p.u32("drive.pages"),
-            page_bytes: p.u32("drive.page_bytes"),
-            spare_bytes: p.u32("drive.spare_bytes"),
-            cell: match p.text("drive.cell") {
+            channels: p.get(CHANNELS),
+            ways: p.get(WAYS),
+            dies: p.get(DIES),
+            planes: p.get(PLANES),
+            blocks: p.get(BLOCKS),
+            pages: p.get(PAGES),
+            page_bytes: p.get(PAGE_BYTES),
+            spare_bytes: p.get(SPARE_BYTES),
+            cell: match p.get(CELL) {
                 "slc" => Cell::Slc,
                 "mlc" => Cell::Mlc,
                 _ => Cell::Tlc,
             },
         };
         let span = Span {
-            channels: p.u32("drive.frame_channels"),
-            ways: p.u32("drive.frame_ways"),
-            dies: p.u32("drive.frame_dies"),
-            planes: p.u32("drive.frame_planes"),
+            channels: p.get(FRAME_CHANNELS),
+            ways: p.get(FRAME_WAYS),
+            dies: p.get(FRAME_DIES),
+            planes: p.get(FRAME_PLANES),
         };
-        let order = p.text("drive.allocation");
+        let order = p.get(ALLOCATION);
         let order = AllocationOrder::parse(order).ok_or_else(|| {
             ConfigError::new(
                 "drive.allocation",
                 format!("`{order}` is not an order of the four letters C, W, D and P"),
             )
         })?;
-        let unit = p.u32("map.unit");
+        let unit = p.get(UNIT);
         if unit % flashatlas_types::SECTOR_BYTES != 0 {
             return Err(ConfigError::new(
                 "map.unit",
@@ -200,8 +204,8 @@ impl DriveConfig {
         }
         let mut layout = Layout::new(geometry, span, unit, order, 0)?;
         let physical = u64::from(layout.slots());
-        let logical = match p.int("drive.logical_pages") {
-            0 => (physical as f64 / (1.0 + p.ratio("drive.over_provisioning"))) as u64,
+        let logical = match p.get(LOGICAL_PAGES) {
+            0 => (physical as f64 / (1.0 + p.get(OVER_PROVISIONING))) as u64,
             given => given,
         };
         if logical == 0 || logical > physical {
@@ -218,13 +222,13 @@ impl DriveConfig {
 
     fn check_cache(&self, layout: &Layout) -> Result<(), ConfigError> {
         let p = &self.params;
-        if p.text("cache.mode") == "write-through" {
+        if p.get(CACHE_MODE) == "write-through" {
             return Ok(());
         }
         // a frame of each lane's frontier may be waiting in page buffers while the cache fills the
         // next one
         let least = 2 * layout.frame_bytes();
-        if p.int("cache.bytes") < least {
+        if p.get(CACHE_BYTES) < least {
             return Err(ConfigError::new(
                 "cache.bytes",
                 format!(
@@ -233,7 +237,7 @@ impl DriveConfig {
                 ),
             ));
         }
-        if p.ratio("cache.low") > p.ratio("cache.high") {
+        if p.get(CACHE_LOW) > p.get(CACHE_HIGH) {
             return Err(ConfigError::new("cache.low", "lies above cache.high"));
         }
         if layout.unit_sectors() > 128 {
@@ -312,7 +316,7 @@ impl DriveConfig {
     /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways
     /// to say the capacity, the one that counts.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
-        let unused = match self.params.int("drive.logical_pages") {
+        let unused = match self.params.get(LOGICAL_PAGES) {
             0 => "drive.logical_pages",
             _ => "drive.over_provisioning",
         };
@@ -345,6 +349,8 @@ fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashatlas_ftl::ENTRY_BYTES;
+    use flashatlas_types::Value;
 
     fn error(name: &str, settings: &[&str]) -> String {
         let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
@@ -504,11 +510,13 @@ mod tests {
         let config =
             Registry::DRIVES.load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
         let units = u64::from(config.layout().unwrap().logical_units);
-        let (entry, page) =
-            (config.params.int("map.entry_bytes"), config.params.int("map.page_bytes"));
+        let entry = u64::from(config.params.get(ENTRY_BYTES));
+        let Some(&Value::Int(page)) = config.params.value("map.page_bytes") else {
+            panic!("the store has map pages");
+        };
         assert_eq!(units * entry, 128 << 20, "128 MB of map");
         assert_eq!(units * entry / page, 8192, "map pages");
-        assert_eq!(page / entry * config.params.int("map.unit"), 16 << 20, "16 MB each");
+        assert_eq!(page / entry * u64::from(config.params.get(UNIT)), 16 << 20, "16 MB each");
         let drive = config.build(Seed(1)).unwrap();
         let directory =
             drive.ftl_report().memory.iter().find(|m| m.table.contains("directory")).unwrap().bytes;
@@ -543,8 +551,8 @@ mod tests {
         let config = Registry::DRIVES
             .load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[])
             .unwrap();
-        assert_eq!(config.params.int("drive.planes"), 2);
-        assert_eq!(config.params.text("drive.cell"), "slc");
+        assert_eq!(u64::from(config.params.get(PLANES)), 2);
+        assert_eq!(config.params.get(CELL), "slc");
         let wrong = |text: &str| {
             Registry::DRIVES.load("mine.toml", Some(text), &[]).unwrap_err().to_string()
         };

@@ -1,135 +1,155 @@
 //! The parameters of a drive: its own, and those of the parts that its configuration names.
 
 use crate::Registry;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, RawConfig};
+use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, RawConfig, Text};
+
+/// The parameter `drive.summary`.
+pub const SUMMARY: Param<Text> = Param::text("drive.summary", "what drive this is").or("");
+
+pub(crate) const CHANNELS: Param<u32> = Param::int("drive.channels", 1, 64, "channels");
+
+pub(crate) const WAYS: Param<u32> =
+    Param::int("drive.ways", 1, 64, "packages (chip enables) on a channel");
+
+pub(crate) const DIES: Param<u32> = Param::int("drive.dies", 1, 16, "dies in a package");
+
+pub(crate) const PLANES: Param<u32> = Param::int("drive.planes", 1, 16, "planes in a die");
+
+/// The parameter `drive.blocks`.
+pub const BLOCKS: Param<u32> = Param::int("drive.blocks", 1, 1 << 20, "erase blocks in a plane");
+
+pub(crate) const PAGES: Param<u32> =
+    Param::int("drive.pages", 1, 1 << 16, "pages in an erase block");
+
+pub(crate) const PAGE_BYTES: Param<u32> =
+    Param::bytes("drive.page_bytes", 512, 1 << 20, "data bytes of a page");
+
+pub(crate) const SPARE_BYTES: Param<u32> =
+    Param::bytes("drive.spare_bytes", 16, 1 << 16, "spare bytes of a page");
+
+pub(crate) const CELL: Param<Text> =
+    Param::choice("drive.cell", &["slc", "mlc", "tlc"], "bits a cell");
+
+pub(crate) const FRAME_CHANNELS: Param<u32> =
+    Param::int("drive.frame_channels", 1, 64, "channels under one program unit (superpage)")
+        .or("1");
+
+pub(crate) const FRAME_WAYS: Param<u32> =
+    Param::int("drive.frame_ways", 1, 64, "ways under one program unit (superpage)").or("1");
+
+pub(crate) const FRAME_DIES: Param<u32> =
+    Param::int("drive.frame_dies", 1, 16, "dies of a package under one program unit (superpage)")
+        .or("1");
+
+pub(crate) const FRAME_PLANES: Param<u32> = Param::int(
+    "drive.frame_planes",
+    1,
+    16,
+    "planes under one program unit (multi-plane operations)",
+)
+.or("1");
+
+pub(crate) const ALLOCATION: Param<Text> = Param::text(
+    "drive.allocation",
+    "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter \
+     changes fastest; 24 orders",
+)
+.or("CWDP");
+
+pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
+    "drive.logical_pages",
+    0,
+    u32::MAX as u64 - 64,
+    "mapping units that the drive exports; 0: from drive.over_provisioning",
+)
+.or("0");
+
+pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
+    "drive.over_provisioning",
+    0.0,
+    1000.0,
+    "(physical - logical) / logical capacity; ignored when drive.logical_pages is given",
+)
+.or("0.07");
+
+pub(crate) const CACHE_MODE: Param<Text> = Param::choice(
+    "cache.mode",
+    &["write-back", "write-through"],
+    "`write-back`: a write completes when it is in the cache; `write-through`: when it is on \
+     flash, and a frame that it does not fill is padded",
+)
+.or("write-back");
+
+pub(crate) const CACHE_BYTES: Param<u64> =
+    Param::bytes("cache.bytes", 0, 1 << 40, "size of the write cache").or("1MiB");
+
+pub(crate) const CACHE_HIGH: Param<f64> = Param::ratio(
+    "cache.high",
+    0.0,
+    1.0,
+    "share of the cache above which the least recently written units leave",
+)
+.or("0.75");
+
+pub(crate) const CACHE_LOW: Param<f64> =
+    Param::ratio("cache.low", 0.0, 1.0, "share at which they stop leaving").or("0.5");
+
+pub(crate) const COMMAND_TIME: Param<Dur> = Param::time(
+    "host.command_time",
+    "the controller's fixed time for a command, before anything else",
+)
+.or("0");
+
+pub(crate) const LAYERS: Param<Text> = Param::text(
+    "layers",
+    "what the host puts over the drive, from the top down: names of layers, separated by commas; \
+     see `flashatlas layers`",
+)
+.or("");
+
+/// The parameter `host.queue_depth`.
+pub const QUEUE_DEPTH: Param<u32> = Param::int(
+    "host.queue_depth",
+    1,
+    1 << 16,
+    "commands that the drive accepts before the first completes",
+)
+.or("32");
+
+pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
+    "host.idle_after",
+    "without a command for so long, the drive begins background work",
+)
+.or("100ms");
 
 /// Parameters of the board, the controller and its write cache.
 pub const PARAMS: &[ParamDef] = &[
-    text("drive.summary", "", "what drive this is"),
-    int("drive.channels", 1, 64, None, "channels"),
-    int("drive.ways", 1, 64, None, "packages (chip enables) on a channel"),
-    int("drive.dies", 1, 16, None, "dies in a package"),
-    int("drive.planes", 1, 16, None, "planes in a die"),
-    int("drive.blocks", 1, 1 << 20, None, "erase blocks in a plane"),
-    int("drive.pages", 1, 1 << 16, None, "pages in an erase block"),
-    ParamDef {
-        key: "drive.page_bytes",
-        kind: ParamKind::Bytes(512, 1 << 20),
-        default: None,
-        doc: "data bytes of a page",
-    },
-    ParamDef {
-        key: "drive.spare_bytes",
-        kind: ParamKind::Bytes(16, 1 << 16),
-        default: None,
-        doc: "spare bytes of a page",
-    },
-    ParamDef {
-        key: "drive.cell",
-        kind: ParamKind::Choice(&["slc", "mlc", "tlc"]),
-        default: None,
-        doc: "bits a cell",
-    },
-    int("drive.frame_channels", 1, 64, Some("1"), "channels under one program unit (superpage)"),
-    int("drive.frame_ways", 1, 64, Some("1"), "ways under one program unit (superpage)"),
-    int(
-        "drive.frame_dies",
-        1,
-        16,
-        Some("1"),
-        "dies of a package under one program unit (superpage)",
-    ),
-    int(
-        "drive.frame_planes",
-        1,
-        16,
-        Some("1"),
-        "planes under one program unit (multi-plane operations)",
-    ),
-    text(
-        "drive.allocation",
-        "CWDP",
-        "order in which consecutive frames visit Channels, Ways, Dies and Planes: the first letter \
-         changes fastest; 24 orders",
-    ),
-    int(
-        "drive.logical_pages",
-        0,
-        u32::MAX as u64 - 64,
-        Some("0"),
-        "mapping units that the drive exports; 0: from drive.over_provisioning",
-    ),
-    ParamDef {
-        key: "drive.over_provisioning",
-        kind: ParamKind::Ratio(0.0, 1000.0),
-        default: Some("0.07"),
-        doc: "(physical - logical) / logical capacity; ignored when drive.logical_pages is given",
-    },
-    ParamDef {
-        key: "cache.mode",
-        kind: ParamKind::Choice(&["write-back", "write-through"]),
-        default: Some("write-back"),
-        doc: "`write-back`: a write completes when it is in the cache; `write-through`: when it is \
-              on flash, and a frame that it does not fill is padded",
-    },
-    ParamDef {
-        key: "cache.bytes",
-        kind: ParamKind::Bytes(0, 1 << 40),
-        default: Some("1MiB"),
-        doc: "size of the write cache",
-    },
-    ParamDef {
-        key: "cache.high",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.75"),
-        doc: "share of the cache above which the least recently written units leave",
-    },
-    ParamDef {
-        key: "cache.low",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.5"),
-        doc: "share at which they stop leaving",
-    },
-    ParamDef {
-        key: "host.command_time",
-        kind: ParamKind::Time,
-        default: Some("0"),
-        doc: "the controller's fixed time for a command, before anything else",
-    },
-    text(
-        "layers",
-        "",
-        "what the host puts over the drive, from the top down: names of layers, separated by \
-         commas; see `flashatlas layers`",
-    ),
-    int(
-        "host.queue_depth",
-        1,
-        1 << 16,
-        Some("32"),
-        "commands that the drive accepts before the first completes",
-    ),
-    ParamDef {
-        key: "host.idle_after",
-        kind: ParamKind::Time,
-        default: Some("100ms"),
-        doc: "without a command for so long, the drive begins background work",
-    },
+    SUMMARY.def,
+    CHANNELS.def,
+    WAYS.def,
+    DIES.def,
+    PLANES.def,
+    BLOCKS.def,
+    PAGES.def,
+    PAGE_BYTES.def,
+    SPARE_BYTES.def,
+    CELL.def,
+    FRAME_CHANNELS.def,
+    FRAME_WAYS.def,
+    FRAME_DIES.def,
+    FRAME_PLANES.def,
+    ALLOCATION.def,
+    LOGICAL_PAGES.def,
+    OVER_PROVISIONING.def,
+    CACHE_MODE.def,
+    CACHE_BYTES.def,
+    CACHE_HIGH.def,
+    CACHE_LOW.def,
+    COMMAND_TIME.def,
+    LAYERS.def,
+    QUEUE_DEPTH.def,
+    IDLE_AFTER.def,
 ];
-
-const fn int(
-    key: &'static str,
-    low: u64,
-    high: u64,
-    default: Option<&'static str>,
-    doc: &'static str,
-) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Int(low, high), default, doc }
-}
-
-const fn text(key: &'static str, default: &'static str, doc: &'static str) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Text, default: Some(default), doc }
-}
 
 /// Parameters that every drive has, whatever its scheme.
 pub fn common_params() -> Vec<&'static ParamDef> {

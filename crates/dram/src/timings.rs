@@ -1,7 +1,8 @@
 //! The timings of a DRAM device, in clocks, and their declarations.
 
 use crate::{PRESETS, Rules};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+use flashatlas_types::params::concat;
+use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
 
 /// The banks of a device, and what one burst carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,92 +74,119 @@ pub struct Timings {
     pub rfc: u32,
 }
 
-const fn clocks(key: &'static str, doc: &'static str) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Int(0, 1 << 20), default: Some("0"), doc }
+const fn clocks(key: &'static str, doc: &'static str) -> Param<u32> {
+    Param::int(key, 0, 1 << 20, doc).or("0")
 }
 
-/// Parameters of the DRAM.
-pub const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "dram.preset",
-        kind: ParamKind::Name(|| PRESETS.iter().map(|p| p.name).collect()),
-        default: Some("ddr4-2400"),
-        doc: "the DRAM device whose banks and timings hold, but for the dram.* keys that are not 0",
-    },
-    ParamDef {
-        key: "dram.constraints",
-        kind: ParamKind::Text,
-        default: Some("all"),
-        doc: "which constraints hold beside those of the paper's Table I: `all`, `none`, or some \
-              of ras, rrd, faw, ccd_l, refresh, command_bus (one command a clock), with commas",
-    },
-    clocks("dram.tck_ps", "picoseconds of a clock; 0: as the preset"),
-    clocks("dram.rcd", "tRCD: clocks from an activation to a read; 0: as the preset"),
-    clocks("dram.cl", "CL: clocks from a read to its data; 0: as the preset"),
-    clocks("dram.rp", "tRP: clocks from a precharge to an activation; 0: as the preset"),
-    clocks("dram.rtp", "tRTP: clocks from a read to a precharge; 0: as the preset"),
-    clocks("dram.dl", "clocks of a burst's data; 0: as the preset"),
-    clocks(
-        "dram.ccd_s",
-        "tCCD_S: clocks from burst to burst of different bank groups; 0: as the preset",
-    ),
-    clocks("dram.ccd_l", "tCCD_L: the same of one bank group; 0: as the preset"),
-    clocks("dram.ras", "tRAS: clocks from an activation to a precharge; 0: as the preset"),
-    clocks(
-        "dram.rrd_s",
-        "tRRD_S: clocks between activations of different bank groups; 0: as the preset",
-    ),
-    clocks("dram.rrd_l", "tRRD_L: the same of one bank group; 0: as the preset"),
-    clocks(
-        "dram.faw",
-        "tFAW: clocks in which there are four activations at most; 0: as the preset",
-    ),
-    clocks("dram.cwl", "CWL: clocks from a write to its data; 0: as the preset"),
-    clocks("dram.wr", "tWR: clocks from the end of written data to a precharge; 0: as the preset"),
-    clocks(
-        "dram.wtr_s",
-        "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as the \
-         preset",
-    ),
-    clocks("dram.wtr_l", "tWTR_L: the same of one bank group; 0: as the preset"),
-    clocks("dram.refi", "tREFI: clocks from refresh to refresh; 0: as the preset"),
-    clocks("dram.rfc", "tRFC: clocks from a refresh to an activation; 0: as the preset"),
-    clocks("dram.groups", "bank groups; 0: as the preset"),
-    clocks("dram.device_banks", "banks of the device; 0: as the preset"),
-    clocks("dram.rows", "rows of a bank; 0: as the preset"),
-    clocks("dram.bus_bits", "bits of the data bus; 0: as the preset"),
-];
+/// The parameter `dram.preset`.
+pub const PRESET: Param<Text> = Param::name(
+    "dram.preset",
+    || PRESETS.iter().map(|p| p.name).collect(),
+    "the DRAM device whose banks and timings hold, but for the dram.* keys that are not 0",
+)
+.or("ddr4-2400");
 
-/// A key and the number that it replaces.
-type Field<T> = (&'static str, fn(&mut T) -> &mut u32);
+const CONSTRAINTS: Param<Text> = Param::text(
+    "dram.constraints",
+    "which constraints hold beside those of the paper's Table I: `all`, `none`, or some of ras, \
+     rrd, faw, ccd_l, refresh, command_bus (one command a clock), with commas",
+)
+.or("all");
+
+/// A parameter and the number of the preset that it replaces, unless it is 0.
+type Field<T> = (Param<u32>, fn(&mut T) -> &mut u32);
 
 const TIMING_FIELDS: [Field<Timings>; 18] = [
-    ("dram.tck_ps", |t| &mut t.tck_ps),
-    ("dram.rcd", |t| &mut t.rcd),
-    ("dram.cl", |t| &mut t.cl),
-    ("dram.rp", |t| &mut t.rp),
-    ("dram.rtp", |t| &mut t.rtp),
-    ("dram.dl", |t| &mut t.dl),
-    ("dram.ccd_s", |t| &mut t.ccd_s),
-    ("dram.ccd_l", |t| &mut t.ccd_l),
-    ("dram.ras", |t| &mut t.ras),
-    ("dram.rrd_s", |t| &mut t.rrd_s),
-    ("dram.rrd_l", |t| &mut t.rrd_l),
-    ("dram.faw", |t| &mut t.faw),
-    ("dram.cwl", |t| &mut t.cwl),
-    ("dram.wr", |t| &mut t.wr),
-    ("dram.wtr_s", |t| &mut t.wtr_s),
-    ("dram.wtr_l", |t| &mut t.wtr_l),
-    ("dram.refi", |t| &mut t.refi),
-    ("dram.rfc", |t| &mut t.rfc),
+    (clocks("dram.tck_ps", "picoseconds of a clock; 0: as the preset"), |t| &mut t.tck_ps),
+    (clocks("dram.rcd", "tRCD: clocks from an activation to a read; 0: as the preset"), |t| {
+        &mut t.rcd
+    }),
+    (clocks("dram.cl", "CL: clocks from a read to its data; 0: as the preset"), |t| &mut t.cl),
+    (clocks("dram.rp", "tRP: clocks from a precharge to an activation; 0: as the preset"), |t| {
+        &mut t.rp
+    }),
+    (clocks("dram.rtp", "tRTP: clocks from a read to a precharge; 0: as the preset"), |t| {
+        &mut t.rtp
+    }),
+    (clocks("dram.dl", "clocks of a burst's data; 0: as the preset"), |t| &mut t.dl),
+    (
+        clocks(
+            "dram.ccd_s",
+            "tCCD_S: clocks from burst to burst of different bank groups; 0: as the preset",
+        ),
+        |t| &mut t.ccd_s,
+    ),
+    (clocks("dram.ccd_l", "tCCD_L: the same of one bank group; 0: as the preset"), |t| {
+        &mut t.ccd_l
+    }),
+    (clocks("dram.ras", "tRAS: clocks from an activation to a precharge; 0: as the preset"), |t| {
+        &mut t.ras
+    }),
+    (
+        clocks(
+            "dram.rrd_s",
+            "tRRD_S: clocks between activations of different bank groups; 0: as the preset",
+        ),
+        |t| &mut t.rrd_s,
+    ),
+    (clocks("dram.rrd_l", "tRRD_L: the same of one bank group; 0: as the preset"), |t| {
+        &mut t.rrd_l
+    }),
+    (
+        clocks(
+            "dram.faw",
+            "tFAW: clocks in which there are four activations at most; 0: as the preset",
+        ),
+        |t| &mut t.faw,
+    ),
+    (clocks("dram.cwl", "CWL: clocks from a write to its data; 0: as the preset"), |t| &mut t.cwl),
+    (
+        clocks(
+            "dram.wr",
+            "tWR: clocks from the end of written data to a precharge; 0: as the preset",
+        ),
+        |t| &mut t.wr,
+    ),
+    (
+        clocks(
+            "dram.wtr_s",
+            "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as \
+             the preset",
+        ),
+        |t| &mut t.wtr_s,
+    ),
+    (clocks("dram.wtr_l", "tWTR_L: the same of one bank group; 0: as the preset"), |t| {
+        &mut t.wtr_l
+    }),
+    (clocks("dram.refi", "tREFI: clocks from refresh to refresh; 0: as the preset"), |t| {
+        &mut t.refi
+    }),
+    (clocks("dram.rfc", "tRFC: clocks from a refresh to an activation; 0: as the preset"), |t| {
+        &mut t.rfc
+    }),
 ];
 
 const DEVICE_FIELDS: [Field<Device>; 4] = [
-    ("dram.groups", |d| &mut d.groups),
-    ("dram.device_banks", |d| &mut d.banks),
-    ("dram.rows", |d| &mut d.rows),
-    ("dram.bus_bits", |d| &mut d.bus_bits),
+    (clocks("dram.groups", "bank groups; 0: as the preset"), |d| &mut d.groups),
+    (clocks("dram.device_banks", "banks of the device; 0: as the preset"), |d| &mut d.banks),
+    (clocks("dram.rows", "rows of a bank; 0: as the preset"), |d| &mut d.rows),
+    (clocks("dram.bus_bits", "bits of the data bus; 0: as the preset"), |d| &mut d.bus_bits),
 ];
+
+/// Parameters of the DRAM.
+pub const PARAMS: &[ParamDef] =
+    &concat::<24>(&[&[PRESET.def, CONSTRAINTS.def], &defs(TIMING_FIELDS), &defs(DEVICE_FIELDS)]);
+
+/// The declarations of `fields`.
+const fn defs<T, const N: usize>(fields: [Field<T>; N]) -> [ParamDef; N] {
+    let mut defs = [PRESET.def; N];
+    let mut i = 0;
+    while i < N {
+        defs[i] = fields[i].0.def;
+        i += 1;
+    }
+    defs
+}
 
 /// The device, its timings and the constraints that `params` describe.
 ///
@@ -170,18 +198,18 @@ pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigEr
         |p| p.name,
         "dram.preset",
         "device",
-        params.text("dram.preset"),
+        params.get(PRESET),
     )?;
     let (mut device, mut timings) = (preset.device, preset.timings);
-    for (key, field) in TIMING_FIELDS.iter().filter(|f| params.int(f.0) > 0) {
-        *field(&mut timings) = params.u32(key);
+    for (param, field) in TIMING_FIELDS.into_iter().filter(|f| params.get(f.0) > 0) {
+        *field(&mut timings) = params.get(param);
     }
-    for (key, field) in DEVICE_FIELDS.iter().filter(|f| params.int(f.0) > 0) {
-        *field(&mut device) = params.u32(key);
+    for (param, field) in DEVICE_FIELDS.into_iter().filter(|f| params.get(f.0) > 0) {
+        *field(&mut device) = params.get(param);
     }
     timings.check()?;
     device.check()?;
-    Ok((device, timings, Rules::parse(params.text("dram.constraints"))?))
+    Ok((device, timings, Rules::parse(params.get(CONSTRAINTS))?))
 }
 
 /// `key` is at least `least`, because of `why`.
@@ -205,8 +233,8 @@ impl Timings {
         let t = self;
         let nothing: Option<&Field<Timings>> =
             TIMING_FIELDS.iter().find(|(_, field)| *field(&mut t.clone()) == 0);
-        if let Some((key, _)) = nothing {
-            at_least(key, 0, 1, "a device that has a clock")?;
+        if let Some((param, _)) = nothing {
+            at_least(param.key(), 0, 1, "a device that has a clock")?;
         }
         at_least(
             "dram.ras",

@@ -3,20 +3,19 @@
 
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, ParamDef, ParamKind,
-    Ppn, SeededBug, Violation,
+    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, Param, Ppn,
+    SeededBug, Violation,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The parameter behind [`FreeBlocks::new`].
-pub const WEAR_DYNAMIC: ParamDef = ParamDef {
-    key: "ftl.wear_dynamic",
-    kind: ParamKind::Bool,
-    default: Some("true"),
-    doc: "of the free blocks take the one with the fewest erases; false: the one that has been \
-          free longest",
-};
+/// `ftl.wear_dynamic`, which [`FreeBlocks::new`] takes.
+pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
+    "ftl.wear_dynamic",
+    "of the free blocks take the one with the fewest erases; false: the one that has been free \
+     longest",
+)
+.or("true");
 
 /// Whether the mapping unit is a whole frame, as schemes need that map blocks; `who` ends in "keep"
 /// or "keeps".

@@ -30,31 +30,37 @@ pub use schemes::{SchemeConfig, SchemeDef};
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn, Ps, Violation,
+    BlockId, Cause, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Text, Violation,
 };
 
+/// The parameter `ftl.scheme`.
+pub const SCHEME: Param<Text> = Param::name(
+    "ftl.scheme",
+    || schemes::SCHEMES.iter().map(|s| s.name).collect(),
+    "the mapping scheme",
+)
+.or("page");
+
+/// The parameter `map.unit`.
+pub const UNIT: Param<u32> = Param::bytes(
+    "map.unit",
+    512,
+    64 << 10,
+    "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* say of \
+     which dies)",
+);
+
+/// The parameter `map.entry_bytes`.
+pub const ENTRY_BYTES: Param<u32> = Param::int(
+    "map.entry_bytes",
+    4,
+    8,
+    "bytes of a map entry in the drive's own memory, for the memory report",
+)
+.or("4");
+
 /// Parameters that every scheme understands.
-pub const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.scheme",
-        kind: ParamKind::Name(|| schemes::SCHEMES.iter().map(|s| s.name).collect()),
-        default: Some("page"),
-        doc: "the mapping scheme",
-    },
-    ParamDef {
-        key: "map.unit",
-        kind: ParamKind::Bytes(512, 64 << 10),
-        default: None,
-        doc: "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* \
-              say of which dies)",
-    },
-    ParamDef {
-        key: "map.entry_bytes",
-        kind: ParamKind::Int(4, 8),
-        default: Some("4"),
-        doc: "bytes of a map entry in the drive's own memory, for the memory report",
-    },
-];
+pub const PARAMS: &[ParamDef] = &[SCHEME.def, UNIT.def, ENTRY_BYTES.def];
 
 /// What a scheme works with during one call.
 pub struct FtlContext<'a> {

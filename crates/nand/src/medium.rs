@@ -3,6 +3,7 @@
 //! unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
+use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SPARE_BLOCKS};
 use crate::power::{Draw, Power};
 use crate::{Counters, Nvm, Oob, OobRole};
 use flashatlas_types::{
@@ -126,15 +127,15 @@ impl Rules {
     /// The rules that `params` describe.
     pub fn from_params(params: &Params) -> Rules {
         Rules {
-            order: if params.text("nand.program_order") == "any" {
+            order: if params.get(PROGRAM_ORDER) == "any" {
                 ProgramOrder::Any
             } else {
                 ProgramOrder::Strict
             },
-            endurance: params.u32("nand.endurance"),
-            keep_bytes: params.text("nand.data") == "ram",
-            nvm_bytes: params.int("nvm.bytes"),
-            spare_blocks: params.u32("nand.spare_blocks"),
+            endurance: params.get(ENDURANCE),
+            keep_bytes: params.get(DATA) == "ram",
+            nvm_bytes: params.get(NVM_BYTES),
+            spare_blocks: params.get(SPARE_BLOCKS),
         }
     }
 }

@@ -13,6 +13,7 @@ mod tables;
 mod traces;
 
 use flashatlas_host::STANDARD;
+use flashatlas_nand::params::DATA;
 use flashatlas_sim::{Environment, Opener, Progress, RunError, RunSpec, input::Stream};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -197,7 +198,7 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     Ok(json!({
         // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
         "keeps_checkpoints":
-            config.params.text("nand.data") == "none" && config.layers().is_empty(),
+            config.params.get(DATA) == "none" && config.layers().is_empty(),
         "exported_bytes": config.shape().bytes(),
         "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
         "physical_units": layout.slots(),

@@ -1,5 +1,6 @@
 //! The registries as JSON, from which help texts and the parameter reference are made.
 
+use flashatlas_device::params::SUMMARY;
 use flashatlas_dram::PRESETS as DRAM;
 use flashatlas_dram::paper_table::{CLASSES, latency};
 use flashatlas_host::STANDARD;
@@ -58,7 +59,7 @@ pub fn all() -> Result<Value, ConfigError> {
             let config = STANDARD.load(p.name, None, &[])?;
             let layout = config.layout()?;
             Ok(json!({
-                "name": p.name, "summary": config.params.text("drive.summary"),
+                "name": p.name, "summary": config.params.get(SUMMARY),
                 "capacity_bytes": layout.sectors() * 512, "unit_bytes": layout.unit_bytes,
                 "page_bytes": layout.geometry.page_bytes, "dies": layout.geometry.die_count(),
                 "over_provisioning":

@@ -8,6 +8,7 @@
 
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Image;
+use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -250,7 +251,7 @@ impl Checkpoint {
         header.must_suit(config, layout.logical_units)?;
         let (blocks, frames, slots) =
             (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
-        let nvm = config.params.int("nvm.bytes") as usize;
+        let nvm = config.params.get(NVM_BYTES) as usize;
         let image = Image {
             erases: input.words(b"ERAS", blocks)?,
             next: input.words(b"NEXT", blocks)?,

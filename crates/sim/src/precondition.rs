@@ -9,6 +9,7 @@ use crate::input::Input;
 use crate::oracle::Oracle;
 use crate::{Precondition, RunError, RunSpec};
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
 use serde_json::json;
 
@@ -132,7 +133,7 @@ pub(crate) fn checkpoint(
     oracle: Oracle,
     version: &str,
 ) -> Result<Checkpoint, RunError> {
-    if config.params.text("nand.data") != "none" {
+    if config.params.get(DATA) != "none" {
         return Err(RunError::Unusable(
             "nand.data = ram: a checkpoint holds content stamps, not bytes".into(),
         ));

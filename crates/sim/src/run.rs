@@ -11,6 +11,7 @@ use crate::precondition::{checkpoint, preconditioned};
 use crate::stream::{self, PROGRESS_EVERY};
 use crate::table::Table;
 use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
+use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::Seed;
@@ -52,7 +53,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
-    let queue_depth = config.params.u32("host.queue_depth");
+    let queue_depth = config.params.get(QUEUE_DEPTH);
     check(spec, queue_depth)?;
     let capacity = config.shape().sectors;
     let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
@@ -115,7 +116,7 @@ fn run_jobs(
 ) -> Result<Outcome, RunError> {
     let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
     let mut player = Player::new(drive, oracle, true, spec.interval()?);
-    let queue_depth = config.params.u32("host.queue_depth") as usize;
+    let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
         player.start_measuring(); // every job ended in its ramp

@@ -6,12 +6,14 @@ pub mod engine;
 mod memory;
 mod nodes;
 pub mod nvm;
-mod parameters;
+pub mod params;
 mod resources;
 mod statistics;
+mod times;
 mod trajectory;
 
 pub use engine::{Engine, Finished};
-pub use parameters::{MemoryTimes, PARAMS, Suspend, Times};
+pub use params::PARAMS;
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
+pub use times::{MemoryTimes, Suspend, Times};
 pub use trajectory::Trajectory;

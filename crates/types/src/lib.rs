@@ -5,8 +5,10 @@
 
 pub mod content;
 pub mod error;
+pub mod flash_times;
 pub mod geometry;
 pub mod ids;
+pub mod param;
 pub mod params;
 pub mod plan;
 pub mod quantity;
@@ -20,6 +22,7 @@ pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
+pub use param::{Param, ParamType, Text};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
 pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use registry::by_name;

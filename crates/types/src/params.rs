@@ -4,7 +4,7 @@
 //! say; [`RawConfig::resolve`] turns that into typed [`Params`]. Unknown keys are errors.
 
 use crate::{
-    ConfigError, Dur,
+    ConfigError, Dur, Param, ParamType,
     error::nearest,
     quantity::{is_unit, quantity},
 };
@@ -367,63 +367,24 @@ impl ParamDef {
 }
 
 impl Params {
-    /// Whether the key was declared.
-    pub fn has(&self, key: &str) -> bool {
-        self.places.contains_key(key)
+    /// Whether the parameter was declared.
+    pub fn has<T>(&self, param: Param<T>) -> bool {
+        self.places.contains_key(param.key())
     }
 
-    fn get(&self, key: &str) -> &Value {
-        let at = self
-            .places
-            .get(key)
-            .unwrap_or_else(|| panic!("parameter {key} is read but not declared"));
-        &self.values[*at].1
+    /// The value of a parameter that the drive's parts declared.
+    ///
+    /// # Panics
+    /// When none of them did: a part reads what it does not list.
+    pub fn get<T: ParamType>(&self, param: Param<T>) -> T::Read<'_> {
+        let key = param.key();
+        let value = self.value(key).unwrap_or_else(|| panic!("{key} is read and not declared"));
+        T::read(value).unwrap_or_else(|| panic!("{key} was declared twice, with two types"))
     }
 
-    /// A whole number, or a number of bytes.
-    pub fn int(&self, key: &str) -> u64 {
-        match self.get(key) {
-            Value::Int(n) => *n,
-            other => panic!("parameter {key} is {other:?}, not a whole number"),
-        }
-    }
-
-    /// A whole number that its declaration bounds to 32 bits.
-    pub fn u32(&self, key: &str) -> u32 {
-        u32::try_from(self.int(key))
-            .unwrap_or_else(|_| panic!("parameter {key} must be declared within 32 bits"))
-    }
-
-    /// A duration.
-    pub fn time(&self, key: &str) -> Dur {
-        match self.get(key) {
-            Value::Time(d) => *d,
-            other => panic!("parameter {key} is {other:?}, not a time"),
-        }
-    }
-
-    /// A ratio.
-    pub fn ratio(&self, key: &str) -> f64 {
-        match self.get(key) {
-            Value::Ratio(x) => *x,
-            other => panic!("parameter {key} is {other:?}, not a ratio"),
-        }
-    }
-
-    /// A switch.
-    pub fn flag(&self, key: &str) -> bool {
-        match self.get(key) {
-            Value::Bool(b) => *b,
-            other => panic!("parameter {key} is {other:?}, not true or false"),
-        }
-    }
-
-    /// A name or text.
-    pub fn text(&self, key: &str) -> &str {
-        match self.get(key) {
-            Value::Text(s) => s,
-            other => panic!("parameter {key} is {other:?}, not text"),
-        }
+    /// The value of a parameter by its key, if one is declared under it.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.places.get(key).map(|&at| &self.values[at].1)
     }
 
     /// All values in the order of their keys.
@@ -436,22 +397,12 @@ impl Params {
 mod tests {
     use super::*;
 
-    static DEFS: [ParamDef; 4] = [
-        ParamDef {
-            key: "a.size",
-            kind: ParamKind::Bytes(1, 1 << 40),
-            default: Some("4KiB"),
-            doc: "a size",
-        },
-        ParamDef { key: "a.wait", kind: ParamKind::Time, default: Some("0"), doc: "a time" },
-        ParamDef { key: "a.count", kind: ParamKind::Int(1, 8), default: None, doc: "a count" },
-        ParamDef {
-            key: "a.mode",
-            kind: ParamKind::Choice(&["fast", "slow"]),
-            default: Some("fast"),
-            doc: "a mode",
-        },
-    ];
+    const SIZE: Param<u64> = Param::bytes("a.size", 1, 1 << 40, "a size").or("4KiB");
+    const WAIT: Param<Dur> = Param::time("a.wait", "a time").or("0");
+    const COUNT: Param<u32> = Param::int("a.count", 1, 8, "a count");
+    const MODE: Param<crate::Text> =
+        Param::choice("a.mode", &["fast", "slow"], "a mode").or("fast");
+    static DEFS: [ParamDef; 4] = [SIZE.def, WAIT.def, COUNT.def, MODE.def];
 
     fn resolve(text: &str) -> Result<Params, ConfigError> {
         RawConfig::from_toml(text, "x.toml")?.resolve(&DEFS.each_ref(), |_| None)
@@ -460,10 +411,8 @@ mod tests {
     #[test]
     fn units_and_defaults() {
         let p = resolve("[a]\ncount = 3\nwait = { us = 1.5, source = \"a book\" }\n").unwrap();
-        assert_eq!(
-            (p.int("a.size"), p.time("a.wait"), p.int("a.count")),
-            (4096, Dur(1_500_000), 3)
-        );
+        assert_eq!((p.get(SIZE), p.get(WAIT), p.get(COUNT)), (4096, Dur(1_500_000), 3));
+        assert_eq!(p.get(MODE), "fast");
         assert_eq!(quantity("2GB", false), Ok(2_000_000_000));
         assert_eq!(quantity("1.5KiB", false), Ok(1536));
         assert_eq!(quantity("0.0001us", true), Ok(100));

@@ -19,45 +19,54 @@
 //! `metadata_blocks` says (a block bitmap and a group descriptor by default).
 
 use flashatlas_types::{
-    ConfigError, Dur, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, SECTOR_BYTES,
+    ConfigError, Dur, HostOp, Lba, Param, ParamDef, Params, Ps, Request, SECTOR_BYTES,
 };
 use std::collections::BTreeSet;
 
+/// The parameter `block_size`.
+pub const BLOCK_SIZE: Param<u64> = Param::bytes(
+    "block_size",
+    1024,
+    64 << 10,
+    "bytes of a block of the file system (mkfs.ext4 -b)",
+)
+.or("4KiB");
+
+const JOURNAL_SIZE: Param<u64> = Param::bytes(
+    "journal_size",
+    1 << 20,
+    1 << 36,
+    "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; 128 MiB is what it chooses \
+     for 32 GiB and more)",
+)
+.or("128MiB");
+
+const METADATA_BLOCKS: Param<u32> = Param::int(
+    "metadata_blocks",
+    1,
+    200,
+    "metadata blocks of a transaction: inode table, block bitmap, group descriptor",
+)
+.or("3");
+
+const FUA: Param<bool> = Param::flag(
+    "fua",
+    "the commit block is written with FUA, rather than followed by a FLUSH (Linux does without on \
+     SATA: libata.fua=0)",
+)
+.or("false");
+
+const HZ: Param<u64> = Param::int(
+    "hz",
+    24,
+    10_000,
+    "ticks of the kernel's clock in a second: how often the time of modification moves on",
+)
+.or("250");
+
 /// Parameters of the file system, named as mkfs.ext4 and mount name them.
-pub const PARAMS: [ParamDef; 5] = [
-    ParamDef {
-        key: "block_size",
-        kind: ParamKind::Bytes(1024, 64 << 10),
-        default: Some("4KiB"),
-        doc: "bytes of a block of the file system (mkfs.ext4 -b)",
-    },
-    ParamDef {
-        key: "journal_size",
-        kind: ParamKind::Bytes(1 << 20, 1 << 36),
-        default: Some("128MiB"),
-        doc: "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; 128 MiB is what \
-              it chooses for 32 GiB and more)",
-    },
-    ParamDef {
-        key: "metadata_blocks",
-        kind: ParamKind::Int(1, 200),
-        default: Some("3"),
-        doc: "metadata blocks of a transaction: inode table, block bitmap, group descriptor",
-    },
-    ParamDef {
-        key: "fua",
-        kind: ParamKind::Bool,
-        default: Some("false"),
-        doc: "the commit block is written with FUA, rather than followed by a FLUSH (Linux does \
-              without on SATA: libata.fua=0)",
-    },
-    ParamDef {
-        key: "hz",
-        kind: ParamKind::Int(24, 10_000),
-        default: Some("250"),
-        doc: "ticks of the kernel's clock in a second: how often the time of modification moves on",
-    },
-];
+pub const PARAMS: [ParamDef; 5] =
+    [BLOCK_SIZE.def, JOURNAL_SIZE.def, METADATA_BLOCKS.def, FUA.def, HZ.def];
 
 /// The file system on a drive.
 #[derive(Clone, Debug)]
@@ -87,22 +96,22 @@ impl Ext4 {
     /// A drive without room for the journal, and blocks that are no whole number of sectors.
     pub fn new(params: &Params, capacity_sectors: u64, files: u64) -> Result<Ext4, ConfigError> {
         let sector = u64::from(SECTOR_BYTES);
-        let block = params.int("block_size");
+        let block = params.get(BLOCK_SIZE);
         if !block.is_power_of_two() {
             return Err(ConfigError::new(
                 "block_size",
                 format!("{block} bytes are no power of two"),
             ));
         }
-        let journal_blocks = params.int("journal_size") / block;
-        let metadata_blocks = params.u32("metadata_blocks");
+        let journal_blocks = params.get(JOURNAL_SIZE) / block;
+        let metadata_blocks = params.get(METADATA_BLOCKS);
         let block_sectors = block / sector;
         let needed = (journal_blocks + files * u64::from(metadata_blocks)) * block_sectors;
         let end = capacity_sectors / block_sectors * block_sectors;
         if needed >= end {
             let why = format!(
                 "the journal of {} bytes and the metadata do not fit the drive of {} bytes",
-                params.int("journal_size"),
+                params.get(JOURNAL_SIZE),
                 capacity_sectors * sector
             );
             return Err(ConfigError::new("journal_size", why));
@@ -110,8 +119,8 @@ impl Ext4 {
         Ok(Ext4 {
             block_sectors,
             metadata_blocks,
-            fua: params.flag("fua"),
-            tick: Dur(1_000_000_000_000 / params.int("hz")),
+            fua: params.get(FUA),
+            tick: Dur(1_000_000_000_000 / params.get(HZ)),
             journal: end - journal_blocks * block_sectors,
             journal_blocks,
             next: 1,

@@ -3,7 +3,7 @@
 
 use crate::raw::Fault;
 use crate::text::Field;
-use flashatlas_types::{HostOp, ParamDef, ParamKind, Params};
+use flashatlas_types::{HostOp, Param, Params, Text};
 
 /// What the flags ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,13 +53,13 @@ pub(crate) enum Action {
 }
 
 /// The parameter that chooses it.
-pub(crate) const ACTION: ParamDef = ParamDef {
-    key: "action",
-    kind: ParamKind::Choice(&["auto", "D", "C", "Q"]),
-    default: Some("auto"),
-    doc: "the event that counts as the request: D (issued to the drive), C (completed) or Q \
-          (queued); auto: the first of these that occurs in the first 64 KiB",
-};
+pub(crate) const ACTION: Param<Text> = Param::choice(
+    "action",
+    &["auto", "D", "C", "Q"],
+    "the event that counts as the request: D (issued to the drive), C (completed) or Q (queued); \
+     auto: the first of these that occurs in the first 64 KiB",
+)
+.or("auto");
 
 /// In the order of preference: what the drive was given, else what it did, else what was asked for.
 const PREFERENCE: [Action; 3] = [Action::Issued, Action::Completed, Action::Queued];
@@ -77,7 +77,7 @@ impl Action {
 
     /// The one that `params` names, else the preferred one of those that occur, else D.
     pub fn chosen(params: &Params, occurring: impl Iterator<Item = Action>) -> Action {
-        if let Some(action) = Action::named(params.text(ACTION.key).as_bytes()) {
+        if let Some(action) = Action::named(params.get(ACTION).as_bytes()) {
             return action;
         }
         let mut seen = [false; PREFERENCE.len()];

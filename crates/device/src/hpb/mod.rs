@@ -10,6 +10,7 @@
 
 pub mod entry;
 mod notices;
+pub mod params;
 
 pub use entry::{NO_ENTRY, Protect, Refusal};
 pub use notices::Notice;
@@ -18,6 +19,10 @@ use entry::Sealer;
 use fixedbitset::FixedBitSet;
 use flashatlas_types::{Dur, Lpn, Params, Ppn, SECTOR_BYTES, Seed, Tag};
 use notices::Notices;
+use params::{
+    ACTIVATION_READS, ACTIVE_REGIONS, CHANGES, CONTROL, DIRTY, HASH_TIME, MAX_READ, PAIRS, PROTECT,
+    REFRESH_READS, REGION, SUBREGION, UPDATE,
+};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -59,26 +64,26 @@ impl Terms {
     /// Those of a configuration, over a drive of `units` pages of `unit_sectors`.
     pub fn new(params: &Params, units: u32, unit_sectors: u32) -> Terms {
         let unit = u64::from(unit_sectors * SECTOR_BYTES);
-        let pages = |key| (params.int(key) / unit) as u32;
-        let subregion = pages("hpb.subregion");
+        let pages = |bytes| (params.get(bytes) / unit) as u32;
+        let subregion = pages(SUBREGION);
         Terms {
             units,
             subregion: subregion.min(units),
-            subregions: pages("hpb.region") / subregion,
-            protect: Protect::parse(params.text("hpb.protect")),
-            by_page: params.text("hpb.dirty") == "page",
-            piggyback: params.text("hpb.update") == "piggyback",
-            host_controls: params.text("hpb.control") == "host",
-            activation_reads: params.u32("hpb.activation_reads"),
-            refresh_reads: params.u32("hpb.refresh_reads"),
-            pairs: params.u32("hpb.pairs") as usize,
-            changes: params.u32("hpb.changes") as usize,
-            max_sectors: (params.int("hpb.max_read") / u64::from(SECTOR_BYTES)) as u32,
-            active_regions: match params.u32("hpb.active_regions") {
+            subregions: pages(REGION) / subregion,
+            protect: Protect::parse(params.get(PROTECT)),
+            by_page: params.get(DIRTY) == "page",
+            piggyback: params.get(UPDATE) == "piggyback",
+            host_controls: params.get(CONTROL) == "host",
+            activation_reads: params.get(ACTIVATION_READS),
+            refresh_reads: params.get(REFRESH_READS),
+            pairs: params.get(PAIRS) as usize,
+            changes: params.get(CHANGES) as usize,
+            max_sectors: (params.get(MAX_READ) / u64::from(SECTOR_BYTES)) as u32,
+            active_regions: match params.get(ACTIVE_REGIONS) {
                 0 => u32::MAX,
                 given => given,
             },
-            hash_time: params.time("hpb.hash_time"),
+            hash_time: params.get(HASH_TIME),
         }
     }
 

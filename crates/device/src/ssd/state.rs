@@ -3,8 +3,10 @@
 
 use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::WriteCache;
+use crate::params::{CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER};
 use crate::{DriveConfig, PowerCycle, SubmitError};
 use flashatlas_ftl::{Ftl, FtlContext, MountReport, Programmed};
+use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::{
@@ -37,10 +39,10 @@ pub(crate) fn mount(
 /// The write cache of a drive, empty; none where writes go straight through.
 fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
     let p = &config.params;
-    (p.text("cache.mode") == "write-back").then(|| {
-        let capacity = (p.int("cache.bytes") / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
-        let share = |key| (p.ratio(key) * f64::from(capacity)) as u32;
-        WriteCache::new(capacity, share("cache.high"), share("cache.low"))
+    (p.get(CACHE_MODE) == "write-back").then(|| {
+        let capacity = (p.get(CACHE_BYTES) / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
+        let share = |part| (p.get(part) * f64::from(capacity)) as u32;
+        WriteCache::new(capacity, share(CACHE_HIGH), share(CACHE_LOW))
     })
 }
 
@@ -89,7 +91,7 @@ impl Ssd {
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
         let layout = Arc::new(config.layout()?);
         let rules = Rules::from_params(&config.params);
-        let medium = Medium::new(layout, rules, config.params.u32("nand.factory_bad"), seed)?;
+        let medium = Medium::new(layout, rules, config.params.get(FACTORY_BAD), seed)?;
         Ssd::on(medium, config, seed)
     }
 
@@ -121,8 +123,8 @@ impl Ssd {
             plan,
             cache: write_cache(config, &layout),
             settings: ControllerSettings {
-                command_time: p.time("host.command_time"),
-                idle_after: p.time("host.idle_after"),
+                command_time: p.get(COMMAND_TIME),
+                idle_after: p.get(IDLE_AFTER),
                 keep_bytes: rules.keep_bytes,
             },
             counters: DeviceCounters::default(),

@@ -5,7 +5,7 @@ mod none;
 mod two_lru;
 
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, ParamDef, ParamKind, Params};
+use flashatlas_types::{Lpn, Param, ParamDef, Params, Text};
 
 /// Decides how hot a page is. Stream 0 is the coldest.
 pub trait Classifier: Send {
@@ -36,21 +36,23 @@ pub struct ClassifierDef {
 /// All classifiers.
 pub const CLASSIFIERS: &[ClassifierDef] = &[none::DEF, dac::DEF, two_lru::DEF];
 
+pub(crate) const CLASSIFIER: Param<Text> = Param::name(
+    "ftl.classifier",
+    || CLASSIFIERS.iter().map(|c| c.name).collect(),
+    "how pages are sorted into streams by how often they change",
+)
+.or("none");
+
+pub(crate) const STREAMS: Param<u32> = Param::int(
+    "ftl.streams",
+    1,
+    16,
+    "frontiers for host writes in each lane (and as many for collection in dual mode)",
+)
+.or("1");
+
 /// Parameters that select a classifier.
-pub const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.classifier",
-        kind: ParamKind::Name(|| CLASSIFIERS.iter().map(|c| c.name).collect()),
-        default: Some("none"),
-        doc: "how pages are sorted into streams by how often they change",
-    },
-    ParamDef {
-        key: "ftl.streams",
-        kind: ParamKind::Int(1, 16),
-        default: Some("1"),
-        doc: "frontiers for host writes in each lane (and as many for collection in dual mode)",
-    },
-];
+pub const PARAMS: &[ParamDef] = &[CLASSIFIER.def, STREAMS.def];
 
 #[cfg(test)]
 mod tests {

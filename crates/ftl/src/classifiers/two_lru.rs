@@ -2,7 +2,7 @@
 
 use super::{Classifier, ClassifierDef};
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, MemoryKind, ParamDef, ParamKind};
+use flashatlas_types::{Lpn, MemoryKind, Param};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -11,28 +11,21 @@ pub const DEF: ClassifierDef = ClassifierDef {
     summary: "hot when written again while in the candidate list; uses two streams",
     paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems \
             (RTAS 2002)",
-    params: &[
-        ParamDef {
-            key: "ftl.hot_pages",
-            kind: ParamKind::Int(1, 1 << 30),
-            default: Some("4096"),
-            doc: "pages in the hot list",
-        },
-        ParamDef {
-            key: "ftl.candidate_pages",
-            kind: ParamKind::Int(1, 1 << 30),
-            default: Some("4096"),
-            doc: "pages in the candidate list",
-        },
-    ],
+    params: &[HOT_PAGES.def, CANDIDATE_PAGES.def],
     build: |params, _, streams| {
         Box::new(TwoLru {
-            hot: Lru::new(params.int("ftl.hot_pages")),
-            candidates: Lru::new(params.int("ftl.candidate_pages")),
+            hot: Lru::new(params.get(HOT_PAGES)),
+            candidates: Lru::new(params.get(CANDIDATE_PAGES)),
             hot_stream: streams.min(2) - 1,
         })
     },
 };
+
+const HOT_PAGES: Param<u64> =
+    Param::int("ftl.hot_pages", 1, 1 << 30, "pages in the hot list").or("4096");
+
+const CANDIDATE_PAGES: Param<u64> =
+    Param::int("ftl.candidate_pages", 1, 1 << 30, "pages in the candidate list").or("4096");
 
 struct TwoLru {
     hot: Lru,

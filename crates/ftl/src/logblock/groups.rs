@@ -17,25 +17,22 @@ use crate::report::AreaUse;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, MemoryKind, Param, Params, Violation,
 };
 use rustc_hash::FxHashMap;
 
-/// The parameters of SAST.
-pub(crate) const GROUP_PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.group_blocks",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("4"),
-        doc: "N: neighbouring logical blocks that share log blocks",
-    },
-    ParamDef {
-        key: "ftl.group_log_blocks",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("2"),
-        doc: "K: log blocks that a group may have",
-    },
-];
+/// N of SAST.
+pub(crate) const GROUP_BLOCKS: Param<u32> = Param::int(
+    "ftl.group_blocks",
+    1,
+    1 << 20,
+    "N: neighbouring logical blocks that share log blocks",
+)
+.or("4");
+
+/// K of SAST.
+pub(crate) const GROUP_LOG_BLOCKS: Param<u32> =
+    Param::int("ftl.group_log_blocks", 1, 1 << 20, "K: log blocks that a group may have").or("2");
 
 /// Whether the layout suits groups of `K` log blocks.
 pub(crate) fn fits_groups(params: &Params, layout: &Layout, most: u64) -> Result<(), ConfigError> {

@@ -35,7 +35,7 @@ mod settings;
 pub(crate) use area::Area;
 pub(crate) use core::{Core, HostPage, kept};
 pub(crate) use ftl::{Hybrid, LogScheme};
-pub(crate) use groups::{GROUP_PARAMS, Groups, fits_groups};
+pub(crate) use groups::{GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, fits_groups};
 pub(crate) use log::Log;
 pub(crate) use mount::FoundLog;
 pub(crate) use sequential::Sequential;

@@ -1,30 +1,32 @@
 //! Parameters that all log-block schemes share, and whether a layout leaves them room.
 
 use super::kept;
-use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
-use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
+use crate::blocks::WEAR_DYNAMIC;
+use crate::blocks::fits_whole_frames;
+use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params};
 
 /// Log blocks where nothing was said: those of papers/1, section 4.
-const LOG_BLOCKS: u64 = 256;
+const USUAL_LOG_BLOCKS: u64 = 256;
 
-pub(crate) const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.log_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block \
-              where there are fewer",
-    },
-    WEAR_DYNAMIC,
-];
+const LOG_BLOCKS: Param<u64> = Param::int(
+    "ftl.log_blocks",
+    0,
+    1 << 24,
+    "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block where there \
+     are fewer",
+)
+.or("0");
+
+pub(crate) const PARAMS: &[ParamDef] = &[LOG_BLOCKS.def, WEAR_DYNAMIC.def];
 
 /// Idle reclamation, for schemes whose papers have none.
-pub(crate) const IDLE: ParamDef = ParamDef {
-    key: "ftl.idle_log_blocks",
-    kind: ParamKind::Int(0, 1 << 24),
-    default: Some("0"),
-    doc: "log blocks that idle time keeps ready for random writes; 0: no reclamation in idle time",
-};
+pub(crate) const IDLE: Param<u32> = Param::int(
+    "ftl.idle_log_blocks",
+    0,
+    1 << 24,
+    "log blocks that idle time keeps ready for random writes; 0: no reclamation in idle time",
+)
+.or("0");
 
 /// The shared parameters, resolved.
 pub(crate) struct LogSettings {
@@ -44,14 +46,14 @@ fn spare(layout: &Layout, good: u32) -> u64 {
 impl LogSettings {
     /// The settings that `params` describe for a drive with `good` blocks that are not bad.
     pub fn new(params: &Params, layout: &Layout, good: u32) -> LogSettings {
-        let log_blocks = match params.int("ftl.log_blocks") {
-            0 => LOG_BLOCKS.min(spare(layout, good)),
+        let log_blocks = match params.get(LOG_BLOCKS) {
+            0 => USUAL_LOG_BLOCKS.min(spare(layout, good)),
             given => given,
         };
         LogSettings {
             log_blocks: log_blocks as u32,
-            idle_log_blocks: params.u32("ftl.idle_log_blocks"),
-            wear_dynamic: params.flag("ftl.wear_dynamic"),
+            idle_log_blocks: params.get(IDLE),
+            wear_dynamic: params.get(WEAR_DYNAMIC),
         }
     }
 }

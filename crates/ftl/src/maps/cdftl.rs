@@ -11,10 +11,9 @@ use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
-use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "cdftl",
@@ -23,22 +22,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Address Mapping (RTAS 2011)",
     params: &[
         cache_bytes("256KiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.pages_share",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.5"),
-            doc: "share of the memory for whole map pages (at least one, and two entries)",
-        },
-        ParamDef {
-            key: "map.victim_search",
-            kind: ParamKind::Int(1, 1 << 20),
-            default: Some("64"),
-            doc: "entries among which one is looked for that leaves without a write",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        PAGES_SHARE.def,
+        VICTIM_SEARCH.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| {
         fits(
@@ -50,7 +39,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     },
     exports_entries: true,
     build: |params, layout| {
-        let (share, search) = (params.ratio("map.pages_share"), params.u32("map.victim_search"));
+        let (share, search) = (params.get(PAGES_SHARE), params.get(VICTIM_SEARCH));
         Box::new(Paged::new(params, layout, false, |map, budget| {
             Cdftl::new(map, budget, share, search)
         }))
@@ -60,6 +49,22 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=300", "map.victim_search=3"],
     ],
 };
+
+const PAGES_SHARE: Param<f64> = Param::ratio(
+    "map.pages_share",
+    0.0,
+    1.0,
+    "share of the memory for whole map pages (at least one, and two entries)",
+)
+.or("0.5");
+
+const VICTIM_SEARCH: Param<u32> = Param::int(
+    "map.victim_search",
+    1,
+    1 << 20,
+    "entries among which one is looked for that leaves without a write",
+)
+.or("64");
 
 struct Cdftl {
     cmt: Cmt,

@@ -6,10 +6,9 @@
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
-use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "demand",
@@ -18,22 +17,16 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Host Memory (HotStorage 2017)",
     params: &[
         cache_bytes("1MiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.changed_share",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.5"),
-            doc: "share of the cached map pages that may be changed after a FLUSH; it writes the \
-                  longest changed ones above that",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        CHANGED_SHARE.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
     exports_entries: true,
     build: |params, layout| {
-        let share = params.ratio("map.changed_share");
+        let share = params.get(CHANGED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
     },
     small: &[
@@ -41,6 +34,15 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
     ],
 };
+
+const CHANGED_SHARE: Param<f64> = Param::ratio(
+    "map.changed_share",
+    0.0,
+    1.0,
+    "share of the cached map pages that may be changed after a FLUSH; it writes the longest \
+     changed ones above that",
+)
+.or("0.5");
 
 /// Map pages in the order of their last use.
 struct Pages {

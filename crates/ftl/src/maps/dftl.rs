@@ -9,10 +9,9 @@
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
-use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
 
 /// A logical and a physical page, 4 bytes each.
 pub(super) const ENTRY_BYTES: u64 = 8;
@@ -25,22 +24,16 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Selective Caching of Page-level Address Mappings (ASPLOS 2009)",
     params: &[
         cache_bytes("64KiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.protected_share",
-            kind: ParamKind::Ratio(0.0, 0.99),
-            default: Some("0.8"),
-            doc: "share of the entries in memory that may be protected (FlashSim: 6552 of 8192); \
-                  0: one LRU list",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        PROTECTED_SHARE.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
     exports_entries: true,
     build: |params, layout| {
-        let share = params.ratio("map.protected_share");
+        let share = params.get(PROTECTED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
             Dftl {
@@ -54,6 +47,15 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=160", "map.protected_share=0.5"],
     ],
 };
+
+const PROTECTED_SHARE: Param<f64> = Param::ratio(
+    "map.protected_share",
+    0.0,
+    0.99,
+    "share of the entries in memory that may be protected (FlashSim: 6552 of 8192); 0: one LRU \
+     list",
+)
+.or("0.8");
 
 struct Dftl {
     cmt: Cmt,

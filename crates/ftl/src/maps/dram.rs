@@ -4,18 +4,18 @@
 //! DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL of the
 //! Jasmine board).
 
+use crate::ENTRY_BYTES;
 use crate::maps::pages::resident::{
-    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup,
-    fits, fits_dram,
+    DIRECTORY, DRAM_BYTES, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
 };
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{FREE_CHANGES, FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind, Params, Ppn,
-    Violation,
+    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn, Text, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -24,39 +24,26 @@ pub const DEF: MapStoreDef = MapStoreDef {
               all of it goes to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
     params: &[
-        ParamDef {
-            key: "map.flush",
-            kind: ParamKind::Choice(&["none", "pages", "segments", "whole"]),
-            default: Some("none"),
-            doc: "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims \
-                  come back), the changed `pages` (map.page_bytes) or `segments` \
-                  (map.segment_bytes), or, when anything has changed, the `whole` map",
-        },
-        ParamDef {
-            key: "map.page_bytes",
-            kind: ParamKind::Bytes(64, 1 << 20),
-            default: Some("4KiB"),
-            doc: "bytes of a map page with map.flush = pages; of a larger one than a frame, one \
-                  frame",
-        },
-        SEGMENT_BYTES,
-        DRAM_BYTES,
-        ROLL_FORWARD,
-        PACK,
-        MAP_OP,
-        LANES,
-        DIRECTORY,
+        FLUSH.def,
+        PAGE_BYTES.def,
+        SEGMENT_BYTES.def,
+        DRAM_BYTES.def,
+        ROLL_FORWARD.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
+        DIRECTORY.def,
     ],
     fits: |params, layout| match flushed(params) {
         None => fits_dram(params, layout).map(|()| MapQuota::default()),
-        Some((key, bytes)) => fits(params, layout, key, bytes),
+        Some(bytes) => fits(params, layout, bytes),
     },
     exports_entries: false,
     build: |params, layout| match flushed(params) {
         None => Box::new(Volatile::new(params, layout)),
-        Some((key, bytes)) => Box::new(Flushed {
-            resident: Resident::new(params, layout, key, bytes),
-            whole: params.text("map.flush") == "whole",
+        Some(bytes) => Box::new(Flushed {
+            resident: Resident::new(params, layout, bytes),
+            whole: params.get(FLUSH) == "whole",
         }),
     },
     small: &[
@@ -69,14 +56,30 @@ pub const DEF: MapStoreDef = MapStoreDef {
     ],
 };
 
-/// What is written together at a FLUSH: the key that says so, and its bytes.
-fn flushed(params: &Params) -> Option<(&'static str, u64)> {
-    let key = match params.text("map.flush") {
-        "none" => return None,
-        "pages" => "map.page_bytes",
-        _ => "map.segment_bytes",
-    };
-    Some((key, params.int(key)))
+const FLUSH: Param<Text> = Param::choice(
+    "map.flush",
+    &["none", "pages", "segments", "whole"],
+    "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims come back), the \
+     changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, when anything has \
+     changed, the `whole` map",
+)
+.or("none");
+
+const PAGE_BYTES: Param<u64> = Param::bytes(
+    "map.page_bytes",
+    64,
+    1 << 20,
+    "bytes of a map page with map.flush = pages; of a larger one than a frame, one frame",
+)
+.or("4KiB");
+
+/// What says how much is written together at a FLUSH, if anything is.
+fn flushed(params: &Params) -> Option<Param<u64>> {
+    match params.get(FLUSH) {
+        "none" => None,
+        "pages" => Some(PAGE_BYTES),
+        _ => Some(SEGMENT_BYTES),
+    }
 }
 
 /// Nothing of the map survives.
@@ -90,7 +93,7 @@ impl Volatile {
     fn new(params: &Params, layout: &Layout) -> Volatile {
         Volatile {
             entries: vec![Ppn::NONE; layout.logical_units as usize],
-            entry_bytes: params.u32("map.entry_bytes"),
+            entry_bytes: params.get(ENTRY_BYTES),
             counters: MapCounters::default(),
         }
     }

@@ -16,11 +16,10 @@ use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, Param, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -30,32 +29,16 @@ pub const DEF: MapStoreDef = MapStoreDef {
             (ASPLOS 2023)",
     params: &[
         cache_bytes("128KiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.gamma",
-            kind: ParamKind::Int(0, 16),
-            default: Some("0"),
-            doc: "how far a prediction may be off, in pages",
-        },
-        ParamDef {
-            key: "map.learn_batch",
-            kind: ParamKind::Int(1, 1 << 16),
-            default: Some("256"),
-            doc: "changes that are gathered, 8 bytes each, before they are learned",
-        },
-        ParamDef {
-            key: "map.compaction",
-            kind: ParamKind::Int(1, 1 << 40),
-            default: Some("1000000"),
-            doc: "changes after which all segments in memory are learned anew, so that none is \
-                  left that nothing needs",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        GAMMA.def,
+        LEARN_BATCH.def,
+        COMPACTION.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| {
-        let batch = params.int("map.learn_batch") * ENTRY_BYTES;
+        let batch = params.get(LEARN_BATCH) * ENTRY_BYTES;
         // at worst every entry is a segment
         fits(
             params,
@@ -66,8 +49,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
     },
     exports_entries: false,
     build: |params, layout| {
-        let gamma = params.u32("map.gamma");
-        let (batch, compaction) = (params.int("map.learn_batch"), params.int("map.compaction"));
+        let gamma = params.get(GAMMA);
+        let (batch, compaction) = (params.get(LEARN_BATCH), params.get(COMPACTION));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
             pages: IndexList::new(map.table.pages()),
             groups: vec![
@@ -98,6 +81,26 @@ pub const DEF: MapStoreDef = MapStoreDef {
         ],
     ],
 };
+
+const GAMMA: Param<u32> =
+    Param::int("map.gamma", 0, 16, "how far a prediction may be off, in pages").or("0");
+
+const LEARN_BATCH: Param<u64> = Param::int(
+    "map.learn_batch",
+    1,
+    1 << 16,
+    "changes that are gathered, 8 bytes each, before they are learned",
+)
+.or("256");
+
+const COMPACTION: Param<u64> = Param::int(
+    "map.compaction",
+    1,
+    1 << 40,
+    "changes after which all segments in memory are learned anew, so that none is left that \
+     nothing needs",
+)
+.or("1000000");
 
 /// Places in the order in which a stream of writes takes them.
 #[derive(Clone, Debug)]

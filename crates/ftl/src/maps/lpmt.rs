@@ -11,14 +11,15 @@ use crate::pool::{MapQuota, Pool};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
+use flashatlas_lookup::hashes::HASH;
 use flashatlas_lookup::hashes::{self, hash_by_name};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind,
-    Params, Ppn, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn,
+    Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -27,7 +28,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD \
             controllers (2019)",
     params: &concat::<45>(&[
-        &[EXTENT_PAGES],
+        &[EXTENT_PAGES.def],
         tables::PARAMS,
         hashes::PARAMS,
         probe::PARAMS,
@@ -35,7 +36,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     ]),
     fits: |params, layout| {
         let (shape, _) = parts(params, layout)?;
-        let hash = hash_by_name(params.text("lookup.hash"))?;
+        let hash = hash_by_name(params.get(HASH))?;
         (hash.build)(params, shape.la_bits, shape.set_bits)?;
         Ok(MapQuota::default())
     },
@@ -54,17 +55,18 @@ pub const DEF: MapStoreDef = MapStoreDef {
     ],
 };
 
-const EXTENT_PAGES: ParamDef = ParamDef {
-    key: "lookup.extent_pages",
-    kind: ParamKind::Int(1, 64),
-    default: Some("8"),
-    doc: "pages of a window that an extent does not leave, a power of two; 1: every page has an \
-          entry of its own",
-};
+const EXTENT_PAGES: Param<u32> = Param::int(
+    "lookup.extent_pages",
+    1,
+    64,
+    "pages of a window that an extent does not leave, a power of two; 1: every page has an entry \
+     of its own",
+)
+.or("8");
 
 /// The tables that `params` describe for a drive, and where they lie.
 fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), ConfigError> {
-    let extent = params.u32("lookup.extent_pages");
+    let extent = params.get(EXTENT_PAGES);
     if !extent.is_power_of_two() {
         return Err(ConfigError {
             allowed: [1, 2, 4, 8, 16, 32, 64].iter().map(u32::to_string).collect(),
@@ -105,12 +107,12 @@ struct LpmtStore {
 impl LpmtStore {
     fn new(params: &Params, layout: &Layout) -> LpmtStore {
         let (shape, scheduler) = parts(params, layout).expect("the configuration is checked");
-        let hash = hash_by_name(params.text("lookup.hash")).expect("resolved");
+        let hash = hash_by_name(params.get(HASH)).expect("resolved");
         let hash = (hash.build)(params, shape.la_bits, shape.set_bits)
             .expect("the configuration is checked");
         let tables = Tables::new(&shape, hash);
         LpmtStore {
-            extents: Extents::new(tables, layout.logical_units, params.u32("lookup.extent_pages")),
+            extents: Extents::new(tables, layout.logical_units, params.get(EXTENT_PAGES)),
             scheduler,
             slots_per_block: slots_per_block(layout),
             cursor: None,

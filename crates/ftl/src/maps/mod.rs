@@ -17,7 +17,8 @@ use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, OpId, ParamDef, ParamKind, Params, Ppn, Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, OpId, Param, ParamDef, Params, Ppn, Text,
+    Violation,
 };
 
 /// All map stores.
@@ -33,13 +34,16 @@ pub const MAPS: &[MapStoreDef] = &[
     lpmt::DEF,
 ];
 
+/// The parameter `map.store`.
+pub const STORE: Param<Text> = Param::name(
+    "map.store",
+    || MAPS.iter().map(|m| m.name).collect(),
+    "where the map of a page-mapped scheme lives",
+)
+.or("dram");
+
 /// Parameters that select a map store.
-pub const PARAMS: &[ParamDef] = &[ParamDef {
-    key: "map.store",
-    kind: ParamKind::Name(|| MAPS.iter().map(|m| m.name).collect()),
-    default: Some("dram"),
-    doc: "where the map of a page-mapped scheme lives",
-}];
+pub const PARAMS: &[ParamDef] = &[STORE.def];
 
 /// How far the map that a mount found goes.
 pub struct Replay {

@@ -14,18 +14,19 @@
 
 use crate::list::IndexList;
 use crate::maps::pages::resident::{
-    DIRECTORY, DRAM_BYTES, LANES, MAP_OP, PACK, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits,
-    segment_pages,
+    DIRECTORY, DRAM_BYTES, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits, segment_pages,
 };
 use crate::maps::pages::slots::{Slots, slot_bytes};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use crate::maps::{MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FREE_CHANGES, FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
+use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, ParamKind,
-    Params, Ppn, Ps, SeededBug, Violation,
+    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn,
+    Ps, SeededBug, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -35,46 +36,29 @@ pub const DEF: MapStoreDef = MapStoreDef {
     paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory \
             Architecture (2016)",
     params: &[
-        SEGMENT_BYTES,
-        ParamDef {
-            key: "map.dense_share",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.5"),
-            doc: "share of changed entries from which a segment is dense (the paper's fixed \
-                  thresholds are not given)",
-        },
-        ParamDef {
-            key: "map.full_share",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("1"),
-            doc: "share of changed entries from which a segment is full (the paper: all of them)",
-        },
-        ParamDef {
-            key: "map.nvm_idle",
-            kind: ParamKind::Time,
-            default: Some("200ms"),
-            doc: "idle time after which segments move from NVM to flash; never before \
-                  host.idle_after; 0: they stay",
-        },
-        DRAM_BYTES,
-        ROLL_FORWARD,
-        PACK,
-        MAP_OP,
-        LANES,
-        DIRECTORY,
+        SEGMENT_BYTES.def,
+        DENSE_SHARE.def,
+        FULL_SHARE.def,
+        NVM_IDLE.def,
+        DRAM_BYTES.def,
+        ROLL_FORWARD.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
+        DIRECTORY.def,
     ],
     fits: |params, layout| {
-        let quota = fits(params, layout, SEGMENT_BYTES.key, params.int(SEGMENT_BYTES.key))?;
-        let (nvm, slot) = (params.int("nvm.bytes"), slot_bytes(params.int(SEGMENT_BYTES.key)));
+        let quota = fits(params, layout, SEGMENT_BYTES)?;
+        let (nvm, slot) = (params.get(NVM_BYTES), slot_bytes(params.get(SEGMENT_BYTES)));
         if nvm > 0 && nvm < slot {
             let why = format!(
                 "{nvm} bytes are less than one slot: a segment of {} bytes and its header take \
                  {slot} (give 0 for no NVM)",
-                params.int(SEGMENT_BYTES.key)
+                params.get(SEGMENT_BYTES)
             );
             return Err(ConfigError::new("nvm.bytes", why));
         }
-        if params.ratio("map.dense_share") > params.ratio("map.full_share") {
+        if params.get(DENSE_SHARE) > params.get(FULL_SHARE) {
             return Err(ConfigError::new("map.dense_share", "lies above map.full_share"));
         }
         Ok(quota)
@@ -91,6 +75,30 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.segment_bytes=64", "nvm.bytes=400", "map.directory=page", "map.roll_forward=false"],
     ],
 };
+
+const DENSE_SHARE: Param<f64> = Param::ratio(
+    "map.dense_share",
+    0.0,
+    1.0,
+    "share of changed entries from which a segment is dense (the paper's fixed thresholds are not \
+     given)",
+)
+.or("0.5");
+
+const FULL_SHARE: Param<f64> = Param::ratio(
+    "map.full_share",
+    0.0,
+    1.0,
+    "share of changed entries from which a segment is full (the paper: all of them)",
+)
+.or("1");
+
+const NVM_IDLE: Param<Dur> = Param::time(
+    "map.nvm_idle",
+    "idle time after which segments move from NVM to flash; never before host.idle_after; 0: they \
+     stay",
+)
+.or("200ms");
 
 struct NvmHybrid {
     resident: Resident,
@@ -130,15 +138,15 @@ enum Utilization {
 
 impl NvmHybrid {
     fn new(params: &Params, layout: &Layout) -> NvmHybrid {
-        let bytes = params.int(SEGMENT_BYTES.key);
-        let resident = Resident::new(params, layout, SEGMENT_BYTES.key, bytes);
+        let bytes = params.get(SEGMENT_BYTES);
+        let resident = Resident::new(params, layout, SEGMENT_BYTES);
         let segments = resident.segments();
         NvmHybrid {
-            slots: Slots::new(params.int("nvm.bytes"), bytes, segments),
+            slots: Slots::new(params.get(NVM_BYTES), bytes, segments),
             held: IndexList::new(segments),
-            dense_share: params.ratio("map.dense_share"),
-            full_share: params.ratio("map.full_share"),
-            idle_after: params.time("map.nvm_idle"),
+            dense_share: params.get(DENSE_SHARE),
+            full_share: params.get(FULL_SHARE),
+            idle_after: params.get(NVM_IDLE),
             active: Ps::ZERO,
             halved: Vec::new(),
             work: SegmentCounters::default(),

@@ -11,10 +11,9 @@ use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
-use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
 use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -25,19 +24,14 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Memory (MSST 2011)",
     params: &[
         cache_bytes("128KiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.buffer_share",
-            kind: ParamKind::Ratio(0.0, 0.9),
-            default: Some("0.1"),
-            doc: "share of the memory for changed entries of pages that left; 0: no such buffer",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        BUFFER_SHARE.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| {
-        let share = 1.0 - params.ratio("map.buffer_share");
+        let share = 1.0 - params.get(BUFFER_SHARE);
         let largest = |page_bytes: u64, per_page: u32| page_bytes + u64::from(per_page).div_ceil(8);
         let least = |bytes: u64| (bytes as f64 / share).ceil() as u64;
         fits(
@@ -49,7 +43,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     },
     exports_entries: true,
     build: |params, layout| {
-        let (share, entry) = (params.ratio("map.buffer_share"), params.int("map.entry_bytes"));
+        let (share, entry) = (params.get(BUFFER_SHARE), u64::from(params.get(crate::ENTRY_BYTES)));
         Box::new(Paged::new(params, layout, true, |map, budget| {
             let buffer_max = (budget as f64 * share) as u64 / ENTRY_BYTES;
             Sftl {
@@ -71,6 +65,14 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=128", "map.cache_bytes=300", "map.buffer_share=0.4", "map.entry_bytes=8"],
     ],
 };
+
+const BUFFER_SHARE: Param<f64> = Param::ratio(
+    "map.buffer_share",
+    0.0,
+    0.9,
+    "share of the memory for changed entries of pages that left; 0: no such buffer",
+)
+.or("0.1");
 
 struct Sftl {
     pages: IndexList,

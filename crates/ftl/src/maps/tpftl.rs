@@ -12,10 +12,9 @@
 
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{
-    Cache, Io, LANES, MAP_OP, PACK, PAGE_BYTES, Paged, cache_bytes, fits,
-};
-use flashatlas_types::{FtlError, Lpn, OpId, ParamDef, ParamKind, Ppn};
+use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,23 +31,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
             Translation (EuroSys 2015)",
     params: &[
         cache_bytes("64KiB"),
-        PAGE_BYTES,
-        ParamDef {
-            key: "map.prefetch_request",
-            kind: ParamKind::Bool,
-            default: Some("true"),
-            doc: "load all entries of a map page that the request needs at once",
-        },
-        ParamDef {
-            key: "map.prefetch_threshold",
-            kind: ParamKind::Int(0, 1 << 20),
-            default: Some("3"),
-            doc: "selective prefetching begins when so many more nodes left memory than entered \
-                  it, and ends when it is the other way round; 0: never",
-        },
-        PACK,
-        MAP_OP,
-        LANES,
+        PAGE_BYTES.def,
+        PREFETCH_REQUEST.def,
+        PREFETCH_THRESHOLD.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
     ],
     fits: |params, layout| {
         fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes")
@@ -56,7 +44,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     exports_entries: true,
     build: |params, layout| {
         let (request, threshold) =
-            (params.flag("map.prefetch_request"), params.int("map.prefetch_threshold") as i64);
+            (params.get(PREFETCH_REQUEST), params.get(PREFETCH_THRESHOLD) as i64);
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {
             nodes: FxHashMap::default(),
             coldest: BTreeSet::new(),
@@ -76,6 +64,21 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
     ],
 };
+
+const PREFETCH_REQUEST: Param<bool> = Param::flag(
+    "map.prefetch_request",
+    "load all entries of a map page that the request needs at once",
+)
+.or("true");
+
+const PREFETCH_THRESHOLD: Param<u64> = Param::int(
+    "map.prefetch_threshold",
+    0,
+    1 << 20,
+    "selective prefetching begins when so many more nodes left memory than entered it, and ends \
+     when it is the other way round; 0: never",
+)
+.or("3");
 
 /// The entries of one map page that are in memory.
 #[derive(Default)]

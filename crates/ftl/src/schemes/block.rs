@@ -6,7 +6,8 @@
 //! left the block is rewritten.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
+use crate::blocks::WEAR_DYNAMIC;
+use crate::blocks::{Blocks, Role, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::trims::{Trims, blocks_kept};
@@ -17,7 +18,7 @@ use crate::{
 use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId,
-    OpKind, ParamDef, ParamKind, Params, Ppn, SeededBug, Violation,
+    OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -35,21 +36,19 @@ pub const DEF: SchemeDef = SchemeDef {
     small: &[&[], &["ftl.spare_pages=1", "ftl.coalesce=false"], &["nand.program_order=any"]],
 };
 
-const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.spare_pages",
-        kind: ParamKind::Int(0, 1 << 16),
-        default: Some("0"),
-        doc: "pages of each block kept for updates of its other pages (Shinohara: 8 of 64)",
-    },
-    ParamDef {
-        key: "ftl.coalesce",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "pages of one request that fall into one block share one rewrite",
-    },
-    WEAR_DYNAMIC,
-];
+const SPARE_PAGES: Param<u32> = Param::int(
+    "ftl.spare_pages",
+    0,
+    1 << 16,
+    "pages of each block kept for updates of its other pages (Shinohara: 8 of 64)",
+)
+.or("0");
+
+const COALESCE: Param<bool> =
+    Param::flag("ftl.coalesce", "pages of one request that fall into one block share one rewrite")
+        .or("true");
+
+const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
 
 /// Blocks that are kept: a rewrite fills a new block before the old one is erased; one that was cut
 /// is done again into another; and there are the records of what was trimmed.
@@ -59,7 +58,7 @@ fn reserve(layout: &Layout) -> u32 {
 
 /// Logical pages in a block: all but the spare ones.
 fn main_pages(params: &Params, layout: &Layout) -> u32 {
-    layout.frames_per_block.saturating_sub(params.u32("ftl.spare_pages"))
+    layout.frames_per_block.saturating_sub(params.get(SPARE_PAGES))
 }
 
 fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
@@ -118,12 +117,12 @@ impl BlockMapped {
         let main = main_pages(params, &layout);
         let mut ftl = BlockMapped {
             main,
-            coalesce: params.flag("ftl.coalesce"),
+            coalesce: params.get(COALESCE),
             any_order: medium.rules().order == ProgramOrder::Any,
             map: vec![None; layout.logical_units.div_ceil(main) as usize],
             newest: vec![Ppn::NONE; layout.logical_units as usize],
             blocks: Blocks::new(&layout, medium),
-            free: FreePool::new(&layout, params.flag("ftl.wear_dynamic")),
+            free: FreePool::new(&layout, params.get(WEAR_DYNAMIC)),
             ready: vec![OpId::NONE; layout.blocks() as usize],
             report: FtlReport::default(),
             mount: MountReport::new(&layout),

@@ -18,13 +18,13 @@ use crate::logblock::{
 use crate::report::AreaUse;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, MemoryKind, ParamDef, ParamKind, Params, Violation};
+use flashatlas_types::{BlockId, FtlError, MemoryKind, Param, Params, Violation};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
     summary: "log blocks: one for sequential writes, the others for any page, first in first out",
     paper: "Lee et al., ACM TECS 6:3 (2007)",
-    params: |_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD, &IDLE]).collect()),
+    params: |_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD.def, &IDLE.def]).collect()),
     fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 2).map(drop),
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?))
@@ -35,13 +35,12 @@ pub const DEF: SchemeDef = SchemeDef {
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
 };
 
-const EAGER_DEAD: ParamDef = ParamDef {
-    key: "ftl.eager_dead",
-    kind: ParamKind::Bool,
-    default: Some("false"),
-    doc: "erase random log blocks in which nothing is valid when a trim emptied one, and before \
-          another is opened; false: when their turn comes",
-};
+const EAGER_DEAD: Param<bool> = Param::flag(
+    "ftl.eager_dead",
+    "erase random log blocks in which nothing is valid when a trim emptied one, and before another \
+     is opened; false: when their turn comes",
+)
+.or("false");
 
 struct Fast {
     sequential: Sequential,
@@ -55,7 +54,7 @@ impl Fast {
         Fast {
             sequential: Sequential::new(1),
             random: Area::new("random", ROLE_RANDOM, settings.log_blocks - 1),
-            eager_dead: params.flag("ftl.eager_dead"),
+            eager_dead: params.get(EAGER_DEAD),
             idle_free: settings.idle_log_blocks,
         }
     }

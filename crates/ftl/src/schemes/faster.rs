@@ -31,7 +31,7 @@ use crate::{FtlContext, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, Param, ParamDef, Params, Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -39,7 +39,7 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold \
               ones",
     paper: "Lim et al., SNAPI (2010)",
-    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
     fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
@@ -55,33 +55,34 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-const OWN: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.isolation_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of the isolation area; 0: a fifth",
-    },
-    ParamDef {
-        key: "ftl.isolation_interval",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("4"),
-        doc: "pages that enter the log for each progressive merge of the isolation area",
-    },
-    ParamDef {
-        key: "ftl.sequential_pages",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("4"),
-        doc: "a run of more consecutive pages is sequential wherever it began",
-    },
-];
+const ISOLATION_BLOCKS: Param<u64> =
+    Param::int("ftl.isolation_blocks", 0, 1 << 24, "log blocks of the isolation area; 0: a fifth")
+        .or("0");
+
+const ISOLATION_INTERVAL: Param<u32> = Param::int(
+    "ftl.isolation_interval",
+    1,
+    1 << 20,
+    "pages that enter the log for each progressive merge of the isolation area",
+)
+.or("4");
+
+pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
+    "ftl.sequential_pages",
+    1,
+    1 << 20,
+    "a run of more consecutive pages is sequential wherever it began",
+)
+.or("4");
+
+const OWN: &[ParamDef] = &[ISOLATION_BLOCKS.def, ISOLATION_INTERVAL.def, SEQUENTIAL_PAGES.def];
 
 /// Blocks of the isolation area that are kept ready.
 const KEPT: u32 = 2;
 
 /// Blocks of the isolation area, and of the circle of random log blocks.
 fn parts(params: &Params, budget: u64) -> [u64; 2] {
-    let isolation = share(params.int("ftl.isolation_blocks"), budget, (1, 5), u64::from(KEPT) + 1);
+    let isolation = share(params.get(ISOLATION_BLOCKS), budget, (1, 5), u64::from(KEPT) + 1);
     [isolation, budget.saturating_sub(1 + isolation)]
 }
 
@@ -200,11 +201,11 @@ impl Faster {
                 second: FixedBitSet::with_capacity(core.layout.logical_units as usize),
             },
             isolation: Area::new("isolation", ROLE_COLD, isolation),
-            sequential_pages: params.u32("ftl.sequential_pages"),
+            sequential_pages: params.get(SEQUENTIAL_PAGES),
             last: None,
             run: 0,
             entered: 0,
-            interval: params.u32("ftl.isolation_interval"),
+            interval: params.get(ISOLATION_INTERVAL),
             idle_free: settings.idle_log_blocks,
         }
     }

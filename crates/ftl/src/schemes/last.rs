@@ -33,8 +33,9 @@ use crate::logblock::{
 use crate::report::AreaUse;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
+use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, Param, ParamDef, Params, Violation,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -43,7 +44,7 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "last",
     summary: "log blocks: sequential, hot and cold, told by request size and by recent updates",
     paper: "Lee et al., ACM OSR 42:6 (2008)",
-    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE]).collect()),
+    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
     fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?))
@@ -57,53 +58,61 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
+pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
+    "ftl.sequential_pages",
+    1,
+    1 << 20,
+    "a request of at least so many pages is sequential (the paper studies 4 to 8 KB)",
+)
+.or("4");
+
+pub(crate) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
+    "ftl.sequential_blocks",
+    0,
+    1 << 24,
+    "log blocks for sequential requests; 0: an eighth",
+)
+.or("0");
+
+pub(crate) const HOT_BLOCKS: Param<u64> =
+    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot partition; 0: three eighths")
+        .or("0");
+
+pub(crate) const COLD_BLOCKS: Param<u64> =
+    Param::int("ftl.cold_blocks", 0, 1 << 24, "log blocks of the cold partition; 0: the others")
+        .or("0");
+
+const HOT_WINDOW: Param<u64> = Param::int(
+    "ftl.hot_window",
+    0,
+    1 << 30,
+    "k: a page is hot if it is one of the last k written to the random log; 0: as many as the hot \
+     partition holds",
+)
+.or("0");
+
+const HOT_WINDOW_ADAPTIVE: Param<bool> = Param::flag(
+    "ftl.hot_window_adaptive",
+    "when the hot partition gives up a block, k grows by a block's pages if nothing in it was \
+     valid, and shrinks by as many if more than half was (between one block's pages and twice the \
+     partition's)",
+)
+.or("false");
+
 const OWN: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.sequential_pages",
-        kind: ParamKind::Int(1, 1 << 20),
-        default: Some("4"),
-        doc: "a request of at least so many pages is sequential (the paper studies 4 to 8 KB)",
-    },
-    ParamDef {
-        key: "ftl.sequential_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks for sequential requests; 0: an eighth",
-    },
-    ParamDef {
-        key: "ftl.hot_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of the hot partition; 0: three eighths",
-    },
-    ParamDef {
-        key: "ftl.cold_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of the cold partition; 0: the others",
-    },
-    ParamDef {
-        key: "ftl.hot_window",
-        kind: ParamKind::Int(0, 1 << 30),
-        default: Some("0"),
-        doc: "k: a page is hot if it is one of the last k written to the random log; 0: as many as \
-              the hot partition holds",
-    },
-    ParamDef {
-        key: "ftl.hot_window_adaptive",
-        kind: ParamKind::Bool,
-        default: Some("false"),
-        doc: "when the hot partition gives up a block, k grows by a block's pages if nothing in it \
-              was valid, and shrinks by as many if more than half was (between one block's pages \
-              and twice the partition's)",
-    },
+    SEQUENTIAL_PAGES.def,
+    SEQUENTIAL_BLOCKS.def,
+    HOT_BLOCKS.def,
+    COLD_BLOCKS.def,
+    HOT_WINDOW.def,
+    HOT_WINDOW_ADAPTIVE.def,
 ];
 
 /// Blocks of the sequential log, the hot and the cold partition.
 fn parts(params: &Params, budget: u64) -> [u64; 3] {
-    let sequential = share(params.int("ftl.sequential_blocks"), budget, (1, 8), 1);
-    let hot = share(params.int("ftl.hot_blocks"), budget, (3, 8), 1);
-    let cold = match params.int("ftl.cold_blocks") {
+    let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 8), 1);
+    let hot = share(params.get(HOT_BLOCKS), budget, (3, 8), 1);
+    let cold = match params.get(COLD_BLOCKS) {
         0 => budget.saturating_sub(sequential + hot),
         given => given,
     };
@@ -168,7 +177,7 @@ impl Recent {
 impl Last {
     fn new(params: &Params, settings: &LogSettings, core: &Core) -> Last {
         let [sequential, hot, cold] = parts(params, settings.log_blocks.into()).map(|n| n as u32);
-        let window = match params.int("ftl.hot_window") {
+        let window = match params.get(HOT_WINDOW) {
             0 => u64::from(hot) * u64::from(core.pages),
             given => given,
         };
@@ -182,11 +191,11 @@ impl Last {
                     order: VecDeque::new(),
                     times: FxHashMap::default(),
                 },
-                adaptive: params.flag("ftl.hot_window_adaptive"),
-                copy_time: params.time("timing.t_read").0 + params.time("timing.t_program").0,
-                erase_time: params.time("timing.t_erase").0,
+                adaptive: params.get(HOT_WINDOW_ADAPTIVE),
+                copy_time: params.get(T_READ).0 + params.get(T_PROGRAM).0,
+                erase_time: params.get(T_ERASE).0,
             },
-            sequential_pages: params.u32("ftl.sequential_pages"),
+            sequential_pages: params.get(SEQUENTIAL_PAGES),
             sequential_end: None,
             is_sequential: false,
             idle_free: settings.idle_log_blocks,

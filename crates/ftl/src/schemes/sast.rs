@@ -7,18 +7,20 @@
 //! the whole drive with K = L is FAST without its sequential log block.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::logblock::{GROUP_PARAMS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
+use crate::logblock::{GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "sast",
     summary: "log blocks: up to K for each group of N logical blocks",
     paper: "Park et al., ACM TECS 38 (2008)",
-    params: |_, _| Ok(PARAMS.iter().chain(GROUP_PARAMS).chain([&IDLE]).collect()),
+    params: |_, _| {
+        Ok(PARAMS.iter().chain([&GROUP_BLOCKS.def, &GROUP_LOG_BLOCKS.def, &IDLE.def]).collect())
+    },
     fits: |&SchemeConfig { params, .. }, layout| {
-        fits_groups(params, layout, params.int("ftl.group_log_blocks"))
+        fits_groups(params, layout, params.get(GROUP_LOG_BLOCKS).into())
     },
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
-        let [n, k] = ["ftl.group_blocks", "ftl.group_log_blocks"].map(|key| params.u32(key));
+        let (n, k) = (params.get(GROUP_BLOCKS), params.get(GROUP_LOG_BLOCKS));
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },
     on_flash: &[],

@@ -27,9 +27,7 @@ use crate::logblock::{
 use crate::report::AreaUse;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
-use flashatlas_types::{
-    BlockId, FtlError, Lpn, MemoryKind, ParamDef, ParamKind, Params, Violation,
-};
+use flashatlas_types::{BlockId, FtlError, Lpn, MemoryKind, Param, Params, Violation};
 use std::cmp::Reverse;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -37,7 +35,7 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "page mapping inside groups of logical blocks, which share a pool of blocks for \
               updates",
     paper: "Kang et al., EMSOFT (2006)",
-    params: |_, _| Ok(PARAMS.iter().chain([&SIZE, &IDLE]).collect()),
+    params: |_, _| Ok(PARAMS.iter().chain([&SIZE.def, &IDLE.def]).collect()),
     fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 1).map(drop),
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
@@ -53,12 +51,13 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-const SIZE: ParamDef = ParamDef {
-    key: "ftl.superblock_blocks",
-    kind: ParamKind::Int(1, 1 << 16),
-    default: Some("8"),
-    doc: "D: neighbouring logical blocks of a superblock (the paper tries 1 to 16)",
-};
+const SIZE: Param<u32> = Param::int(
+    "ftl.superblock_blocks",
+    1,
+    1 << 16,
+    "D: neighbouring logical blocks of a superblock (the paper tries 1 to 16)",
+)
+.or("8");
 
 struct Superblocks {
     all: Vec<Superblock>,
@@ -114,7 +113,7 @@ impl Superblock {
 
 impl Superblocks {
     fn new(params: &Params, settings: &LogSettings, core: &Core) -> Superblocks {
-        let size = params.u32("ftl.superblock_blocks");
+        let size = params.get(SIZE);
         let lbns = core.lbns() as u32;
         let one = |first: u32| Superblock { size: size.min(lbns - first), ..Superblock::default() };
         Superblocks {

@@ -2,28 +2,30 @@
 //! them stays.
 
 use super::{Candidates, ClosedList, VictimDef, VictimPolicy};
-use flashatlas_types::{ParamDef, ParamKind};
+use flashatlas_types::{Param, Text};
 
 pub const DEF: VictimDef = VictimDef {
     name: "cost-benefit",
     summary: "the largest (1 - u) * age / 2u, u the share of valid pages",
     paper: "Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File \
             System (SOSP 1991)",
-    params: &[ParamDef {
-        key: "ftl.age",
-        kind: ParamKind::Choice(&["invalidation", "program"]),
-        default: Some("invalidation"),
-        doc: "a block's age counts from its last invalidation, or from its closing",
-    }],
+    params: &[AGE.def],
     build: |params, lane, _| {
         Box::new(CostBenefit {
             list: ClosedList::new(lane.blocks),
             touched: vec![0; lane.blocks as usize],
-            by_invalidation: params.text("ftl.age") == "invalidation",
+            by_invalidation: params.get(AGE) == "invalidation",
         })
     },
     steady: None,
 };
+
+const AGE: Param<Text> = Param::choice(
+    "ftl.age",
+    &["invalidation", "program"],
+    "a block's age counts from its last invalidation, or from its closing",
+)
+.or("invalidation");
 
 struct CostBenefit {
     list: ClosedList,

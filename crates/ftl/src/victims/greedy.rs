@@ -3,24 +3,26 @@
 use super::tournament::Tournament;
 use super::{Candidates, VictimDef, VictimPolicy};
 use crate::steady::{Steady, best_of};
-use flashatlas_types::{ParamDef, ParamKind};
+use flashatlas_types::{Param, Text};
 
 pub const DEF: VictimDef = VictimDef {
     name: "greedy",
     summary: "the block with the fewest valid pages",
     paper: "Desnoyers, Analytic Modeling of SSD Write Performance (SYSTOR 2012)",
-    params: &[ParamDef {
-        key: "ftl.greedy_tie",
-        kind: ParamKind::Choice(&["oldest", "index"]),
-        default: Some("oldest"),
-        doc: "of blocks with equally few valid pages: the one closed first, or the first by number",
-    }],
+    params: &[GREEDY_TIE.def],
     build: |params, lane, _| {
-        let by_index = params.text("ftl.greedy_tie") == "index";
+        let by_index = params.get(GREEDY_TIE) == "index";
         Box::new(Greedy { tree: Tournament::new(lane.blocks), closings: 0, by_index })
     },
     steady: Some(Steady::ByValid(|share, _, blocks| best_of(blocks, share))),
 };
+
+const GREEDY_TIE: Param<Text> = Param::choice(
+    "ftl.greedy_tie",
+    &["oldest", "index"],
+    "of blocks with equally few valid pages: the one closed first, or the first by number",
+)
+.or("oldest");
 
 /// Keys are valid pages, then (40 bits) the closing sequence or the index.
 struct Greedy {

@@ -15,7 +15,7 @@ mod tournament;
 mod windowed;
 
 use crate::steady::Steady;
-use flashatlas_types::{ParamDef, ParamKind, Params, Rng};
+use flashatlas_types::{Param, ParamDef, Params, Rng, Text};
 
 /// What a policy may know of its lane when it picks.
 pub struct Candidates<'a> {
@@ -71,13 +71,15 @@ pub struct VictimDef {
 pub const VICTIMS: &[VictimDef] =
     &[greedy::DEF, fifo::DEF, random::DEF, dchoices::DEF, windowed::DEF, cost_benefit::DEF];
 
+pub(crate) const VICTIM: Param<Text> = Param::name(
+    "ftl.victim",
+    || VICTIMS.iter().map(|v| v.name).collect(),
+    "which full block is collected next",
+)
+.or("greedy");
+
 /// Parameters that select a policy.
-pub const PARAMS: &[ParamDef] = &[ParamDef {
-    key: "ftl.victim",
-    kind: ParamKind::Name(|| VICTIMS.iter().map(|v| v.name).collect()),
-    default: Some("greedy"),
-    doc: "which full block is collected next",
-}];
+pub const PARAMS: &[ParamDef] = &[VICTIM.def];
 
 /// Blocks without an invalid slot that a policy may pick in a row.
 pub const FRUITLESS_MAX: u32 = 64;

@@ -2,26 +2,21 @@
 
 use super::fifo::ByAge;
 use super::{Candidates, VictimDef, VictimPolicy};
-use flashatlas_types::{ParamDef, ParamKind};
+use flashatlas_types::Param;
 
 pub const DEF: VictimDef = VictimDef {
     name: "windowed",
     summary: "greedy within the ftl.window blocks that were closed first",
     paper: "Hu et al., Write Amplification Analysis in Flash-Based SSDs (SYSTOR 2009)",
-    params: &[ParamDef {
-        key: "ftl.window",
-        kind: ParamKind::Int(1, u32::MAX as u64),
-        default: Some("32"),
-        doc: "blocks in the window, for each lane",
-    }],
+    params: &[WINDOW.def],
     build: |params, lane, _| {
-        Box::new(Windowed {
-            by_age: ByAge::new(lane.blocks),
-            window: params.u32("ftl.window") as usize,
-        })
+        Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.get(WINDOW) as usize })
     },
     steady: None,
 };
+
+const WINDOW: Param<u32> =
+    Param::int("ftl.window", 1, u32::MAX as u64, "blocks in the window, for each lane").or("32");
 
 struct Windowed {
     by_age: ByAge,

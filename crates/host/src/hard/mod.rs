@@ -22,6 +22,7 @@ mod reclaim;
 mod settings;
 mod write;
 
+use crate::hard::settings::VICTIM;
 use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
@@ -399,7 +400,7 @@ impl Hard {
         let lower = LayersBelow { shape: device.shape(), layers: &[], registry: &config.registry };
         let areas = Areas::new(params, &lower).expect("the configuration is checked");
         let settings = HardSettings::new(params, &areas);
-        let victim = config.registry.ftl.victim(params.text("hard.victim"));
+        let victim = config.registry.ftl.victim(params.get(VICTIM));
         let victim = victim.expect("the configuration is checked");
         let mut hard = Hard {
             lower: LowerDevice::new(device, &areas, settings.keep_bytes),

@@ -1,94 +1,117 @@
 //! Parameters, and where everything stands on the lower device.
 
 use flashatlas_device::{DeviceShape, LayersBelow};
-use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, SECTOR_BYTES};
+use flashatlas_nand::params::DATA;
+use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, SECTOR_BYTES, Text};
+
+const SUPERPAGE: Param<u32> = Param::bytes(
+    "hard.superpage",
+    1024,
+    16 << 20,
+    "bytes of a virtual superpage: what the lower device maps together (`flashatlas probe \
+     superpage` finds it; HARD, section 14.3: 16 KB)",
+)
+.or("16KiB");
+
+const PAGE: Param<u32> = Param::bytes(
+    "hard.page",
+    512,
+    64 << 10,
+    "bytes of a page, which the layer's map knows one by one",
+)
+.or("4KiB");
+
+const RESERVE: Param<f64> = Param::ratio(
+    "hard.reserve",
+    0.0,
+    0.95,
+    "share of the superpages for data that is not exported: what reclamation lives on (the paper \
+     is silent; 10 % chosen)",
+)
+.or("0.1");
+
+const DISPATCH_AFTER: Param<Dur> = Param::time(
+    "hard.dispatch_after",
+    "a superpage that is not full goes out so long after its first page came",
+)
+.or("5ms");
+
+const FILL: Param<Text> = Param::choice(
+    "hard.fill",
+    &["reclaim", "pad"],
+    "what fills a superpage that goes out before it is full: `reclaim`: the valid pages of a \
+     superpage which all fit, if there is one; `pad`: nothing",
+)
+.or("reclaim");
+
+const COMPLETE: Param<Text> = Param::choice(
+    "hard.complete",
+    &["buffered", "written"],
+    "when a small write is complete: `buffered`: when it is in the host's buffer, as in a volatile \
+     write cache; `written`: when its superpage is on the drive",
+)
+.or("buffered");
+
+const BUFFERS: Param<u32> = Param::int(
+    "hard.buffers",
+    1,
+    1 << 16,
+    "superpages under way to the drive; with so many, a write waits for the first of them",
+)
+.or("32");
+
+pub(crate) const VICTIM: Param<Text> = Param::choice(
+    "hard.victim",
+    &["greedy", "fifo", "cost-benefit"],
+    "which superpage is reclaimed next (the paper takes those with many invalid pages)",
+)
+.or("greedy");
+
+const LOW_WATER: Param<u32> = Param::int(
+    "hard.low_water",
+    0,
+    1 << 30,
+    "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 %, at \
+     least 8",
+)
+.or("0");
+
+const SEGMENT: Param<u32> =
+    Param::int("hard.segment", 1, 1 << 16, "superpages after which a summary of them is written")
+        .or("64");
+
+const RING: Param<u32> = Param::int(
+    "hard.ring",
+    0,
+    1 << 20,
+    "superpages for summaries and journals, written in turn; 0: one in 500 of all, at least 16",
+)
+.or("0");
+
+const TRIM: Param<bool> =
+    Param::flag("hard.trim", "tell the drive which superpages were vacated").or("true");
+
+const LOOKUP_TIME: Param<Dur> = Param::time(
+    "hard.lookup_time",
+    "the host's time to look up or change the entry of a page, where a command asks nothing of the \
+     drive (a miss in its caches; assumed)",
+)
+.or("100ns");
 
 pub(super) const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "hard.superpage",
-        kind: ParamKind::Bytes(1024, 16 << 20),
-        default: Some("16KiB"),
-        doc: "bytes of a virtual superpage: what the lower device maps together (`flashatlas \
-              probe superpage` finds it; HARD, section 14.3: 16 KB)",
-    },
-    ParamDef {
-        key: "hard.page",
-        kind: ParamKind::Bytes(512, 64 << 10),
-        default: Some("4KiB"),
-        doc: "bytes of a page, which the layer's map knows one by one",
-    },
-    ParamDef {
-        key: "hard.reserve",
-        kind: ParamKind::Ratio(0.0, 0.95),
-        default: Some("0.1"),
-        doc: "share of the superpages for data that is not exported: what reclamation lives on \
-              (the paper is silent; 10 % chosen)",
-    },
-    ParamDef {
-        key: "hard.dispatch_after",
-        kind: ParamKind::Time,
-        default: Some("5ms"),
-        doc: "a superpage that is not full goes out so long after its first page came",
-    },
-    ParamDef {
-        key: "hard.fill",
-        kind: ParamKind::Choice(&["reclaim", "pad"]),
-        default: Some("reclaim"),
-        doc: "what fills a superpage that goes out before it is full: `reclaim`: the valid pages \
-              of a superpage which all fit, if there is one; `pad`: nothing",
-    },
-    ParamDef {
-        key: "hard.complete",
-        kind: ParamKind::Choice(&["buffered", "written"]),
-        default: Some("buffered"),
-        doc: "when a small write is complete: `buffered`: when it is in the host's buffer, as in a \
-              volatile write cache; `written`: when its superpage is on the drive",
-    },
-    ParamDef {
-        key: "hard.buffers",
-        kind: ParamKind::Int(1, 1 << 16),
-        default: Some("32"),
-        doc: "superpages under way to the drive; with so many, a write waits for the first of them",
-    },
-    ParamDef {
-        key: "hard.victim",
-        kind: ParamKind::Choice(&["greedy", "fifo", "cost-benefit"]),
-        default: Some("greedy"),
-        doc: "which superpage is reclaimed next (the paper takes those with many invalid pages)",
-    },
-    ParamDef {
-        key: "hard.low_water",
-        kind: ParamKind::Int(0, 1 << 30),
-        default: Some("0"),
-        doc: "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 \
-              %, at least 8",
-    },
-    ParamDef {
-        key: "hard.segment",
-        kind: ParamKind::Int(1, 1 << 16),
-        default: Some("64"),
-        doc: "superpages after which a summary of them is written",
-    },
-    ParamDef {
-        key: "hard.ring",
-        kind: ParamKind::Int(0, 1 << 20),
-        default: Some("0"),
-        doc: "superpages for summaries and journals, written in turn; 0: one in 500 of all, at \
-              least 16",
-    },
-    ParamDef {
-        key: "hard.trim",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "tell the drive which superpages were vacated",
-    },
-    ParamDef {
-        key: "hard.lookup_time",
-        kind: ParamKind::Time,
-        default: Some("100ns"),
-        doc: "the host's time to look up or change the entry of a page, where a command asks \
-              nothing of the drive (a miss in its caches; assumed)",
-    },
+    SUPERPAGE.def,
+    PAGE.def,
+    RESERVE.def,
+    DISPATCH_AFTER.def,
+    FILL.def,
+    COMPLETE.def,
+    BUFFERS.def,
+    VICTIM.def,
+    LOW_WATER.def,
+    SEGMENT.def,
+    RING.def,
+    TRIM.def,
+    LOOKUP_TIME.def,
 ];
 
 /// Bytes of the header of each record.
@@ -122,7 +145,7 @@ pub(super) struct Areas {
 impl Areas {
     /// The areas under the parameters over a device, or why there can be none.
     pub fn new(params: &Params, lower: &LayersBelow<'_>) -> Result<Areas, ConfigError> {
-        let (superpage, page) = (params.u32("hard.superpage"), params.u32("hard.page"));
+        let (superpage, page) = (params.get(SUPERPAGE), params.get(PAGE));
         let unit = lower.shape.unit_sectors * SECTOR_BYTES;
         let wrong = |key: &str, why: String| Err(ConfigError::new(key, why));
         if page % SECTOR_BYTES != 0 {
@@ -150,8 +173,8 @@ impl Areas {
             return wrong(
                 "hard.page",
                 format!(
-                    "pages of {page} bytes and mapping units of {unit} bytes of the lower device do not fit \
-                     into each other"
+                    "pages of {page} bytes and mapping units of {unit} bytes of the lower device \
+                     do not fit into each other"
                 ),
             );
         }
@@ -179,7 +202,7 @@ impl Areas {
         let superpages = superpages as u32;
         let chunk_entries = (superpage - HEADER_BYTES) / 4;
         let chunks = (superpages * pages).div_ceil(chunk_entries);
-        let ring = match params.u32("hard.ring") {
+        let ring = match params.get(RING) {
             0 => (superpages / 500).max(16),
             given => given,
         };
@@ -189,7 +212,7 @@ impl Areas {
                 format!("{ring} records: 8 at least, half of them while a checkpoint is written"),
             );
         }
-        let segment = params.u32("hard.segment");
+        let segment = params.get(SEGMENT);
         if segment * (1 + pages) > chunk_entries {
             let most = chunk_entries / (1 + pages);
             return Err(ConfigError::allowing(
@@ -211,7 +234,7 @@ impl Areas {
             exported: 0,
         };
         let data = superpages.saturating_sub(areas.data_first());
-        let exported = (f64::from(data) * (1.0 - params.ratio("hard.reserve"))) as u32;
+        let exported = (f64::from(data) * (1.0 - params.get(RESERVE))) as u32;
         let reserve = data - exported;
         let least = low_water(params, data) + RECLAIM + 1;
         if exported == 0 || reserve < least {
@@ -263,7 +286,7 @@ impl Areas {
 
 /// Free superpages below which others are reclaimed.
 pub(super) fn low_water(params: &Params, data: u32) -> u32 {
-    match params.u32("hard.low_water") {
+    match params.get(LOW_WATER) {
         0 => (data / 100).max(8),
         given => given.max(RECLAIM + 1),
     }
@@ -285,15 +308,15 @@ pub(super) struct HardSettings {
 impl HardSettings {
     pub fn new(params: &Params, areas: &Areas) -> HardSettings {
         HardSettings {
-            dispatch_after: params.time("hard.dispatch_after"),
-            fill: params.text("hard.fill") == "reclaim",
-            complete_when_written: params.text("hard.complete") == "written",
-            buffers: params.u32("hard.buffers") as usize,
+            dispatch_after: params.get(DISPATCH_AFTER),
+            fill: params.get(FILL) == "reclaim",
+            complete_when_written: params.get(COMPLETE) == "written",
+            buffers: params.get(BUFFERS) as usize,
             low_water: low_water(params, areas.data),
-            segment: params.u32("hard.segment"),
-            trim: params.flag("hard.trim"),
-            lookup_time: params.time("hard.lookup_time"),
-            keep_bytes: params.text("nand.data") == "ram",
+            segment: params.get(SEGMENT),
+            trim: params.get(TRIM),
+            lookup_time: params.get(LOOKUP_TIME),
+            keep_bytes: params.get(DATA) == "ram",
         }
     }
 }

@@ -13,6 +13,7 @@ mod requests;
 mod settings;
 
 use flashatlas_device::hpb::Refusal;
+use flashatlas_device::hpb::params::KEY;
 use flashatlas_device::pieces::units;
 use flashatlas_device::{
     Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply,
@@ -137,7 +138,7 @@ impl HpbHost {
         let params = &config.params;
         let settings =
             HpbSettings::new(params, device.shape()).expect("the configuration is checked");
-        device.ssd_mut().export_map(settings.terms.clone(), Seed(params.int("hpb.key")))?;
+        device.ssd_mut().export_map(settings.terms.clone(), Seed(params.get(KEY)))?;
         Ok(HpbHost {
             device,
             regions: Regions::new(&settings),

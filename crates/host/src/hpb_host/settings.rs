@@ -1,193 +1,97 @@
 //! Parameters, of both sides, and what the host makes of them.
 
-use flashatlas_device::hpb::{Protect, Terms};
+use flashatlas_device::hpb::params::{DIRTY, MAX_READ, PROTECT, REGION, SUBREGION, UPDATE};
+use flashatlas_device::hpb::{self, Protect, Terms};
 use flashatlas_device::{DeviceShape, LayersBelow};
-use flashatlas_types::{ConfigError, Dur, ParamDef, ParamKind, Params, Ps, SECTOR_BYTES, Value};
+use flashatlas_ftl::SCHEME;
+use flashatlas_ftl::maps::STORE;
+use flashatlas_types::params::concat;
+use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
 
-const fn int(
-    key: &'static str,
-    low: u64,
-    high: u64,
-    default: &'static str,
-    doc: &'static str,
-) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Int(low, high), default: Some(default), doc }
-}
+const HOST_BYTES: Param<u64> = Param::bytes(
+    "hpb.host_bytes",
+    0,
+    1 << 40,
+    "host memory for entries (Linux's pool: 2,048 KB, the entries of 1 GB)",
+)
+.or("2MiB");
 
-const fn bytes(key: &'static str, low: u64, default: &'static str, doc: &'static str) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Bytes(low, 1 << 40), default: Some(default), doc }
-}
+const PRESSURE: Param<Text> = Param::text(
+    "hpb.pressure",
+    "the host runs short of memory during the run: `2s=1MiB,5s=256KiB` lets hpb.host_bytes be so \
+     much from these times on",
+)
+.or("");
 
-const fn choice(
-    key: &'static str,
-    of: &'static [&'static str],
-    default: &'static str,
-    doc: &'static str,
-) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Choice(of), default: Some(default), doc }
-}
+const PINNED_REGIONS: Param<u32> = Param::int(
+    "hpb.pinned_regions",
+    0,
+    1 << 20,
+    "so many regions, from the first on, are fetched at the start and never dropped",
+)
+.or("0");
 
-const fn time(key: &'static str, default: &'static str, doc: &'static str) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Time, default: Some(default), doc }
-}
+const REQUESTS: Param<u32> =
+    Param::int("hpb.requests", 1, 32, "subregions that are fetched at the same time").or("1");
 
-pub(super) const PARAMS: &[ParamDef] = &[
-    bytes(
-        "hpb.region",
-        512,
-        "16MiB",
-        "bytes of the drive that a region covers: the host drops regions (JEDEC: bHPBRegionSize)",
-    ),
-    bytes(
-        "hpb.subregion",
-        512,
-        "16MiB",
-        "bytes that a subregion covers: what is fetched at once, and what one changed entry makes \
-         stale (the paper's group; 16 MB: one of its map pages)",
-    ),
-    bytes(
-        "hpb.host_bytes",
-        0,
-        "2MiB",
-        "host memory for entries (Linux's pool: 2,048 KB, the entries of 1 GB)",
-    ),
-    ParamDef {
-        key: "hpb.pressure",
-        kind: ParamKind::Text,
-        default: Some(""),
-        doc: "the host runs short of memory during the run: `2s=1MiB,5s=256KiB` lets \
-              hpb.host_bytes be so much from these times on",
-    },
-    int(
-        "hpb.pinned_regions",
-        0,
-        1 << 20,
-        "0",
-        "so many regions, from the first on, are fetched at the start and never dropped",
-    ),
-    choice(
-        "hpb.control",
-        &["device", "host"],
-        "device",
-        "who decides what the host caches: the drive recommends subregions, or the host counts its \
-         reads",
-    ),
-    choice(
-        "hpb.update",
-        &["fetch", "piggyback"],
-        "fetch",
-        "how entries that have changed reach the host: it fetches the subregion, or they come with \
-         responses (only with hpb.protect = plain)",
-    ),
-    choice(
-        "hpb.protect",
-        &["plain", "tagged", "encrypted"],
-        "tagged",
-        "entries of 4 bytes that anyone may forge; of 8 with generation and tag; of 4, encrypted",
-    ),
-    choice(
-        "hpb.dirty",
-        &["group", "page"],
-        "group",
-        "what the drive knows to have changed: subregions, a bit each; or pages, a bit each (4 MB \
-         of SRAM for 128 GB)",
-    ),
-    int("hpb.requests", 1, 32, "1", "subregions that are fetched at the same time"),
-    bytes(
-        "hpb.max_read",
-        512,
-        "4KiB",
-        "the longest read that brings entries along, one for each page of it (HPB 1.0: 4 KB, which \
-         has room for one; longer ones need a header segment of UFS 3.0)",
-    ),
-    int(
-        "hpb.activation_reads",
-        1,
-        1 << 20,
-        "8",
-        "reads of a subregion that the host does not cache after which it is fetched (Linux: 8)",
-    ),
-    int(
-        "hpb.refresh_reads",
-        1,
-        1 << 20,
-        "4",
-        "reads of a subregion that has changed since it was fetched after which it is fetched \
-         again",
-    ),
-    int(
-        "hpb.active_regions",
-        0,
-        1 << 20,
-        "0",
-        "regions that the drive has the host cache at once; 0: as many as there are",
-    ),
-    int(
-        "hpb.pairs",
-        1,
-        4096,
-        "8",
-        "entries that one response takes along, with hpb.update = piggyback",
-    ),
-    int(
-        "hpb.changes",
-        1,
-        1 << 24,
-        "4096",
-        "changed entries that wait in the drive for a response; a subregion with more must be \
-         fetched",
-    ),
-    ParamDef {
-        key: "hpb.remark",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "what is written while a subregion is on its way is not read by the entries that \
-              arrive; false: the driver of Linux, which forgets such writes, so that only the \
-              drive notices",
-    },
-    int(
-        "hpb.eviction_enter",
-        0,
-        1 << 30,
-        "256",
-        "host control: reads of a region before another is dropped for it (Linux: 256)",
-    ),
-    int(
-        "hpb.eviction_exit",
-        0,
-        1 << 30,
-        "128",
-        "host control: with more reads than these a region is not dropped (Linux: 128)",
-    ),
-    time(
-        "hpb.read_timeout",
-        "1000ms",
-        "host control: after this time a region's timer expires (Linux: 1,000 ms)",
-    ),
-    int(
-        "hpb.timeout_expiries",
-        1,
-        1 << 20,
-        "100",
-        "host control: a region is dropped when its timer has expired so often (Linux: 100); one \
-         that was written, the first time",
-    ),
-    time("hpb.poll", "200ms", "host control: how often timers are looked at (Linux: 200 ms)"),
-    int(
-        "hpb.key",
-        0,
-        u64::MAX,
-        "1",
-        "what the drive's keys are drawn from, so that runs can be repeated (a real drive takes \
-         noise)",
-    ),
-    time(
-        "hpb.hash_time",
-        "20ns",
-        "the drive's time for a SipHash-2-4 of an entry: 8 rounds, of a cycle each at 400 MHz \
-         (assumed)",
-    ),
-];
+const REMARK: Param<bool> = Param::flag(
+    "hpb.remark",
+    "what is written while a subregion is on its way is not read by the entries that arrive; \
+     false: the driver of Linux, which forgets such writes, so that only the drive notices",
+)
+.or("true");
+
+const EVICTION_ENTER: Param<u32> = Param::int(
+    "hpb.eviction_enter",
+    0,
+    1 << 30,
+    "host control: reads of a region before another is dropped for it (Linux: 256)",
+)
+.or("256");
+
+const EVICTION_EXIT: Param<u32> = Param::int(
+    "hpb.eviction_exit",
+    0,
+    1 << 30,
+    "host control: with more reads than these a region is not dropped (Linux: 128)",
+)
+.or("128");
+
+const READ_TIMEOUT: Param<Dur> = Param::time(
+    "hpb.read_timeout",
+    "host control: after this time a region's timer expires (Linux: 1,000 ms)",
+)
+.or("1000ms");
+
+const TIMEOUT_EXPIRIES: Param<u32> = Param::int(
+    "hpb.timeout_expiries",
+    1,
+    1 << 20,
+    "host control: a region is dropped when its timer has expired so often (Linux: 100); one that \
+     was written, the first time",
+)
+.or("100");
+
+const POLL: Param<Dur> =
+    Param::time("hpb.poll", "host control: how often timers are looked at (Linux: 200 ms)")
+        .or("200ms");
+
+/// The parameters of both sides.
+pub(super) const PARAMS: &[ParamDef] = &concat::<24>(&[
+    hpb::params::PARAMS,
+    &[
+        HOST_BYTES.def,
+        PRESSURE.def,
+        PINNED_REGIONS.def,
+        REQUESTS.def,
+        REMARK.def,
+        EVICTION_ENTER.def,
+        EVICTION_EXIT.def,
+        READ_TIMEOUT.def,
+        TIMEOUT_EXPIRIES.def,
+        POLL.def,
+    ],
+]);
 
 /// What may stand between the host and the map.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
@@ -199,13 +103,13 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
             layer.name
         ));
     }
-    let scheme = params.text("ftl.scheme");
+    let scheme = params.get(SCHEME);
     if scheme != "page" {
         return no(format!(
             "hpb-host caches the map of ftl.scheme = page; {scheme} has no map of pages to hand out"
         ));
     }
-    let store = params.text("map.store");
+    let store = params.get(STORE);
     let stores = &lower.registry.ftl;
     if !stores.store(store)?.exports_entries {
         let able = stores.stores.iter().filter(|m| m.exports_entries).map(|m| m.name);
@@ -217,16 +121,16 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         ));
     }
     let unit = u64::from(lower.shape.unit_sectors * SECTOR_BYTES);
-    for key in ["hpb.subregion", "hpb.max_read"] {
-        let bytes = params.int(key);
+    for param in [SUBREGION, MAX_READ] {
+        let bytes = params.get(param);
         if bytes % unit != 0 || bytes == 0 {
             return Err(ConfigError::new(
-                key,
+                param.key(),
                 format!("{bytes} bytes are no whole number of the drive's pages ({unit} bytes)"),
             ));
         }
     }
-    let (region, subregion) = (params.int("hpb.region"), params.int("hpb.subregion"));
+    let (region, subregion) = (params.get(REGION), params.get(SUBREGION));
     if region % subregion != 0 {
         return Err(ConfigError::new(
             "hpb.region",
@@ -254,15 +158,15 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         );
         return Err(ConfigError::new("hpb.subregion", why));
     }
-    if params.text("hpb.update") == "piggyback" {
-        if params.text("hpb.protect") != "plain" {
+    if params.get(UPDATE) == "piggyback" {
+        if params.get(PROTECT) != "plain" {
             return Err(ConfigError::new(
                 "hpb.update",
                 "piggyback needs hpb.protect = plain: a generation is that of a subregion, and an \
                  entry that comes alone could not be told from the one it replaces",
             ));
         }
-        if params.text("hpb.dirty") != "group" {
+        if params.get(DIRTY) != "group" {
             return Err(ConfigError::new(
                 "hpb.update",
                 "piggyback needs hpb.dirty = group: a page stays changed until its subregion is \
@@ -314,19 +218,19 @@ pub(super) struct HpbSettings {
 impl HpbSettings {
     pub fn new(params: &Params, shape: DeviceShape) -> Result<HpbSettings, ConfigError> {
         let terms = Terms::new(params, shape.units(), shape.unit_sectors);
-        let mut memory = vec![(Ps::ZERO, params.int("hpb.host_bytes"))];
-        memory.extend(pressure(params.text("hpb.pressure"))?);
+        let mut memory = vec![(Ps::ZERO, params.get(HOST_BYTES))];
+        memory.extend(pressure(params.get(PRESSURE))?);
         Ok(HpbSettings {
-            pinned_regions: params.u32("hpb.pinned_regions").min(terms.region_count()),
+            pinned_regions: params.get(PINNED_REGIONS).min(terms.region_count()),
             terms,
             memory,
-            requests: params.u32("hpb.requests") as usize,
-            remark: params.flag("hpb.remark"),
-            eviction_enter: params.u32("hpb.eviction_enter"),
-            eviction_exit: params.u32("hpb.eviction_exit"),
-            read_timeout: params.time("hpb.read_timeout"),
-            timeout_expiries: params.u32("hpb.timeout_expiries"),
-            poll: params.time("hpb.poll"),
+            requests: params.get(REQUESTS) as usize,
+            remark: params.get(REMARK),
+            eviction_enter: params.get(EVICTION_ENTER),
+            eviction_exit: params.get(EVICTION_EXIT),
+            read_timeout: params.get(READ_TIMEOUT),
+            timeout_expiries: params.get(TIMEOUT_EXPIRIES),
+            poll: params.get(POLL),
         })
     }
 
@@ -349,19 +253,16 @@ impl HpbSettings {
 
 /// `2s=1MiB,5s=256KiB`.
 fn pressure(text: &str) -> Result<Vec<(Ps, u64)>, ConfigError> {
-    const KEY: &str = "hpb.pressure";
+    const AT: Param<Dur> = Param::time(PRESSURE.key(), "when");
+    const BYTES: Param<u64> = Param::bytes(PRESSURE.key(), 0, 1 << 40, "how much is left then");
     let wrong = |step: &str, why: &str| {
-        ConfigError::new(KEY, format!("`{step}`: {why}, such as 2s=1MiB,5s=256KiB"))
+        ConfigError::new(PRESSURE.key(), format!("`{step}`: {why}, such as 2s=1MiB,5s=256KiB"))
     };
     let mut steps: Vec<(Ps, u64)> = Vec::new();
     for step in text.split(',').map(str::trim).filter(|step| !step.is_empty()) {
         let (at, bytes) =
             step.split_once('=').ok_or_else(|| wrong(step, "expected a time and bytes"))?;
-        let at = time(KEY, "", "").parse(at.trim())?;
-        let bytes = self::bytes(KEY, 0, "", "").parse(bytes.trim())?;
-        let (Value::Time(at), Value::Int(bytes)) = (at, bytes) else {
-            unreachable!("they are what was asked for")
-        };
+        let (at, bytes) = (AT.parse(at.trim())?, BYTES.parse(bytes.trim())?);
         if steps.last().is_some_and(|last| Ps::ZERO.after(at) <= last.0) {
             return Err(wrong(step, "expected times that ascend"));
         }

@@ -3,6 +3,7 @@
 
 use flashatlas_device::{Cmd, Done, DriveConfig, LayerDef, Reply, Stack, SubmitError};
 use flashatlas_host::{LAYERS, STANDARD};
+use flashatlas_nand::params::DATA;
 use flashatlas_nand::{FrameState, Medium};
 use flashatlas_types::{Dur, FrameId, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, Tag};
 use std::collections::BTreeSet;
@@ -129,7 +130,7 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
     let stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
     let (unit_sectors, sectors) = (stack.unit_sectors(), stack.sectors() as u32);
     assert_eq!(stack.shape(), config.shape());
-    let keeps = config.params.text("nand.data") == "ram";
+    let keeps = config.params.get(DATA) == "ram";
     let units = stack.shape().units();
     let mut model = Model {
         stamps: vec![Stamp::ZERO; units as usize],

@@ -1,26 +1,20 @@
 //! Division: the remainder by a divisor that is at most the number of sets.
 
 use super::{Hash, HashDef};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+use flashatlas_types::{ConfigError, Param, Text};
 
 pub const DEF: HashDef = HashDef {
     name: "division",
     summary: "the remainder of the address by lookup.divisor",
     paper: "Singh and Garg, Choosing best hashing strategies (2009), as Song et al. (2019) cite it",
-    params: &[ParamDef {
-        key: "lookup.divisor",
-        kind: ParamKind::Text,
-        default: Some("prime"),
-        doc: "divisor of `division`: a number from 1 to the number of sets, or `prime`, the \
-              largest prime number of these",
-    }],
+    params: &[DIVISOR.def],
     build: |params, _, set_bits| {
         let sets = 1u32 << set_bits;
         let bad = |why: String| ConfigError {
             allowed: vec![format!("1 to {sets}"), "prime".into()],
             ..ConfigError::new("lookup.divisor", why)
         };
-        let divisor = match params.text("lookup.divisor") {
+        let divisor = match params.get(DIVISOR) {
             "prime" => largest_prime(sets),
             text => text
                 .replace('_', "")
@@ -35,6 +29,13 @@ pub const DEF: HashDef = HashDef {
         Ok(Box::new(Division { divisor }))
     },
 };
+
+const DIVISOR: Param<Text> = Param::text(
+    "lookup.divisor",
+    "divisor of `division`: a number from 1 to the number of sets, or `prime`, the largest prime \
+     number of these",
+)
+.or("prime");
 
 struct Division {
     divisor: u32,

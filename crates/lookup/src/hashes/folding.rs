@@ -1,30 +1,15 @@
 //! Folding: the address cut into parts, which are added up.
 
 use super::{Hash, HashDef, mask};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+use flashatlas_types::{ConfigError, Param, Text};
 
 pub const DEF: HashDef = HashDef {
     name: "folding",
     summary: "the sum (or exclusive or) of parts of lookup.fold_bits bits of the address",
     paper: "Singh and Garg, Choosing best hashing strategies (2009), as Song et al. (2019) cite it",
-    params: &[
-        ParamDef {
-            key: "lookup.fold",
-            kind: ParamKind::Choice(&["sum", "xor", "boundary"]),
-            default: Some("sum"),
-            doc: "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the \
-                  sum with each second part turned round, bit by bit, as if folded over its edge \
-                  (`boundary`)",
-        },
-        ParamDef {
-            key: "lookup.fold_bits",
-            kind: ParamKind::Int(0, 31),
-            default: Some("0"),
-            doc: "bits of a part, from the lowest on; 0: as many as a set number has",
-        },
-    ],
+    params: &[FOLD.def, FOLD_BITS.def],
     build: |params, la_bits, set_bits| {
-        let bits = match params.u32("lookup.fold_bits") {
+        let bits = match params.get(FOLD_BITS) {
             0 => set_bits.max(1),
             bits if bits > la_bits => {
                 return Err(ConfigError::allowing(
@@ -37,13 +22,29 @@ pub const DEF: HashDef = HashDef {
         };
         let parts = la_bits.div_ceil(bits);
         let keys = mask(set_bits);
-        Ok(match params.text("lookup.fold") {
+        Ok(match params.get(FOLD) {
             "xor" => Box::new(Folding::<{ XOR }> { bits, parts, keys }),
             "boundary" => Box::new(Folding::<{ BOUNDARY }> { bits, parts, keys }),
             _ => Box::new(Folding::<{ SUM }> { bits, parts, keys }),
         })
     },
 };
+
+const FOLD: Param<Text> = Param::choice(
+    "lookup.fold",
+    &["sum", "xor", "boundary"],
+    "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the sum with each \
+     second part turned round, bit by bit, as if folded over its edge (`boundary`)",
+)
+.or("sum");
+
+const FOLD_BITS: Param<u32> = Param::int(
+    "lookup.fold_bits",
+    0,
+    31,
+    "bits of a part, from the lowest on; 0: as many as a set number has",
+)
+.or("0");
 
 const SUM: u8 = 0;
 const XOR: u8 = 1;

@@ -9,7 +9,7 @@ mod radix;
 mod shifting;
 
 use flashatlas_types::params::concat;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
 
 /// A hash function with its parameters.
 pub trait Hash: Send {
@@ -41,19 +41,20 @@ pub const HASHES: &[HashDef] =
 
 /// The parameter that selects one, and those of all of them.
 pub const PARAMS: &[ParamDef] = &concat::<7>(&[
-    &[NAME],
+    &[HASH.def],
     shifting::DEF.params,
     division::DEF.params,
     folding::DEF.params,
     radix::DEF.params,
 ]);
 
-const NAME: ParamDef = ParamDef {
-    key: "lookup.hash",
-    kind: ParamKind::Name(|| HASHES.iter().map(|h| h.name).collect()),
-    default: Some("folding"),
-    doc: "the hash function from an address to a set: `folding` is the one of the paper's Table VI",
-};
+/// The parameter `lookup.hash`.
+pub const HASH: Param<Text> = Param::name(
+    "lookup.hash",
+    || HASHES.iter().map(|h| h.name).collect(),
+    "the hash function from an address to a set: `folding` is the one of the paper's Table VI",
+)
+.or("folding");
 
 /// The function called `name`.
 ///

@@ -1,30 +1,16 @@
 //! Radix transformation: the digits of the address in one base, read as a number in a larger one.
 
 use super::{Hash, HashDef, mask};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+use flashatlas_types::{ConfigError, Param};
 
 pub const DEF: HashDef = HashDef {
     name: "radix",
     summary: "the digits of the address in base lookup.radix_from, read in base lookup.radix_to",
     paper: "Lin, Key addressing of random access memories by radix transformation (1963), as Song \
             et al. (2019) cite it",
-    params: &[
-        ParamDef {
-            key: "lookup.radix_from",
-            kind: ParamKind::Int(2, 1 << 16),
-            default: Some("10"),
-            doc: "base in which `radix` writes the address (Lin: 9)",
-        },
-        ParamDef {
-            key: "lookup.radix_to",
-            kind: ParamKind::Int(3, 1 << 16),
-            default: Some("11"),
-            doc: "base in which `radix` reads it: larger than radix_from, and without a divisor in \
-                  common",
-        },
-    ],
+    params: &[RADIX_FROM.def, RADIX_TO.def],
     build: |params, _, set_bits| {
-        let (from, to) = (params.u32("lookup.radix_from"), params.u32("lookup.radix_to"));
+        let (from, to) = (params.get(RADIX_FROM), params.get(RADIX_TO));
         if to <= from || gcd(from, to) != 1 {
             return Err(ConfigError::allowing(
                 "lookup.radix_to",
@@ -35,6 +21,22 @@ pub const DEF: HashDef = HashDef {
         Ok(Box::new(Radix { from, to, keys: mask(set_bits) }))
     },
 };
+
+const RADIX_FROM: Param<u32> = Param::int(
+    "lookup.radix_from",
+    2,
+    1 << 16,
+    "base in which `radix` writes the address (Lin: 9)",
+)
+.or("10");
+
+const RADIX_TO: Param<u32> = Param::int(
+    "lookup.radix_to",
+    3,
+    1 << 16,
+    "base in which `radix` reads it: larger than radix_from, and without a divisor in common",
+)
+.or("11");
 
 struct Radix {
     from: u32,

@@ -1,20 +1,15 @@
 //! Shifting: some of the address's own bits.
 
 use super::{Hash, HashDef, mask};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind};
+use flashatlas_types::{ConfigError, Param};
 
 pub const DEF: HashDef = HashDef {
     name: "shifting",
     summary: "bits of the address itself, from bit lookup.shift on",
     paper: "Gou et al., Single hash (2018), as Song et al. (2019) cite it",
-    params: &[ParamDef {
-        key: "lookup.shift",
-        kind: ParamKind::Int(0, 31),
-        default: Some("0"),
-        doc: "bits of the address that `shifting` drops: 0 takes the lowest ones",
-    }],
+    params: &[SHIFT.def],
     build: |params, la_bits, set_bits| {
-        let shift = params.u32("lookup.shift");
+        let shift = params.get(SHIFT);
         if shift > 0 && shift >= la_bits {
             return Err(ConfigError::allowing(
                 "lookup.shift",
@@ -25,6 +20,14 @@ pub const DEF: HashDef = HashDef {
         Ok(Box::new(Shifting { shift, mask: mask(set_bits) }))
     },
 };
+
+const SHIFT: Param<u32> = Param::int(
+    "lookup.shift",
+    0,
+    31,
+    "bits of the address that `shifting` drops: 0 takes the lowest ones",
+)
+.or("0");
 
 struct Shifting {
     shift: u32,

@@ -1,6 +1,7 @@
 //! Banks and rows of everything that the tables hold.
 
 use super::policies::{POLICIES, PolicyDef};
+use crate::probe::{BANKS, BLOCK_TABLES, POLICY, SECONDARY, SET_TO_BANK, SPREAD};
 use crate::tables::TableShape;
 use flashatlas_dram::Device;
 use flashatlas_types::{ConfigError, DramAccess, Params};
@@ -108,7 +109,7 @@ impl Places {
     ) -> Result<Places, ConfigError> {
         let policy = policy(params)?;
         let banks = banks(params)?;
-        let spread = match params.u32("lookup.spread") {
+        let spread = match params.get(SPREAD) {
             _ if !policy.spread => 1,
             0 => banks,
             spread => spread,
@@ -130,7 +131,7 @@ impl Places {
             return bad("lookup.spread", why, fits.join(", "));
         }
         let groups = banks / spread;
-        let set_to_bank = match params.text("lookup.set_to_bank") {
+        let set_to_bank = match params.get(SET_TO_BANK) {
             "high" => SetToBank::High,
             "xor" if !groups.is_power_of_two() => {
                 let why = format!(
@@ -154,10 +155,7 @@ impl Places {
             );
         }
         let ways_per_bank = shape.ways.div_ceil(spread);
-        let (apart, own) = (
-            params.text("lookup.secondary") == "apart",
-            params.text("lookup.block_tables") == "apart",
-        );
+        let (apart, own) = (params.get(SECONDARY) == "apart", params.get(BLOCK_TABLES) == "apart");
         let used = banks * if apart { 2 } else { 1 } + u32::from(own);
         if used > device.banks {
             let why = format!(
@@ -288,15 +286,9 @@ impl Places {
 /// # Errors
 /// A policy that is not known.
 pub(crate) fn banks(params: &Params) -> Result<u32, ConfigError> {
-    Ok(if policy(params)?.one_bank { 1 } else { params.u32("lookup.banks") })
+    Ok(if policy(params)?.one_bank { 1 } else { params.get(BANKS) })
 }
 
 pub(super) fn policy(params: &Params) -> Result<&'static PolicyDef, ConfigError> {
-    flashatlas_types::by_name(
-        POLICIES,
-        |p| p.name,
-        "lookup.policy",
-        "policy",
-        params.text("lookup.policy"),
-    )
+    flashatlas_types::by_name(POLICIES, |p| p.name, "lookup.policy", "policy", params.get(POLICY))
 }

@@ -2,6 +2,7 @@
 
 use super::places::policy;
 use super::{Order, Places, Recency};
+use crate::probe::{CHAIN, PROBE, SCAN};
 use crate::tables::{Location, Memory, Pn, TableShape};
 use flashatlas_dram::{Device, Rules, Timings};
 use flashatlas_types::{ConfigError, DramAccess, Params};
@@ -52,12 +53,12 @@ impl Scheduler {
         rules: Rules,
         starts: bool,
     ) -> Result<Scheduler, ConfigError> {
-        let one_by_one = params.text("lookup.probe") == "abcd";
+        let one_by_one = params.get(PROBE) == "abcd";
         let places = Places::from_params(params, shape, device, starts)?;
         Ok(Scheduler {
             order: policy(params)?.order,
             one_by_one,
-            scan: match params.text("lookup.scan") {
+            scan: match params.get(SCAN) {
                 "stop" => Scan::Stop,
                 "pipelined" => Scan::Pipelined,
                 _ => Scan::Full,
@@ -74,7 +75,7 @@ impl Scheduler {
             accesses: Vec::new(),
             loaded: false,
             chain: false,
-            chain_waits: params.text("lookup.chain") == "wait",
+            chain_waits: params.get(CHAIN) == "wait",
             sets_scanned: 0,
         })
     }

@@ -10,67 +10,74 @@ mod measure;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
+use crate::hashes::HASH;
 use crate::hashes::{self, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
 use flashatlas_dram::{self as dram, Device, Dram, Served};
-use flashatlas_types::{ConfigError, DramAccess, ParamDef, ParamKind, Params, RawConfig};
+use flashatlas_types::{ConfigError, DramAccess, Param, ParamDef, Params, RawConfig, Text};
 use measure::Measure;
 use std::collections::VecDeque;
 
+/// The parameter `lookup.table`.
+pub const TABLE: Param<Text> = Param::choice(
+    "lookup.table",
+    &["lpmt", "flat"],
+    "what is looked up: the `lpmt` with its block tables, or a `flat` array of lookup.flat_bytes \
+     an address",
+)
+.or("lpmt");
+
+const FLAT_BYTES: Param<u32> =
+    Param::int("lookup.flat_bytes", 1, 8, "bytes of an entry of the `flat` array").or("4");
+
+/// The parameter `lookup.la_bits`.
+pub const LA_BITS: Param<u32> =
+    Param::int("lookup.la_bits", 1, 31, "bits of a logical address").or("20");
+
+const BLOCK_TABLES_COUNT: Param<u32> =
+    Param::int("lookup.block_tables_count", 1, 1 << 24, "block tables: blocks of the flash")
+        .or("4096");
+
+const ROWS: Param<u32> =
+    Param::int("lookup.rows", 1, 1 << 16, "rows of a block table: pages of a block").or("256");
+
+/// The parameter `lookup.look_ahead`.
+pub const LOOK_AHEAD: Param<u32> = Param::int(
+    "lookup.look_ahead",
+    0,
+    1 << 16,
+    "lookups that are known before the last read of the first of them; 1: each waits for the one \
+     before; 0: all",
+)
+.or("0");
+
+const PAGES: Param<Text> = Param::choice(
+    "lookup.pages",
+    &["first", "all"],
+    "what a lookup looks for: the `first` page of a file, as the paper measures it, or `all` pages \
+     that the request asks for, along the block tables",
+)
+.or("first");
+
+/// The parameter `lookup.changes`.
+pub const CHANGES: Param<Text> = Param::choice(
+    "lookup.changes",
+    &["free", "timed"],
+    "whether insertions and deletions take time on the DRAM; the paper times lookups only",
+)
+.or("free");
+
 /// Parameters of a study alone.
 pub const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "lookup.table",
-        kind: ParamKind::Choice(&["lpmt", "flat"]),
-        default: Some("lpmt"),
-        doc: "what is looked up: the `lpmt` with its block tables, or a `flat` array of \
-              lookup.flat_bytes an address",
-    },
-    ParamDef {
-        key: "lookup.flat_bytes",
-        kind: ParamKind::Int(1, 8),
-        default: Some("4"),
-        doc: "bytes of an entry of the `flat` array",
-    },
-    ParamDef {
-        key: "lookup.la_bits",
-        kind: ParamKind::Int(1, 31),
-        default: Some("20"),
-        doc: "bits of a logical address",
-    },
-    ParamDef {
-        key: "lookup.block_tables_count",
-        kind: ParamKind::Int(1, 1 << 24),
-        default: Some("4096"),
-        doc: "block tables: blocks of the flash",
-    },
-    ParamDef {
-        key: "lookup.rows",
-        kind: ParamKind::Int(1, 1 << 16),
-        default: Some("256"),
-        doc: "rows of a block table: pages of a block",
-    },
-    ParamDef {
-        key: "lookup.look_ahead",
-        kind: ParamKind::Int(0, 1 << 16),
-        default: Some("0"),
-        doc: "lookups that are known before the last read of the first of them; 1: each waits for \
-              the one before; 0: all",
-    },
-    ParamDef {
-        key: "lookup.pages",
-        kind: ParamKind::Choice(&["first", "all"]),
-        default: Some("first"),
-        doc: "what a lookup looks for: the `first` page of a file, as the paper measures it, or \
-              `all` pages that the request asks for, along the block tables",
-    },
-    ParamDef {
-        key: "lookup.changes",
-        kind: ParamKind::Choice(&["free", "timed"]),
-        default: Some("free"),
-        doc: "whether insertions and deletions take time on the DRAM; the paper times lookups only",
-    },
+    TABLE.def,
+    FLAT_BYTES.def,
+    LA_BITS.def,
+    BLOCK_TABLES_COUNT.def,
+    ROWS.def,
+    LOOK_AHEAD.def,
+    PAGES.def,
+    CHANGES.def,
 ];
 
 /// Every parameter of a study.
@@ -150,14 +157,14 @@ impl Flat {
             let why = format!("{banks} banks, the device has {} (dram.device_banks)", device.banks);
             return bad("lookup.banks", why, format!("1 to {}", device.banks));
         }
-        if params.text("lookup.pages") == "all" {
+        if params.get(PAGES) == "all" {
             return bad(
                 "lookup.pages",
                 "a flat array is not asked for all pages of a file".into(),
                 "first".into(),
             );
         }
-        let places = Linear::new(device, 0, banks, 0, params.u32("lookup.flat_bytes") * 8);
+        let places = Linear::new(device, 0, banks, 0, params.get(FLAT_BYTES) * 8);
         let rows = places.rows(1 << la_bits);
         if rows > u64::from(device.rows) {
             let why =
@@ -192,8 +199,8 @@ impl Study {
     /// Parameters that do not fit together.
     pub fn new(params: &Params) -> Result<Study, ConfigError> {
         let (device, timings, rules) = dram::timings::from_params(params)?;
-        let la_bits = params.u32("lookup.la_bits");
-        let flat = match params.text("lookup.table") {
+        let la_bits = params.get(LA_BITS);
+        let flat = match params.get(TABLE) {
             "flat" => Some(Flat::from_params(params, la_bits, &device)?),
             _ => None,
         };
@@ -208,8 +215,7 @@ impl Study {
                 ..TableShape::PAPER
             },
             None => {
-                let (tables, rows) =
-                    (params.u32("lookup.block_tables_count"), params.u32("lookup.rows"));
+                let (tables, rows) = (params.get(BLOCK_TABLES_COUNT), params.get(ROWS));
                 let shape = TableShape::from_params(params, 1 << la_bits, tables, rows)?;
                 shape.check("lookup.la_bits", "lookup.block_tables_count")?;
                 shape
@@ -220,7 +226,7 @@ impl Study {
             None => params,
         };
         let scheduler = Scheduler::from_params(own, &shape, &device, &timings, rules, false)?;
-        let hash = hash_by_name(params.text("lookup.hash"))?;
+        let hash = hash_by_name(params.get(HASH))?;
         Ok(Study {
             tables: Tables::new(&shape, (hash.build)(params, la_bits, shape.set_bits)?),
             shape: TableShape { la_bits, ..shape },
@@ -228,11 +234,11 @@ impl Study {
             flat,
             dram: Dram::new(&device, &timings, rules),
             measure: Measure::new(&timings, device.banks),
-            look_ahead: params.u32("lookup.look_ahead") as usize,
+            look_ahead: params.get(LOOK_AHEAD) as usize,
             ends: VecDeque::new(),
             last: Served { last: 0, data: 0 },
-            all_pages: params.text("lookup.pages") == "all",
-            timed_changes: params.text("lookup.changes") == "timed",
+            all_pages: params.get(PAGES) == "all",
+            timed_changes: params.get(CHANGES) == "timed",
         })
     }
 

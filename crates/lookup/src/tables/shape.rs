@@ -2,39 +2,38 @@
 
 use super::pack::bits_for;
 use crate::LookupError;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params};
+use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
+
+const SETS: Param<u64> = Param::int(
+    "lookup.sets",
+    0,
+    1 << 28,
+    "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the paper: \
+     131072)",
+)
+.or("0");
+
+const WAYS: Param<u32> = Param::int("lookup.ways", 1, 64, "entries of a set").or("8");
+
+const SECONDARY_SETS: Param<u64> = Param::int(
+    "lookup.secondary_sets",
+    0,
+    1 << 28,
+    "sets of the secondary LPMT, at most as many as primary ones; 0: as many",
+)
+.or("0");
+
+const ON_DELETE: Param<Text> = Param::choice(
+    "lookup.on_delete",
+    &["leave", "fill"],
+    "what becomes of the place of a deleted entry in a chain of sets: it is left (`leave`), so \
+     that chains of nearly empty sets may use up the secondary table; or the last entry of the \
+     chain takes it (`fill`), and as many secondary sets as primary ones are always enough",
+)
+.or("fill");
 
 /// Parameters of the tables.
-pub const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "lookup.sets",
-        kind: ParamKind::Int(0, 1 << 28),
-        default: Some("0"),
-        doc: "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the \
-              paper: 131072)",
-    },
-    ParamDef {
-        key: "lookup.ways",
-        kind: ParamKind::Int(1, 64),
-        default: Some("8"),
-        doc: "entries of a set",
-    },
-    ParamDef {
-        key: "lookup.secondary_sets",
-        kind: ParamKind::Int(0, 1 << 28),
-        default: Some("0"),
-        doc: "sets of the secondary LPMT, at most as many as primary ones; 0: as many",
-    },
-    ParamDef {
-        key: "lookup.on_delete",
-        kind: ParamKind::Choice(&["leave", "fill"]),
-        default: Some("fill"),
-        doc: "what becomes of the place of a deleted entry in a chain of sets: it is left \
-              (`leave`), so that chains of nearly empty sets may use up the secondary table; or \
-              the last entry of the chain takes it (`fill`), and as many secondary sets as primary \
-              ones are always enough",
-    },
-];
+pub const PARAMS: &[ParamDef] = &[SETS.def, WAYS.def, SECONDARY_SETS.def, ON_DELETE.def];
 
 /// Sizes and widths. Every address, page number and location fits 31 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,9 +79,9 @@ impl TableShape {
         block_tables: u32,
         rows: u32,
     ) -> Result<TableShape, ConfigError> {
-        let ways = params.u32("lookup.ways");
+        let ways = params.get(WAYS);
         let least = addresses.div_ceil(u64::from(ways)).max(1).next_power_of_two();
-        let sets = match params.int("lookup.sets") {
+        let sets = match params.get(SETS) {
             0 => least,
             sets if !sets.is_power_of_two() => {
                 let near =
@@ -95,7 +94,7 @@ impl TableShape {
             }
             sets => sets,
         };
-        let secondary = match params.int("lookup.secondary_sets") {
+        let secondary = match params.get(SECONDARY_SETS) {
             0 => sets,
             secondary if secondary > sets => {
                 let why = format!(
@@ -117,7 +116,7 @@ impl TableShape {
             la_bits: bits_for(addresses.saturating_sub(1)),
             block_tables,
             rows,
-            dense: params.text("lookup.on_delete") == "fill",
+            dense: params.get(ON_DELETE) == "fill",
         })
     }
 

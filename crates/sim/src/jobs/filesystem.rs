@@ -9,11 +9,20 @@
 use super::request::RequestKind;
 use crate::RunError;
 use fixedbitset::FixedBitSet;
-use flashatlas_types::{Lba, ParamDef, ParamKind, Ps, Request, SECTOR_BYTES};
+use flashatlas_types::{Lba, Param, ParamDef, Ps, Request, SECTOR_BYTES, Text};
+use flashatlas_workload::ext4::BLOCK_SIZE;
 use flashatlas_workload::ext4::{self, Ext4};
 use flashatlas_workload::fio::Layout;
 use flashatlas_workload::settings_of;
 use std::collections::{BTreeMap, VecDeque};
+
+const FILES: Param<Text> = Param::choice(
+    "files",
+    &["new", "written"],
+    "`new`: the first write to a block allocates it; `written`: the files are there, every write \
+     overwrites",
+)
+.or("new");
 
 const PARAMS: [ParamDef; 6] = [
     ext4::PARAMS[0],
@@ -21,13 +30,7 @@ const PARAMS: [ParamDef; 6] = [
     ext4::PARAMS[2],
     ext4::PARAMS[3],
     ext4::PARAMS[4],
-    ParamDef {
-        key: "files",
-        kind: ParamKind::Choice(&["new", "written"]),
-        default: Some("new"),
-        doc: "`new`: the first write to a block allocates it; `written`: the files are there, \
-              every write overwrites",
-    },
+    FILES.def,
 ];
 
 /// A call that waits for a transaction.
@@ -77,11 +80,11 @@ impl FileSystem {
             numbers.entry(start).or_insert(next);
         }
         let ext4 = Ext4::new(&params, capacity, numbers.len() as u64)?;
-        let block_bytes = params.int("block_size");
+        let block_bytes = params.get(BLOCK_SIZE);
         let blocks = (capacity * u64::from(SECTOR_BYTES)).div_ceil(block_bytes);
         Ok(FileSystem {
             files: vec![File::default(); numbers.len()],
-            allocated: (params.text("files") == "new")
+            allocated: (params.get(FILES) == "new")
                 .then(|| FixedBitSet::with_capacity(blocks as usize)),
             ext4,
             numbers,

@@ -5,6 +5,7 @@ mod workload;
 
 use crate::run::Progress;
 use crate::{Environment, Reading, RunError};
+use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, TABLE};
 use flashatlas_lookup::study::{Study, settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,12 +119,12 @@ pub fn lookup(
     let params = settings(&spec.set)?;
     // what does not fit together is found before anything is read
     let mut study = Study::new(&params)?;
-    if matches!((&spec.source, params.text("lookup.table")), (Source::Sets { .. }, "flat")) {
+    if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
         return Err(RunError::Unusable(
             "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
         ));
     }
-    let la_bits = params.u32("lookup.la_bits");
+    let la_bits = params.get(LA_BITS);
     let mut source = LookupWorkload {
         spec,
         la_bits,
@@ -154,10 +155,10 @@ pub fn lookup(
         }
     }
     study.tables().check().map_err(RunError::Broken)?;
-    if params.text("lookup.changes") == "free" {
+    if params.get(CHANGES) == "free" {
         approximations.push("insertions and deletions take no time".into());
     }
-    if params.int("lookup.look_ahead") == 0 {
+    if u64::from(params.get(LOOK_AHEAD)) == 0 {
         approximations.push(
             "all lookups are known beforehand: they follow each other as fast as the DRAM allows"
                 .into(),

@@ -3,6 +3,7 @@
 use super::LookupSpec;
 use crate::record::param;
 use flashatlas_dram::paper_table::CLASSES;
+use flashatlas_lookup::study::LOOK_AHEAD;
 use flashatlas_lookup::study::{PERCENTILES, Summary};
 use flashatlas_types::Params;
 use serde_json::{Map, Value, json};
@@ -81,7 +82,7 @@ pub(super) fn record(
         },
         "approximations": approximations,
     });
-    if let (true, Value::Object(record)) = (params.int("lookup.look_ahead") > 0, &mut record) {
+    if let (true, Value::Object(record)) = (u64::from(params.get(LOOK_AHEAD)) > 0, &mut record) {
         record.insert("latency_clocks".into(), percentiles(&s.latency));
         record.insert("latency_clocks_mean".into(), s.latency_mean.into());
         record.insert("latency_ns_mean".into(), ns(s.latency_mean).into());

@@ -5,8 +5,12 @@ use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, sniff};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};
-use flashatlas_types::{HostOp, ParamDef, ParamKind, SECTOR_BYTES};
+use flashatlas_types::{HostOp, Param, SECTOR_BYTES};
 use std::io::BufRead;
+
+const BLOCK: Param<u64> =
+    Param::bytes("block", SECTOR_BYTES as u64, 1 << 20, "bytes of a block, a multiple of 512")
+        .or("512");
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "arc",
@@ -19,12 +23,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     licence: "Cite the paper.",
     times: Presence::Never,
     operations: Presence::Never,
-    params: &[ParamDef {
-        key: "block",
-        kind: ParamKind::Bytes(SECTOR_BYTES as u64, 1 << 20),
-        default: Some("512"),
-        doc: "bytes of a block, a multiple of 512",
-    }],
+    params: &[BLOCK.def],
     sniff: |head| sniff(head, Arc { block_sectors: 1, op: HostOp::Read }),
     open,
     writer: None,
@@ -38,7 +37,7 @@ struct Arc {
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
-    let block_sectors = super::whole_sectors(start.params, FORMAT.name, "block")?;
+    let block_sectors = super::whole_sectors(start.params, FORMAT.name, BLOCK)?;
     let format = Arc { block_sectors, op: start.options.assume_op.unwrap_or(HostOp::Read) };
     Ok(Reader {
         source: TextSource::open(input, format, start.options),

@@ -2,7 +2,10 @@
 
 use crate::atlas::{self, Writer};
 use crate::format::{FormatDef, Presence, Reader, Sniff, WriterDef};
-use flashatlas_types::{ParamDef, ParamKind};
+use flashatlas_types::Param;
+
+const ZSTD: Param<u64> =
+    Param::int("zstd", 0, 19, "the level of compression of each block; 0: none").or("3");
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "atlas",
@@ -18,14 +21,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     sniff: |head| if head.starts_with(&atlas::MAGIC) { Sniff::Yes } else { Sniff::No },
     open: |input, start| Ok(Reader::complete(atlas::stream(Box::new(input), start.options)?)),
     writer: Some(WriterDef {
-        params: &[ParamDef {
-            key: "zstd",
-            kind: ParamKind::Int(0, 19),
-            default: Some("3"),
-            doc: "the level of compression of each block; 0: none",
-        }],
+        params: &[ZSTD.def],
         create: |create| {
-            let level = create.params.int("zstd") as i32; // at most 19
+            let level = create.params.get(ZSTD) as i32; // at most 19
             Ok(Box::new(Writer::new(create, level)))
         },
     }),

@@ -25,7 +25,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     licence: "Whoever recorded a trace sets its terms.",
     times: Presence::Always,
     operations: Presence::Always,
-    params: &[ACTION],
+    params: &[ACTION.def],
     sniff: |head| sniff(head, Blkparse { action: None, devices: Devices::default() }),
     open,
     writer: None,

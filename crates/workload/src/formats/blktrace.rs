@@ -40,7 +40,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     licence: "Whoever recorded a trace sets its terms.",
     times: Presence::Always,
     operations: Presence::Always,
-    params: &[ACTION],
+    params: &[ACTION.def],
     sniff: |head| if Order::detect(head).is_some() { Sniff::Yes } else { Sniff::No },
     open,
     writer: None,

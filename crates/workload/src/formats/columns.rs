@@ -7,7 +7,7 @@ use crate::lines::{LineFormat, TextSource, head_lines};
 use crate::raw::{Extent, ExtentError, Fault, Raw};
 use crate::text::{Field, extent_fault};
 use flashatlas_types::quantity::quantity;
-use flashatlas_types::{ConfigError, HostOp, ParamDef, ParamKind, Params, SECTOR_BYTES};
+use flashatlas_types::{ConfigError, HostOp, Param, ParamDef, Params, SECTOR_BYTES, Text};
 use std::io::BufRead;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -29,43 +29,71 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     writer: None,
 };
 
-const fn text(key: &'static str, default: Option<&'static str>, doc: &'static str) -> ParamDef {
-    ParamDef { key, kind: ParamKind::Text, default, doc }
+/// What a column is read for, and the parameter that says which column it is. The order is that of
+/// [`Columns::wanted`].
+const WANTED: [Param<Text>; 5] = [
+    Param::text(
+        "time",
+        "COLUMN:UNIT of the time; units: ps, ns, 100ns, us, ms, s; decimals are read",
+    )
+    .or(""),
+    Param::text("op", "COLUMN of the operation").or(""),
+    Param::text(
+        "offset",
+        "COLUMN:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB",
+    ),
+    Param::text("size", "COLUMN:UNIT of the length; units as for offset"),
+    Param::text("device", "COLUMN of the device").or(""),
+];
+const TIME: usize = 0;
+const OP: usize = 1;
+const OFFSET: usize = 2;
+const SIZE: usize = 3;
+const DEVICE: usize = 4;
+
+const DELIMITER: Param<Text> = Param::text(
+    "delimiter",
+    "between columns: a sign such as `,`, `;` or `|`, tab, or space (any number of blanks)",
+)
+.or(",");
+
+const HEADER: Param<u64> = Param::int(
+    "header",
+    0,
+    1000,
+    "lines at the start that hold no request; the last of them names the columns",
+)
+.or("0");
+
+/// What stands for an operation.
+const fn spelling(op: HostOp) -> Param<Text> {
+    match op {
+        HostOp::Read => Param::text("read", "what stands for a read, with / between spellings")
+            .or("R/r/Read/read/READ"),
+        HostOp::Write => {
+            Param::text("write", "what stands for a write").or("W/w/Write/write/WRITE")
+        }
+        HostOp::Trim => Param::text("trim", "what stands for a trim")
+            .or("D/d/T/t/Trim/trim/TRIM/Discard/discard"),
+        HostOp::Flush => {
+            Param::text("flush", "what stands for a flush, whose address and length are not read")
+                .or("F/f/Flush/flush/FLUSH/sync")
+        }
+    }
 }
 
 const PARAMS: [ParamDef; 11] = [
-    text(
-        "time",
-        Some(""),
-        "COLUMN:UNIT of the time; units: ps, ns, 100ns, us, ms, s; decimals are read",
-    ),
-    text("op", Some(""), "COLUMN of the operation"),
-    text(
-        "offset",
-        None,
-        "COLUMN:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB",
-    ),
-    text("size", None, "COLUMN:UNIT of the length; units as for offset"),
-    text("device", Some(""), "COLUMN of the device"),
-    text(
-        "delimiter",
-        Some(","),
-        "between columns: a sign such as `,`, `;` or `|`, tab, or space (any number of blanks)",
-    ),
-    ParamDef {
-        key: "header",
-        kind: ParamKind::Int(0, 1000),
-        default: Some("0"),
-        doc: "lines at the start that hold no request; the last of them names the columns",
-    },
-    text("read", Some("R/r/Read/read/READ"), "what stands for a read, with / between spellings"),
-    text("write", Some("W/w/Write/write/WRITE"), "what stands for a write"),
-    text("trim", Some("D/d/T/t/Trim/trim/TRIM/Discard/discard"), "what stands for a trim"),
-    text(
-        "flush",
-        Some("F/f/Flush/flush/FLUSH/sync"),
-        "what stands for a flush, whose address and length are not read",
-    ),
+    WANTED[TIME].def,
+    WANTED[OP].def,
+    WANTED[OFFSET].def,
+    WANTED[SIZE].def,
+    WANTED[DEVICE].def,
+    DELIMITER.def,
+    HEADER.def,
+    spelling(HostOp::Read).def,
+    spelling(HostOp::Write).def,
+    spelling(HostOp::Trim).def,
+    spelling(HostOp::Flush).def,
 ];
 
 const TIME_UNITS: [(&str, u64); 6] = [
@@ -79,14 +107,6 @@ const TIME_UNITS: [(&str, u64); 6] = [
 
 /// The last column that may be named; lines may have more.
 const LAST_COLUMN: usize = 1023;
-
-/// What a column is read for. The order is that of [`Columns::wanted`].
-const WANTED: [&str; 5] = ["time", "op", "offset", "size", "device"];
-const TIME: usize = 0;
-const OP: usize = 1;
-const OFFSET: usize = 2;
-const SIZE: usize = 3;
-const DEVICE: usize = 4;
 
 struct Columns {
     /// Which column each of [`WANTED`] is in.
@@ -117,15 +137,16 @@ impl Columns {
             time_ps: 1,
             offset_bytes: 1,
             size_bytes: 1,
-            delimiter: delimiter(params.text("delimiter"))?,
-            header: params.int("header"),
+            delimiter: delimiter(params.get(DELIMITER))?,
+            header: params.get(HEADER),
             spellings: spellings(params)?,
             assumed: start.options.assume_op.unwrap_or(HostOp::Read),
             devices: Devices::default(),
         };
         let names = columns.names(start.head);
-        for (place, key) in WANTED.into_iter().enumerate() {
-            let (column, unit) = match (params.text(key), place) {
+        for (place, wanted) in WANTED.into_iter().enumerate() {
+            let key = wanted.key();
+            let (column, unit) = match (params.get(wanted), place) {
                 ("", _) => continue,
                 (text, OP | DEVICE) => (text, ""),
                 (text, _) => with_unit(key, text)?,
@@ -240,7 +261,7 @@ fn delimiter(text: &str) -> Result<Option<u8>, ConfigError> {
 }
 
 fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
-    let given = |op: HostOp| params.text(op.name()) != default_of(op.name());
+    let given = |op: HostOp| Some(params.get(spelling(op))) != spelling(op).def.default;
     // what is spelled out goes before the defaults of the others
     let ops = HostOp::ALL
         .into_iter()
@@ -248,22 +269,19 @@ fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
         .chain(HostOp::ALL.into_iter().filter(|&op| !given(op)));
     let mut all: Vec<(Vec<u8>, HostOp)> = Vec::new();
     for op in ops {
-        for spelling in params.text(op.name()).split('/').map(str::trim).filter(|s| !s.is_empty()) {
-            match all.iter().find(|(other, _)| other == spelling.as_bytes()) {
+        let texts = params.get(spelling(op)).split('/').map(str::trim);
+        for text in texts.filter(|text| !text.is_empty()) {
+            match all.iter().find(|(other, _)| other == text.as_bytes()) {
                 Some((_, other)) if given(op) => {
-                    let why = format!("`{spelling}` already stands for a {}", other.name());
+                    let why = format!("`{text}` already stands for a {}", other.name());
                     return Err(ConfigError::new(op.name(), why));
                 }
                 Some(_) => {}
-                None => all.push((spelling.as_bytes().to_vec(), op)),
+                None => all.push((text.as_bytes().to_vec(), op)),
             }
         }
     }
     Ok(all)
-}
-
-fn default_of(key: &str) -> &'static str {
-    PARAMS.iter().find(|p| p.key == key).and_then(|p| p.default).unwrap_or_default()
 }
 
 /// A column and its unit.

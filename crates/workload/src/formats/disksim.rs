@@ -4,8 +4,16 @@ use crate::ascii::{Ascii, Look, look};
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::lines::TextSource;
-use flashatlas_types::{ParamDef, ParamKind, SECTOR_BYTES};
+use flashatlas_types::{Param, SECTOR_BYTES};
 use std::io::BufRead;
+
+const SIZE: Param<u64> = Param::bytes(
+    "size",
+    SECTOR_BYTES as u64,
+    1 << 20,
+    "bytes in a unit of size, a multiple of 512; 4KiB for the uFLIP traces",
+)
+.or("512");
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "disksim",
@@ -19,12 +27,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     licence: "As the trace that was converted.",
     times: Presence::Always,
     operations: Presence::Always,
-    params: &[ParamDef {
-        key: "size",
-        kind: ParamKind::Bytes(SECTOR_BYTES as u64, 1 << 20),
-        default: Some("512"),
-        doc: "bytes in a unit of size, a multiple of 512; 4KiB for the uFLIP traces",
-    }],
+    params: &[SIZE.def],
     sniff,
     open,
     writer: None,
@@ -44,6 +47,6 @@ fn sniff(head: &[u8]) -> Sniff {
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let size_bytes =
-        super::whole_sectors(start.params, FORMAT.name, "size")? * u64::from(SECTOR_BYTES);
+        super::whole_sectors(start.params, FORMAT.name, SIZE)? * u64::from(SECTOR_BYTES);
     Ok(Reader::complete(TextSource::open(input, Ascii::milliseconds(size_bytes), start.options)))
 }

@@ -20,7 +20,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     licence: "Cite the paper.",
     times: Presence::Always,
     operations: Presence::Always,
-    params: &[ACTION],
+    params: &[ACTION.def],
     sniff: |head| sniff(head, Events { action: None }),
     open,
     writer: None,

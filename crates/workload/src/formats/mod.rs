@@ -27,7 +27,7 @@ mod tencent;
 mod vscsi;
 
 use crate::format::FormatDef;
-use flashatlas_types::{ConfigError, Params, SECTOR_BYTES};
+use flashatlas_types::{ConfigError, Param, Params, SECTOR_BYTES};
 
 /// The terms of the SNIA IOTTA repository.
 const SNIA_LICENCE: &str = "SNIA Trace Data Files Download License: cite the paper and the \
@@ -66,12 +66,12 @@ pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
     flashatlas_types::by_name(FORMATS, |f| f.name, "trace.format", "trace format", name)
 }
 
-/// The parameter `key` of bytes, of the format called `name`, as whole sectors.
-fn whole_sectors(params: &Params, name: &str, key: &str) -> Result<u64, ConfigError> {
-    let (bytes, sector) = (params.int(key), u64::from(SECTOR_BYTES));
+/// A parameter in bytes, of the format called `name`, as whole sectors.
+fn whole_sectors(params: &Params, name: &str, param: Param<u64>) -> Result<u64, ConfigError> {
+    let (bytes, sector) = (params.get(param), u64::from(SECTOR_BYTES));
     if bytes % sector == 0 {
         return Ok(bytes / sector);
     }
     let why = format!("{bytes} bytes are no whole sectors");
-    Err(ConfigError::allowing(key, why, "multiples of 512").at(name))
+    Err(ConfigError::allowing(param.key(), why, "multiples of 512").at(name))
 }

@@ -3,59 +3,59 @@
 use crate::error::TraceError;
 use crate::source::{Account, END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
 use flashatlas_types::{
-    ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, SECTOR_BYTES, Seed,
+    ConfigError, Dur, HostOp, Lba, Param, ParamDef, Params, Ps, Request, Rng, SECTOR_BYTES, Seed,
 };
 
 /// Bytes of the longest request that a generator makes: what a reader of traces would believe.
 const MAX_BYTES: u64 = MAX_TRANSFER_SECTORS as u64 * SECTOR_BYTES as u64;
 
 /// Bytes a request, for generators with one size.
-pub(super) const SIZE: ParamDef = ParamDef {
-    key: "size",
-    kind: ParamKind::Bytes(SECTOR_BYTES as u64, MAX_BYTES),
-    default: Some("4KiB"),
-    doc: "bytes a request, a multiple of 512; every request is aligned to it",
-};
+pub(super) const SIZE: Param<u64> = Param::bytes(
+    "size",
+    SECTOR_BYTES as u64,
+    MAX_BYTES,
+    "bytes a request, a multiple of 512; every request is aligned to it",
+)
+.or("4KiB");
 
-const COMMON: [ParamDef; 6] = [
-    ParamDef {
-        key: "requests",
-        kind: ParamKind::Int(1, u64::MAX),
-        default: Some("100000"),
-        doc: "requests in all, flushes among them",
-    },
-    ParamDef {
-        key: "read",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0"),
-        doc: "share of reads among the requests that are no flush; what is neither read nor trim \
-              is a write",
-    },
-    ParamDef {
-        key: "trim",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0"),
-        doc: "share of trims among the requests that are no flush",
-    },
-    ParamDef {
-        key: "flush_every",
-        kind: ParamKind::Int(0, u64::MAX - 1),
-        default: Some("0"),
-        doc: "a flush follows after every so many other requests; 0 = never",
-    },
-    ParamDef {
-        key: "range",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("1"),
-        doc: "share of the drive's capacity, from its start, that requests go to",
-    },
-    ParamDef {
-        key: "interval",
-        kind: ParamKind::Time,
-        default: Some("0"),
-        doc: "time from one request to the next; 0 = all at once, for a closed loop",
-    },
-];
+const REQUESTS: Param<u64> =
+    Param::int("requests", 1, u64::MAX, "requests in all, flushes among them").or("100000");
+
+const READ: Param<f64> = Param::ratio(
+    "read",
+    0.0,
+    1.0,
+    "share of reads among the requests that are no flush; what is neither read nor trim is a write",
+)
+.or("0");
+
+const TRIM: Param<f64> =
+    Param::ratio("trim", 0.0, 1.0, "share of trims among the requests that are no flush").or("0");
+
+const FLUSH_EVERY: Param<u64> = Param::int(
+    "flush_every",
+    0,
+    u64::MAX - 1,
+    "a flush follows after every so many other requests; 0 = never",
+)
+.or("0");
+
+const RANGE: Param<f64> = Param::ratio(
+    "range",
+    0.0,
+    1.0,
+    "share of the drive's capacity, from its start, that requests go to",
+)
+.or("1");
+
+const INTERVAL: Param<Dur> = Param::time(
+    "interval",
+    "time from one request to the next; 0 = all at once, for a closed loop",
+)
+.or("0");
+
+const COMMON: [ParamDef; 6] =
+    [REQUESTS.def, READ.def, TRIM.def, FLUSH_EVERY.def, RANGE.def, INTERVAL.def];
 
 /// The parameters of a generator: `own` ones, then those that all share. `N` is the number of both.
 pub(super) const fn with_common<const OWN: usize, const N: usize>(
@@ -81,7 +81,7 @@ pub(super) trait Pattern: Send + 'static {
 /// addresses.
 pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
     let capacity_sectors = capacity_sectors.min(END_OF_SECTORS);
-    let share = params.ratio("range");
+    let share = params.get(RANGE);
     if share >= 1.0 {
         capacity_sectors
     } else {
@@ -114,8 +114,8 @@ pub(super) struct Slots {
 impl Slots {
     /// As `size` and `range` say.
     pub fn of(params: &Params, capacity_sectors: u64) -> Result<Slots, ConfigError> {
-        let sectors = whole_sectors(SIZE.key, params.int(SIZE.key))?;
-        Slots::within(SIZE.key, sectors, range_sectors(params, capacity_sectors))
+        let sectors = whole_sectors(SIZE.key(), params.get(SIZE))?;
+        Slots::within(SIZE.key(), sectors, range_sectors(params, capacity_sectors))
     }
 
     /// As many slots of `sectors` as `range` sectors hold; `key` is to blame when that is none.
@@ -146,14 +146,14 @@ pub(super) fn source<P: Pattern>(
     params: &Params,
     seed: Seed,
 ) -> Result<Box<dyn RecordSource>, ConfigError> {
-    let (read, trim) = (params.ratio("read"), params.ratio("trim"));
+    let (read, trim) = (params.get(READ), params.get(TRIM));
     if read + trim > 1.0 {
         return Err(ConfigError::new(
             "trim",
             format!("shares of reads ({read}) and trims ({trim}) are more than all"),
         ));
     }
-    let (requests, interval_ps) = (params.int("requests"), params.time("interval").0);
+    let (requests, interval_ps) = (params.get(REQUESTS), params.get(INTERVAL).0);
     if interval_ps.checked_mul(requests - 1).is_none() {
         let why = format!(
             "{requests} requests at this interval take longer than the 213 days of simulated time"
@@ -166,8 +166,8 @@ pub(super) fn source<P: Pattern>(
         kinds: Rng::stream(seed, "workload.kinds"),
         read,
         read_or_trim: read + trim,
-        flush_every: params.int("flush_every"),
-        until_flush: params.int("flush_every"),
+        flush_every: params.get(FLUSH_EVERY),
+        until_flush: params.get(FLUSH_EVERY),
         interval_ps,
         requests,
         sent: 0,

@@ -5,56 +5,54 @@ use super::common::{SIZE, range_sectors, whole_sectors};
 use crate::error::TraceError;
 use crate::ext4::{Ext4, PARAMS};
 use crate::source::{Account, Record, RecordSource};
-use flashatlas_types::{
-    ConfigError, HostOp, Lba, ParamDef, ParamKind, Params, Ps, Request, Rng, Seed,
-};
+use flashatlas_types::{ConfigError, HostOp, Lba, Param, Params, Ps, Request, Rng, Seed, Text};
 use std::collections::VecDeque;
+
+const OPERATIONS: Param<u64> =
+    Param::int("operations", 1, u64::MAX, "calls of fsync or fdatasync in all").or("10000");
+
+const WRITE: Param<Text> = Param::choice(
+    "write",
+    &["append", "overwrite", "random"],
+    "`append`: the file grows, and is cut to nothing when it has filled its range; `overwrite`: \
+     one block after the other of a file that is there; `random`: blocks of it in any order",
+)
+.or("append");
+
+const SYNC: Param<Text> = Param::choice("sync", &["fsync", "fdatasync"], "the call").or("fsync");
+
+const WRITES_PER_SYNC: Param<u64> =
+    Param::int("writes_per_sync", 1, 1 << 20, "writes before each call").or("1");
+
+const SYNCS_PER_TICK: Param<u64> = Param::int(
+    "syncs_per_tick",
+    1,
+    1 << 20,
+    "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after overwrites, one \
+     finds a new time of modification and commits",
+)
+.or("1");
+
+pub(crate) const RANGE: Param<f64> = Param::ratio(
+    "range",
+    0.0,
+    1.0,
+    "share of the drive's capacity, from its start, that the file takes",
+)
+.or("0.5");
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "ext4-sync",
     summary: "writes to a file on ext4, each followed by fsync or fdatasync: data, journal, \
               FLUSHes; for closed mode at depth 1",
     params: &[
-        ParamDef {
-            key: "operations",
-            kind: ParamKind::Int(1, u64::MAX),
-            default: Some("10000"),
-            doc: "calls of fsync or fdatasync in all",
-        },
-        ParamDef {
-            key: "write",
-            kind: ParamKind::Choice(&["append", "overwrite", "random"]),
-            default: Some("append"),
-            doc: "`append`: the file grows, and is cut to nothing when it has filled its range; \
-                  `overwrite`: one block after the other of a file that is there; `random`: blocks \
-                  of it in any order",
-        },
-        ParamDef {
-            key: "sync",
-            kind: ParamKind::Choice(&["fsync", "fdatasync"]),
-            default: Some("fsync"),
-            doc: "the call",
-        },
-        SIZE,
-        ParamDef {
-            key: "writes_per_sync",
-            kind: ParamKind::Int(1, 1 << 20),
-            default: Some("1"),
-            doc: "writes before each call",
-        },
-        ParamDef {
-            key: "syncs_per_tick",
-            kind: ParamKind::Int(1, 1 << 20),
-            default: Some("1"),
-            doc: "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after \
-                  overwrites, one finds a new time of modification and commits",
-        },
-        ParamDef {
-            key: "range",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.5"),
-            doc: "share of the drive's capacity, from its start, that the file takes",
-        },
+        OPERATIONS.def,
+        WRITE.def,
+        SYNC.def,
+        SIZE.def,
+        WRITES_PER_SYNC.def,
+        SYNCS_PER_TICK.def,
+        RANGE.def,
         PARAMS[0],
         PARAMS[1],
         PARAMS[2],
@@ -85,7 +83,7 @@ struct Ext4Sync {
 impl Ext4Sync {
     fn new(params: &Params, capacity: u64, seed: Seed) -> Result<Ext4Sync, ConfigError> {
         let fs = Ext4::new(params, capacity, 1)?;
-        let sectors = whole_sectors(SIZE.key, params.int(SIZE.key))?;
+        let sectors = whole_sectors(SIZE.key(), params.get(SIZE))?;
         let file = range_sectors(params, capacity).min(fs.data_sectors());
         let slots = file / u64::from(sectors);
         if slots == 0 {
@@ -96,17 +94,17 @@ impl Ext4Sync {
         }
         Ok(Ext4Sync {
             fs,
-            append: params.text("write") == "append",
-            data_only: params.text("sync") == "fdatasync",
-            random: (params.text("write") == "random")
+            append: params.get(WRITE) == "append",
+            data_only: params.get(SYNC) == "fdatasync",
+            random: (params.get(WRITE) == "random")
                 .then(|| Rng::stream(seed, "workload.addresses")),
             sectors,
             slots,
             next: 0,
-            writes_per_sync: params.int("writes_per_sync"),
-            syncs_per_tick: params.int("syncs_per_tick"),
+            writes_per_sync: params.get(WRITES_PER_SYNC),
+            syncs_per_tick: params.get(SYNCS_PER_TICK),
             syncs: 0,
-            operations: params.int("operations"),
+            operations: params.get(OPERATIONS),
             waiting: VecDeque::new(),
         })
     }

@@ -3,27 +3,23 @@
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
+use flashatlas_types::{ConfigError, Param, Params, Rng};
+
+const HOT_SPACE: Param<f64> = Param::ratio(
+    "hot_space",
+    0.0,
+    1.0,
+    "share of the range that is hot, from its start; rounded down to requests, at least one",
+)
+.or("0.1");
+
+const HOT_SHARE: Param<f64> =
+    Param::ratio("hot_share", 0.0, 1.0, "share of the requests that go to the hot part").or("0.9");
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "hotcold",
     summary: "most requests go to a small hot part, the others to the rest; uniform within each",
-    params: &with_common::<3, 9>([
-        SIZE,
-        ParamDef {
-            key: "hot_space",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.1"),
-            doc: "share of the range that is hot, from its start; rounded down to requests, at \
-                  least one",
-        },
-        ParamDef {
-            key: "hot_share",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.9"),
-            doc: "share of the requests that go to the hot part",
-        },
-    ]),
+    params: &with_common::<3, 9>([SIZE.def, HOT_SPACE.def, HOT_SHARE.def]),
     serial: false,
     build: |params, capacity, seed| {
         source(HotCold::new(params, Slots::of(params, capacity)?)?, params, seed)
@@ -38,7 +34,7 @@ struct HotCold {
 
 impl HotCold {
     fn new(params: &Params, slots: Slots) -> Result<HotCold, ConfigError> {
-        let (hot_space, hot_share) = (params.ratio("hot_space"), params.ratio("hot_share"));
+        let (hot_space, hot_share) = (params.get(HOT_SPACE), params.get(HOT_SHARE));
         let hot = ((slots.count as f64 * hot_space) as u64).clamp(1, slots.count);
         if hot == slots.count && hot_share < 1.0 {
             return Err(ConfigError::new(

@@ -3,33 +3,32 @@
 use super::GeneratorDef;
 use super::common::{Pattern, Slots, range_sectors, source, whole_sectors, with_common};
 use flashatlas_types::quantity::quantity;
-use flashatlas_types::{ConfigError, ParamDef, ParamKind, Params, Rng};
+use flashatlas_types::{ConfigError, Param, Params, Rng, Text};
+
+const SIZES: Param<Text> = Param::text(
+    "sizes",
+    "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a multiple of 512 \
+     bytes, and every request aligned to its own",
+)
+.or("4KiB");
+
+const SEQUENTIAL: Param<f64> =
+    Param::ratio("sequential", 0.0, 1.0, "share of the requests that continue a sequential stream")
+        .or("0.5");
+
+const STREAMS: Param<u64> = Param::int(
+    "streams",
+    1,
+    MAX_STREAMS,
+    "sequential streams; each goes round in its own equal part of the range, with the sizes in \
+     turn",
+)
+.or("1");
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "mixed",
     summary: "sequential streams among random requests, of several sizes",
-    params: &with_common::<3, 9>([
-        ParamDef {
-            key: "sizes",
-            kind: ParamKind::Text,
-            default: Some("4KiB"),
-            doc: "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a \
-                  multiple of 512 bytes, and every request aligned to its own",
-        },
-        ParamDef {
-            key: "sequential",
-            kind: ParamKind::Ratio(0.0, 1.0),
-            default: Some("0.5"),
-            doc: "share of the requests that continue a sequential stream",
-        },
-        ParamDef {
-            key: "streams",
-            kind: ParamKind::Int(1, MAX_STREAMS),
-            default: Some("1"),
-            doc: "sequential streams; each goes round in its own equal part of the range, with the \
-                  sizes in turn",
-        },
-    ]),
+    params: &with_common::<3, 9>([SIZES.def, SEQUENTIAL.def, STREAMS.def]),
     serial: false,
     build: |params, capacity, seed| {
         source(Mixed::new(params, range_sectors(params, capacity))?, params, seed)
@@ -58,11 +57,11 @@ impl Mixed {
     fn new(params: &Params, range: u64) -> Result<Mixed, ConfigError> {
         let mut sizes = Vec::new();
         let mut total = 0;
-        for (sectors, weight) in parse_sizes(params.text("sizes"))? {
+        for (sectors, weight) in parse_sizes(params.get(SIZES))? {
             total += weight;
             sizes.push((Slots::within("sizes", sectors, range)?, total));
         }
-        let count = params.int("streams");
+        let count = params.get(STREAMS);
         let part = range / count;
         let mut streams = Vec::new();
         for (i, (size, _)) in (0..count).zip(sizes.iter().cycle()) {
@@ -76,7 +75,7 @@ impl Mixed {
                 next: 0,
             });
         }
-        Ok(Mixed { sizes, streams, sequential: params.ratio("sequential") })
+        Ok(Mixed { sizes, streams, sequential: params.get(SEQUENTIAL) })
     }
 }
 

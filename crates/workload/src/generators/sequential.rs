@@ -7,7 +7,7 @@ use flashatlas_types::Rng;
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "sequential",
     summary: "one request after the other through the range, round and round",
-    params: &with_common::<1, 7>([SIZE]),
+    params: &with_common::<1, 7>([SIZE.def]),
     serial: false,
     build: |params, capacity, seed| {
         source(Sequential { slots: Slots::of(params, capacity)?, next: 0 }, params, seed)

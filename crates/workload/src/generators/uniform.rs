@@ -7,7 +7,7 @@ use flashatlas_types::Rng;
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "uniform",
     summary: "random requests, every address of the range equally likely",
-    params: &with_common::<1, 7>([SIZE]),
+    params: &with_common::<1, 7>([SIZE.def]),
     serial: false,
     build: |params, capacity, seed| {
         source(Uniform { slots: Slots::of(params, capacity)? }, params, seed)

@@ -13,32 +13,31 @@
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};
 use super::math::{exp, exp_minus_1_over, ln, ln_plus_1_over};
-use flashatlas_types::{ParamDef, ParamKind, Rng};
+use flashatlas_types::{Param, Rng};
+
+const THETA: Param<f64> = Param::ratio(
+    "theta",
+    0.0,
+    10.0,
+    "exponent of the law: 0 is uniform, 0.99 the customary skew of key-value loads",
+)
+.or("0.99");
+
+const SCATTER: Param<bool> = Param::flag(
+    "scatter",
+    "spread the ranks over the range; false = the most frequent at its start, in order",
+)
+.or("true");
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "zipf",
     summary: "random requests, skewed by Zipf's law",
-    params: &with_common::<3, 9>([
-        SIZE,
-        ParamDef {
-            key: "theta",
-            kind: ParamKind::Ratio(0.0, 10.0),
-            default: Some("0.99"),
-            doc: "exponent of the law: 0 is uniform, 0.99 the customary skew of key-value loads",
-        },
-        ParamDef {
-            key: "scatter",
-            kind: ParamKind::Bool,
-            default: Some("true"),
-            doc: "spread the ranks over the range; false = the most frequent at its start, in \
-                  order",
-        },
-    ]),
+    params: &with_common::<3, 9>([SIZE.def, THETA.def, SCATTER.def]),
     serial: false,
     build: |params, capacity, seed| {
         let slots = Slots::of(params, capacity)?;
-        let scatter = params.flag("scatter").then(|| Scatter::over(slots.count));
-        let law = ZipfSampler::new(slots.count, params.ratio("theta"));
+        let scatter = params.get(SCATTER).then(|| Scatter::over(slots.count));
+        let law = ZipfSampler::new(slots.count, params.get(THETA));
         source(Zipf { slots, law, scatter }, params, seed)
     },
 };

@@ -20,7 +20,7 @@ mod settings;
 pub(crate) mod slots;
 mod table;
 
-pub(crate) use settings::{COMMON_PARAMS, MapShape, quota};
+pub(crate) use settings::{LANES, MapShape, OVER_PROVISIONING, PACK, quota};
 
 use crate::maps::Replay;
 use crate::pool::Pool;

@@ -8,40 +8,37 @@
 //! 3: lazy copying and batch updates). What a FLUSH needs beside the data is the trims: a mount
 //! finds everything else in the spare areas.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
+use super::{MapOnFlash, MapShape, quota};
 use crate::maps::{MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef,
-    ParamKind, Params, Ppn, SeededBug, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, ParamDef,
+    Params, Ppn, SeededBug, Violation,
 };
 use std::collections::BTreeSet;
 
 /// `map.page_bytes`.
-pub(crate) const PAGE_BYTES: ParamDef = ParamDef {
-    key: "map.page_bytes",
-    kind: ParamKind::Bytes(64, 1 << 20),
-    default: Some("16KiB"),
-    doc: "bytes of a map page; of a larger one than a frame, one frame",
-};
+pub(crate) const PAGE_BYTES: Param<u64> = Param::bytes(
+    "map.page_bytes",
+    64,
+    1 << 20,
+    "bytes of a map page; of a larger one than a frame, one frame",
+)
+.or("16KiB");
 
-/// Parameters of stores on flash, beside their own.
-pub(crate) const PACK: ParamDef = COMMON_PARAMS[0];
-pub(crate) const MAP_OP: ParamDef = COMMON_PARAMS[1];
-pub(crate) const LANES: ParamDef = COMMON_PARAMS[2];
+const CACHE_BYTES: Param<u64> = Param::bytes(
+    "map.cache_bytes",
+    1,
+    1 << 40,
+    "SRAM for the part of the map that is in memory; the directory of map pages is not counted",
+);
 
 /// `map.cache_bytes` with a store's own default.
 pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
-    ParamDef {
-        key: "map.cache_bytes",
-        kind: ParamKind::Bytes(1, 1 << 40),
-        default: Some(default),
-        doc: "SRAM for the part of the map that is in memory; the directory of map pages is not \
-              counted",
-    }
+    CACHE_BYTES.or(default).def
 }
 
 /// What a cache works with.
@@ -173,7 +170,7 @@ pub(crate) struct Paged<C> {
 
 /// The map's shape under the parameters.
 pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, ConfigError> {
-    MapShape::new(params, layout, PAGE_BYTES.key, params.int(PAGE_BYTES.key), false)
+    MapShape::new(params, layout, PAGE_BYTES, false)
 }
 
 /// Whether a map can work of which at least `least` bytes must be in memory at once, and how many
@@ -185,7 +182,7 @@ pub(crate) fn fits(
     what: &str,
 ) -> Result<MapQuota, ConfigError> {
     let shape = shape(params, layout)?;
-    let (budget, least) = (params.int("map.cache_bytes"), least(&shape));
+    let (budget, least) = (params.get(CACHE_BYTES), least(&shape));
     if budget < least {
         return Err(ConfigError::new(
             "map.cache_bytes",
@@ -204,8 +201,7 @@ impl<C: Cache> Paged<C> {
         cache: impl FnOnce(&MapOnFlash, u64) -> C,
     ) -> Paged<C> {
         let shape = shape(params, layout).expect("the configuration is checked");
-        let (map, budget) =
-            (MapOnFlash::new(layout, &shape, counted), params.int("map.cache_bytes"));
+        let (map, budget) = (MapOnFlash::new(layout, &shape, counted), params.get(CACHE_BYTES));
         Paged {
             cache: cache(&map, budget),
             budget,

@@ -1,56 +1,46 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
 //! what has changed.
 
-use super::{COMMON_PARAMS, MapOnFlash, MapShape, quota};
+use super::{MapOnFlash, MapShape, quota};
 use crate::maps::Update;
 use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
 use crate::{FtlContext, MapCounters, MemoryUse};
 use flashatlas_types::{
-    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, ParamDef, ParamKind,
-    Params, Ppn,
+    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, Params, Ppn, Text,
 };
 
 /// `map.dram_bytes`.
-pub(crate) const DRAM_BYTES: ParamDef = ParamDef {
-    key: "map.dram_bytes",
-    kind: ParamKind::Bytes(0, 1 << 40),
-    default: Some("0"),
-    doc: "DRAM that there is for the map; a larger map is an error; 0: as much as it needs",
-};
+pub(crate) const DRAM_BYTES: Param<u64> = Param::bytes(
+    "map.dram_bytes",
+    0,
+    1 << 40,
+    "DRAM that there is for the map; a larger map is an error; 0: as much as it needs",
+)
+.or("0");
 
 /// `map.roll_forward`.
-pub(crate) const ROLL_FORWARD: ParamDef = ParamDef {
-    key: "map.roll_forward",
-    kind: ParamKind::Bool,
-    default: Some("true"),
-    doc: "a mount takes entries that are newer than the map on flash and in NVM from the spare \
-          areas of data; false: the controller cannot read them (Jasmine), what was not flushed is \
-          lost, and collection writes the map before it erases",
-};
+pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
+    "map.roll_forward",
+    "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of \
+     data; false: the controller cannot read them (Jasmine), what was not flushed is lost, and \
+     collection writes the map before it erases",
+)
+.or("true");
 
 /// `map.directory`.
-pub(crate) const DIRECTORY: ParamDef = ParamDef {
-    key: "map.directory",
-    kind: ParamKind::Choice(&["spare", "page"]),
-    default: Some("spare"),
-    doc: "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
-          `page` of its own, which a FLUSH that wrote map pages writes after them (controllers \
-          that cannot read spare areas)",
-};
+pub(crate) const DIRECTORY: Param<Text> = Param::choice(
+    "map.directory",
+    &["spare", "page"],
+    "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
+     `page` of its own, which a FLUSH that wrote map pages writes after them (controllers that \
+     cannot read spare areas)",
+)
+.or("spare");
 
 /// `map.segment_bytes`.
-pub(crate) const SEGMENT_BYTES: ParamDef = ParamDef {
-    key: "map.segment_bytes",
-    kind: ParamKind::Bytes(64, 1 << 20),
-    default: Some("32KiB"),
-    doc: "bytes of a map segment",
-};
-
-/// Parameters of stores on flash, beside their own.
-pub(crate) const PACK: ParamDef = COMMON_PARAMS[0];
-pub(crate) const MAP_OP: ParamDef = COMMON_PARAMS[1];
-pub(crate) const LANES: ParamDef = COMMON_PARAMS[2];
+pub(crate) const SEGMENT_BYTES: Param<u64> =
+    Param::bytes("map.segment_bytes", 64, 1 << 20, "bytes of a map segment").or("32KiB");
 
 /// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
 pub(crate) struct Resident {
@@ -61,34 +51,33 @@ pub(crate) struct Resident {
     pub counters: MapCounters,
 }
 
-/// The map's shape where segments of `bytes` (given by `key`) are written together, and the map
+/// The map's shape where segments of `segment_bytes` are written together, and the map
 /// pages of a segment.
 fn shape(
     params: &Params,
     layout: &Layout,
-    key: &str,
-    bytes: u64,
+    segment_bytes: Param<u64>,
 ) -> Result<(MapShape, u32), ConfigError> {
-    let shape = MapShape::new(params, layout, key, bytes, true)?;
-    Ok((shape, (bytes / shape.page_bytes()) as u32))
+    let shape = MapShape::new(params, layout, segment_bytes, true)?;
+    let pages = params.get(segment_bytes) / shape.page_bytes();
+    Ok((shape, pages as u32))
 }
 
 /// Whether a resident map in such segments can work, and how many blocks of each lane it keeps.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
-    key: &str,
-    bytes: u64,
+    segment_bytes: Param<u64>,
 ) -> Result<MapQuota, ConfigError> {
     fits_dram(params, layout)?;
-    let (shape, _) = shape(params, layout, key, bytes)?;
+    let (shape, _) = shape(params, layout, segment_bytes)?;
     Ok(quota(params, layout, &shape))
 }
 
 /// Whether the map fits the DRAM that there is for it.
 pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let needed = u64::from(layout.logical_units) * super::settings::entry_bytes(params)?;
-    match params.int("map.dram_bytes") {
+    match params.get(DRAM_BYTES) {
         limit if limit > 0 && needed > limit => Err(ConfigError::new(
             "map.dram_bytes",
             format!(
@@ -103,9 +92,9 @@ pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigEr
 }
 
 impl Resident {
-    pub fn new(params: &Params, layout: &Layout, key: &str, bytes: u64) -> Resident {
+    pub fn new(params: &Params, layout: &Layout, segment_bytes: Param<u64>) -> Resident {
         let (shape, group) =
-            shape(params, layout, key, bytes).expect("the configuration is checked");
+            shape(params, layout, segment_bytes).expect("the configuration is checked");
         Resident {
             map: MapOnFlash::new(layout, &shape, true),
             group,

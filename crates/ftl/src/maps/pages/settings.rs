@@ -2,34 +2,39 @@
 
 use super::area::AreaShape;
 use super::table::HEADER_BYTES;
+use crate::ENTRY_BYTES;
+use crate::maps::pages::resident::{DIRECTORY, ROLL_FORWARD};
 use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
-use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
+use flashatlas_types::{ConfigError, Layout, Param, Params};
 
-/// Parameters of every store that keeps map pages on flash.
-pub(crate) const COMMON_PARAMS: [ParamDef; 3] = [
-    ParamDef {
-        key: "map.pack",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "map pages that are written together share a program, as far as they fit its frame; \
-              false: one program each",
-    },
-    ParamDef {
-        key: "map.over_provisioning",
-        kind: ParamKind::Ratio(0.0, 100.0),
-        default: Some("1"),
-        doc: "room for map pages on flash above what they need, as a share of that; on top of it \
-              each lane keeps two blocks",
-    },
-    ParamDef {
-        key: "map.lanes",
-        kind: ParamKind::Int(0, 1 << 20),
-        default: Some("0"),
-        doc: "lanes that have map pages, counted from the first; 0: all. With one, map pages are \
-              programmed one after the other",
-    },
-];
+/// Whether map pages share a program.
+pub(crate) const PACK: Param<bool> = Param::flag(
+    "map.pack",
+    "map pages that are written together share a program, as far as they fit its frame; false: one \
+     program each",
+)
+.or("true");
+
+/// Room for map pages.
+pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
+    "map.over_provisioning",
+    0.0,
+    100.0,
+    "room for map pages on flash above what they need, as a share of that; on top of it each lane \
+     keeps two blocks",
+)
+.or("1");
+
+/// Lanes with map pages.
+pub(crate) const LANES: Param<u32> = Param::int(
+    "map.lanes",
+    0,
+    1 << 20,
+    "lanes that have map pages, counted from the first; 0: all. With one, map pages are programmed \
+     one after the other",
+)
+.or("0");
 
 /// How the map is cut into pages.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +50,7 @@ pub(crate) struct MapShape {
 }
 
 impl MapShape {
-    /// A map in pages of `page_bytes` (given by `key`), or of one frame where that is less.
+    /// A map in pages of `page_bytes`, or of one frame where that is less.
     /// `resident`: it has the parameters of maps that are whole in DRAM.
     ///
     /// # Errors
@@ -53,12 +58,12 @@ impl MapShape {
     pub fn new(
         params: &Params,
         layout: &Layout,
-        key: &str,
-        page_bytes: u64,
+        page_bytes: Param<u64>,
         resident: bool,
     ) -> Result<MapShape, ConfigError> {
         let entry_bytes = entry_bytes(params)?;
-        let page_bytes = page_bytes.min(layout.frame_bytes());
+        let key = page_bytes.key();
+        let page_bytes = params.get(page_bytes).min(layout.frame_bytes());
         let unit = u64::from(layout.unit_bytes);
         let slots = (page_bytes / unit).max(1);
         let whole = page_bytes % unit == 0 || unit % page_bytes == 0;
@@ -83,7 +88,7 @@ impl MapShape {
             return Err(ConfigError::new(key, why));
         }
         let pages = layout.logical_units.div_ceil(per_page);
-        let lanes = match params.u32("map.lanes") {
+        let lanes = match params.get(LANES) {
             0 => layout.lanes,
             given if given > layout.lanes => {
                 let why = format!("{given} lanes for map pages, the drive has {}", layout.lanes);
@@ -91,16 +96,16 @@ impl MapShape {
             }
             given => given,
         };
-        let whole_directory = resident && params.text("map.directory") == "page";
+        let whole_directory = resident && params.get(DIRECTORY) == "page";
         let on_flash = AreaShape {
             pages,
             directory: if whole_directory { pages.div_ceil((page_bytes / 4) as u32) } else { 0 },
             lanes,
             slots: slots as u32,
             per_frame,
-            pack: params.flag("map.pack"),
+            pack: params.get(PACK),
         };
-        let roll_forward = !resident || params.flag("map.roll_forward");
+        let roll_forward = !resident || params.get(ROLL_FORWARD);
         Ok(MapShape { per_page, entry_bytes: entry_bytes as u32, on_flash, roll_forward })
     }
 
@@ -115,7 +120,7 @@ impl MapShape {
 /// # Errors
 /// Others.
 pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
-    match params.int("map.entry_bytes") {
+    match u64::from(params.get(ENTRY_BYTES)) {
         n @ (4 | 8) => Ok(n),
         n => Err(ConfigError {
             allowed: vec!["4".into(), "8".into()],
@@ -129,6 +134,6 @@ pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQu
     let flash = shape.on_flash;
     let together = if flash.pack { flash.per_frame } else { 1 };
     let frames = (flash.pages + flash.directory).div_ceil(flash.lanes).div_ceil(together);
-    let frames = (f64::from(frames) * (1.0 + params.ratio("map.over_provisioning"))).ceil() as u32;
+    let frames = (f64::from(frames) * (1.0 + params.get(OVER_PROVISIONING))).ceil() as u32;
     MapQuota { blocks: frames.div_ceil(layout.frames_per_block) + 2, lanes: flash.lanes }
 }

@@ -45,7 +45,7 @@ use crate::report::AreaUse;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, MemoryKind, ParamDef, ParamKind, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, MemoryKind, Param, ParamDef, Params, Text, Violation,
 };
 use sizes::{Resize, Sizes};
 use std::cmp::Reverse;
@@ -73,86 +73,108 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
+pub(crate) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
+    "ftl.sequential_blocks",
+    0,
+    1 << 24,
+    "sequential log blocks of the locality area; 0: one in 32",
+)
+.or("0");
+
+const LOCALITY_BLOCKS: Param<u64> = Param::int(
+    "ftl.locality_blocks",
+    0,
+    1 << 24,
+    "random log blocks of the locality area, at first; 0: three in 32",
+)
+.or("0");
+
+pub(crate) const HOT_BLOCKS: Param<u64> =
+    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot area, at first; 0: a quarter")
+        .or("0");
+
+pub(crate) const COLD_BLOCKS: Param<u64> = Param::int(
+    "ftl.cold_blocks",
+    0,
+    1 << 24,
+    "log blocks of the cold area, at first; 0: the others",
+)
+.or("0");
+
+const MIGRATE_VALID: Param<f64> = Param::ratio(
+    "ftl.migrate_valid",
+    0.0,
+    1.0,
+    "share of valid pages from which a block of the locality area goes to the cold area as it is",
+)
+.or("0.75");
+
+const MIGRATE: Param<Text> = Param::choice(
+    "ftl.migrate",
+    &["relabel", "copy"],
+    "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
+)
+.or("relabel");
+
+const RECENCY: Param<Text> = Param::choice(
+    "ftl.recency",
+    &["lru", "fifo"],
+    "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
+     recently; `fifo`, the oldest (costs no list)",
+)
+.or("lru");
+
+const COLD_VICTIM: Param<Text> = Param::choice(
+    "ftl.cold_victim",
+    &["associated", "valid", "ratio"],
+    "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid \
+     pages, then fewest associated; `ratio`: most valid pages for each associated",
+)
+.or("associated");
+
+const COLD_UPDATE: Param<Text> = Param::choice(
+    "ftl.cold_update",
+    &["locality", "hot"],
+    "where the update of a page in the cold area goes",
+)
+.or("locality");
+
+const SEQUENTIAL_HIT: Param<Text> = Param::choice(
+    "ftl.sequential_hit",
+    &["locality", "hot"],
+    "where the update of a page in a sequential log block goes",
+)
+.or("locality");
+
+pub(crate) const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
+    "ftl.idle_log_blocks",
+    0,
+    1 << 24,
+    "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
+)
+.or("4");
+
 const OWN: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.sequential_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "sequential log blocks of the locality area; 0: one in 32",
-    },
-    ParamDef {
-        key: "ftl.locality_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "random log blocks of the locality area, at first; 0: three in 32",
-    },
-    ParamDef {
-        key: "ftl.hot_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of the hot area, at first; 0: a quarter",
-    },
-    ParamDef {
-        key: "ftl.cold_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("0"),
-        doc: "log blocks of the cold area, at first; 0: the others",
-    },
-    ParamDef {
-        key: "ftl.migrate_valid",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.75"),
-        doc: "share of valid pages from which a block of the locality area goes to the cold area \
-              as it is",
-    },
-    ParamDef {
-        key: "ftl.migrate",
-        kind: ParamKind::Choice(&["relabel", "copy"]),
-        default: Some("relabel"),
-        doc: "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many \
-              they are",
-    },
-    ParamDef {
-        key: "ftl.recency",
-        kind: ParamKind::Choice(&["lru", "fifo"]),
-        default: Some("lru"),
-        doc: "which block leaves the locality and the hot area: `lru`, the one that the host \
-              touched least recently; `fifo`, the oldest (costs no list)",
-    },
-    ParamDef {
-        key: "ftl.cold_victim",
-        kind: ParamKind::Choice(&["associated", "valid", "ratio"]),
-        default: Some("associated"),
-        doc: "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most \
-              valid pages, then fewest associated; `ratio`: most valid pages for each associated",
-    },
-    ParamDef {
-        key: "ftl.cold_update",
-        kind: ParamKind::Choice(&["locality", "hot"]),
-        default: Some("locality"),
-        doc: "where the update of a page in the cold area goes",
-    },
-    ParamDef {
-        key: "ftl.sequential_hit",
-        kind: ParamKind::Choice(&["locality", "hot"]),
-        default: Some("locality"),
-        doc: "where the update of a page in a sequential log block goes",
-    },
-    ParamDef {
-        key: "ftl.idle_log_blocks",
-        kind: ParamKind::Int(0, 1 << 24),
-        default: Some("4"),
-        doc: "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
-    },
+    SEQUENTIAL_BLOCKS.def,
+    LOCALITY_BLOCKS.def,
+    HOT_BLOCKS.def,
+    COLD_BLOCKS.def,
+    MIGRATE_VALID.def,
+    MIGRATE.def,
+    RECENCY.def,
+    COLD_VICTIM.def,
+    COLD_UPDATE.def,
+    SEQUENTIAL_HIT.def,
+    IDLE_LOG_BLOCKS.def,
 ];
 
 /// Blocks of the sequential log, the locality area, the hot and the cold area.
 fn parts(params: &Params, budget: u64) -> [u64; 4] {
-    let sequential = share(params.int("ftl.sequential_blocks"), budget, (1, 32), 1);
+    let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 32), 1);
     let locality =
-        share(params.int("ftl.locality_blocks"), budget, (3, 32), sizes::LEAST_LOCALITY.into());
-    let hot = share(params.int("ftl.hot_blocks"), budget, (1, 4), sizes::LEAST_HOT.into());
-    let cold = match params.int("ftl.cold_blocks") {
+        share(params.get(LOCALITY_BLOCKS), budget, (3, 32), sizes::LEAST_LOCALITY.into());
+    let hot = share(params.get(HOT_BLOCKS), budget, (1, 4), sizes::LEAST_HOT.into());
+    let cold = match params.get(COLD_BLOCKS) {
         0 => budget.saturating_sub(sequential + locality + hot),
         given => given,
     };
@@ -208,13 +230,13 @@ impl Mast {
     fn new(params: &Params, settings: &LogSettings, core: &Core) -> Mast {
         let budget = u64::from(settings.log_blocks);
         let [sequential, locality, hot, cold] = parts(params, budget).map(|n| n as u32);
-        let victim = match params.text("ftl.cold_victim") {
+        let victim = match params.get(COLD_VICTIM) {
             "associated" => ColdVictim::Associated,
             "valid" => ColdVictim::Valid,
             _ => ColdVictim::Ratio,
         };
-        let migrates = params.text("ftl.migrate") == "relabel";
-        let least = (params.ratio("ftl.migrate_valid") * f64::from(core.pages)).ceil() as u32;
+        let migrates = params.get(MIGRATE) == "relabel";
+        let least = (params.get(MIGRATE_VALID) * f64::from(core.pages)).ceil() as u32;
         Mast {
             sequential: Sequential::new(sequential),
             locality: Area::new("locality", ROLE_RANDOM, locality),
@@ -222,9 +244,9 @@ impl Mast {
             cold: Cold { area: Area::new("cold", ROLE_COLD, cold), victim },
             resize: Resize::new(params, budget as u32),
             migrate_valid: if migrates { least.max(1) } else { u32::MAX },
-            lru: params.text("ftl.recency") == "lru",
-            cold_update_is_hot: params.text("ftl.cold_update") == "hot",
-            sequential_hit_is_hot: params.text("ftl.sequential_hit") == "hot",
+            lru: params.get(RECENCY) == "lru",
+            cold_update_is_hot: params.get(COLD_UPDATE) == "hot",
+            sequential_hit_is_hot: params.get(SEQUENTIAL_HIT) == "hot",
             idle_free: settings.idle_log_blocks,
         }
     }

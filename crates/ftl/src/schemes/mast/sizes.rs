@@ -12,45 +12,58 @@
 //! After a window that changed a size, the next one changes none.
 
 use crate::logblock::{Area, Core};
-use flashatlas_types::{ParamDef, ParamKind, Params};
+use flashatlas_types::{Param, ParamDef, Params, Text};
 
 /// Blocks that each area keeps. CA keeps 16 of the paper's 256, and a quarter of smaller logs.
 pub(super) const LEAST_LOCALITY: u32 = 2;
 pub(super) const LEAST_HOT: u32 = 2;
 const LEAST_COLD: u32 = 16;
 
+const RESIZE_WINDOW: Param<u64> = Param::int(
+    "ftl.resize_window",
+    0,
+    1 << 40,
+    "pages that the host writes between two looks at the sizes of the areas; 0: the sizes stay",
+)
+.or("4096");
+
+const COLD_UTILISATION: Param<f64> = Param::ratio(
+    "ftl.cold_utilisation",
+    0.0,
+    1.0,
+    "share of valid pages below which the cold area gives a block to the locality area",
+)
+.or("0.6");
+
+const HOT_UTILISATION: Param<f64> = Param::ratio(
+    "ftl.hot_utilisation",
+    0.0,
+    1.0,
+    "share of valid pages above which, if it grows, the locality area gives up a block",
+)
+.or("0.5");
+
+const RESIZE_SLOPE: Param<f64> = Param::ratio(
+    "ftl.resize_slope",
+    0.0,
+    1.0,
+    "change of the running mean in a window that counts as growing or falling",
+)
+.or("0.01");
+
+const RESIZE_HOT: Param<Text> = Param::choice(
+    "ftl.resize_hot",
+    &["cold", "hot"],
+    "which area takes the block that the locality area gives up",
+)
+.or("cold");
+
 pub(super) const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.resize_window",
-        kind: ParamKind::Int(0, 1 << 40),
-        default: Some("4096"),
-        doc: "pages that the host writes between two looks at the sizes of the areas; 0: the sizes \
-              stay",
-    },
-    ParamDef {
-        key: "ftl.cold_utilisation",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.6"),
-        doc: "share of valid pages below which the cold area gives a block to the locality area",
-    },
-    ParamDef {
-        key: "ftl.hot_utilisation",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.5"),
-        doc: "share of valid pages above which, if it grows, the locality area gives up a block",
-    },
-    ParamDef {
-        key: "ftl.resize_slope",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.01"),
-        doc: "change of the running mean in a window that counts as growing or falling",
-    },
-    ParamDef {
-        key: "ftl.resize_hot",
-        kind: ParamKind::Choice(&["cold", "hot"]),
-        default: Some("cold"),
-        doc: "which area takes the block that the locality area gives up",
-    },
+    RESIZE_WINDOW.def,
+    COLD_UTILISATION.def,
+    HOT_UTILISATION.def,
+    RESIZE_SLOPE.def,
+    RESIZE_HOT.def,
 ];
 
 /// A block of budget to move.
@@ -95,13 +108,13 @@ pub(super) struct Resize {
 
 impl Resize {
     pub fn new(params: &Params, budget: u32) -> Resize {
-        let millionths = |key| (params.ratio(key) * WHOLE as f64).round() as i64;
+        let millionths = |share: Param<f64>| (params.get(share) * WHOLE as f64).round() as i64;
         Resize {
-            window: params.int("ftl.resize_window"),
-            low_cold: millionths("ftl.cold_utilisation"),
-            high_hot: millionths("ftl.hot_utilisation"),
-            slope: millionths("ftl.resize_slope"),
-            to_hot: params.text("ftl.resize_hot") == "hot",
+            window: params.get(RESIZE_WINDOW),
+            low_cold: millionths(COLD_UTILISATION),
+            high_hot: millionths(HOT_UTILISATION),
+            slope: millionths(RESIZE_SLOPE),
+            to_hot: params.get(RESIZE_HOT) == "hot",
             least_cold: LEAST_COLD.min(budget / 4).max(2),
             cold: Trend::default(),
             hot: Trend::default(),

@@ -19,10 +19,14 @@ use super::frontier::Frontier;
 use super::settings::PageSettings;
 use super::{Lane, PageMapped};
 use crate::blocks::Role;
+use crate::blocks::WEAR_DYNAMIC;
+use crate::classifiers::CLASSIFIER;
 use crate::maps::Replay;
+use crate::maps::STORE;
 use crate::pool::Pool;
 use crate::schemes::SchemeConfig;
 use crate::victims::LaneShape;
+use crate::victims::VICTIM;
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
@@ -40,7 +44,7 @@ impl PageMapped {
         let SchemeConfig { params, parts } = *config;
         let settings = PageSettings::new(config, &layout);
         let streams = settings.streams;
-        let victim = parts.victim(params.text("ftl.victim")).expect("resolved");
+        let victim = parts.victim(params.get(VICTIM)).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: u32| Lane {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
@@ -49,15 +53,10 @@ impl PageMapped {
             erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {
-            map: (parts.store(params.text("map.store")).expect("resolved").build)(params, &layout),
-            pool: Pool::new(
-                &layout,
-                cx.flash.medium,
-                params.flag("ftl.wear_dynamic"),
-                settings.map_quota,
-            ),
+            map: (parts.store(params.get(STORE)).expect("resolved").build)(params, &layout),
+            pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota),
             lanes: (0..layout.lanes).map(lane).collect(),
-            classifier: (parts.classifier(params.text("ftl.classifier")).expect("resolved").build)(
+            classifier: (parts.classifier(params.get(CLASSIFIER)).expect("resolved").build)(
                 params,
                 layout.logical_units,
                 streams,

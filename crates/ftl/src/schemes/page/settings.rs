@@ -2,58 +2,74 @@
 
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
+use crate::classifiers::{CLASSIFIER, STREAMS};
+use crate::maps::STORE;
 use crate::pool::MapQuota;
 use crate::schemes::SchemeConfig;
-use flashatlas_types::{ConfigError, Layout, ParamDef, ParamKind, Params};
+use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
+
+const GC_MODE: Param<Text> = Param::choice(
+    "ftl.gc_mode",
+    &["dual", "single"],
+    "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one \
+     reserved block, which becomes the host's frontier (Jasmine, and the models of write \
+     amplification)",
+)
+.or("dual");
+
+const LOW_WATER: Param<u32> = Param::int(
+    "ftl.low_water",
+    0,
+    1 << 20,
+    "dual mode: collect when a lane has this many free blocks, until it has one more; above \
+     ftl.streams; 0: one above",
+)
+.or("0");
+
+const GC_PARALLEL: Param<bool> = Param::flag(
+    "ftl.gc_parallel",
+    "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on \
+     its own",
+)
+.or("true");
+
+const IDLE_FREE: Param<u32> = Param::int(
+    "ftl.idle_free",
+    0,
+    1 << 20,
+    "free blocks of a lane that idle time restores; 0: no collection in idle time",
+)
+.or("4");
+
+const IDLE_VALID: Param<f64> = Param::ratio(
+    "ftl.idle_valid",
+    0.0,
+    1.0,
+    "idle collection leaves victims alone that have a larger share of valid pages",
+)
+.or("0.5");
+
+const WEAR_STATIC: Param<bool> =
+    Param::flag("ftl.wear_static", "move long-lived data out of blocks with few erases")
+        .or("false");
+
+const WEAR_THRESHOLD: Param<u32> = Param::int(
+    "ftl.wear_threshold",
+    1,
+    1 << 30,
+    "static wear levelling acts when the erases of two blocks of a lane differ by more",
+)
+.or("32");
 
 pub(super) const PARAMS: &[ParamDef] = &[
-    ParamDef {
-        key: "ftl.gc_mode",
-        kind: ParamKind::Choice(&["dual", "single"]),
-        default: Some("dual"),
-        doc: "`dual`: survivors of collection have a frontier of their own; `single`: they go into \
-              the one reserved block, which becomes the host's frontier (Jasmine, and the models \
-              of write amplification)",
-    },
-    ParamDef {
-        key: "ftl.low_water",
-        kind: ParamKind::Int(0, 1 << 20),
-        default: Some("0"),
-        doc: "dual mode: collect when a lane has this many free blocks, until it has one more; \
-              above ftl.streams; 0: one above",
-    },
-    ParamDef {
-        key: "ftl.gc_parallel",
-        kind: ParamKind::Bool,
-        default: Some("true"),
-        doc: "dual mode: when one lane must collect, lanes that are about to do so as well; false: \
-              each on its own",
-    },
-    ParamDef {
-        key: "ftl.idle_free",
-        kind: ParamKind::Int(0, 1 << 20),
-        default: Some("4"),
-        doc: "free blocks of a lane that idle time restores; 0: no collection in idle time",
-    },
-    ParamDef {
-        key: "ftl.idle_valid",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.5"),
-        doc: "idle collection leaves victims alone that have a larger share of valid pages",
-    },
-    WEAR_DYNAMIC,
-    ParamDef {
-        key: "ftl.wear_static",
-        kind: ParamKind::Bool,
-        default: Some("false"),
-        doc: "move long-lived data out of blocks with few erases",
-    },
-    ParamDef {
-        key: "ftl.wear_threshold",
-        kind: ParamKind::Int(1, 1 << 30),
-        default: Some("32"),
-        doc: "static wear levelling acts when the erases of two blocks of a lane differ by more",
-    },
+    GC_MODE.def,
+    LOW_WATER.def,
+    GC_PARALLEL.def,
+    IDLE_FREE.def,
+    IDLE_VALID.def,
+    WEAR_DYNAMIC.def,
+    WEAR_STATIC.def,
+    WEAR_THRESHOLD.def,
 ];
 
 /// Where survivors of collection go.
@@ -79,8 +95,8 @@ pub(super) struct PageSettings {
 
 /// `ftl.low_water`, resolved.
 fn low_water(params: &Params) -> u32 {
-    match params.u32("ftl.low_water") {
-        0 => params.u32("ftl.streams") + 1,
+    match params.get(LOW_WATER) {
+        0 => params.get(STREAMS) + 1,
         given => given,
     }
 }
@@ -89,9 +105,9 @@ fn low_water(params: &Params) -> u32 {
 /// where several units share a frame, also the blocks whose last survivors wait for the rest of
 /// theirs; and those of map pages.
 fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
-    let streams = params.int("ftl.streams");
+    let streams = u64::from(params.get(STREAMS));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
-    let collection = match params.text("ftl.gc_mode") {
+    let collection = match params.get(GC_MODE) {
         "single" => streams + 1 + shared_frames,
         _ => 2 * streams + u64::from(low_water(params)) + shared_frames,
     };
@@ -100,7 +116,7 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
 
 /// Blocks that the map store keeps for map pages.
 fn map_quota(config: &SchemeConfig<'_>, layout: &Layout) -> Result<MapQuota, ConfigError> {
-    let store = config.parts.store(config.params.text("map.store"))?;
+    let store = config.parts.store(config.params.get(STORE))?;
     (store.fits)(config.params, layout)
 }
 
@@ -122,20 +138,20 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
 
 pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), ConfigError> {
     let params = config.params;
-    if params.text("ftl.gc_mode") == "single" && params.int("ftl.streams") > 1 {
+    if params.get(GC_MODE) == "single" && u64::from(params.get(STREAMS)) > 1 {
         return Err(ConfigError::new(
             "ftl.streams",
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
-    if params.text("ftl.gc_mode") == "dual" && low_water(params) <= params.u32("ftl.streams") {
+    if params.get(GC_MODE) == "dual" && low_water(params) <= params.get(STREAMS) {
         return Err(ConfigError::new(
             "ftl.low_water",
             "must be above ftl.streams: collection may open that many blocks, and after a power \
              failure one more for what the torn page took",
         ));
     }
-    if params.text("ftl.classifier") != "none" && params.int("ftl.streams") < 2 {
+    if params.get(CLASSIFIER) != "none" && u64::from(params.get(STREAMS)) < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
     // lanes without map pages have more room: what all have is counted
@@ -163,18 +179,14 @@ impl PageSettings {
     pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> PageSettings {
         let params = config.params;
         PageSettings {
-            mode: if params.text("ftl.gc_mode") == "single" {
-                GcMode::Single
-            } else {
-                GcMode::Dual
-            },
-            streams: params.u32("ftl.streams"),
+            mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
+            streams: params.get(STREAMS),
             low_water: low_water(params),
-            gc_parallel: params.flag("ftl.gc_parallel"),
-            idle_free: params.u32("ftl.idle_free"),
-            idle_valid: (params.ratio("ftl.idle_valid") * f64::from(layout.slots_per_block)) as u32,
-            wear_static: params.flag("ftl.wear_static"),
-            wear_threshold: params.u32("ftl.wear_threshold"),
+            gc_parallel: params.get(GC_PARALLEL),
+            idle_free: params.get(IDLE_FREE),
+            idle_valid: (params.get(IDLE_VALID) * f64::from(layout.slots_per_block)) as u32,
+            wear_static: params.get(WEAR_STATIC),
+            wear_threshold: params.get(WEAR_THRESHOLD),
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
         }
     }

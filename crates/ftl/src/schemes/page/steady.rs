@@ -9,6 +9,7 @@ use super::settings::{GcMode, PageSettings};
 use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::Lane;
+use crate::victims::VICTIM;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
@@ -26,13 +27,13 @@ pub(super) fn make(
 ) -> Result<bool, ConfigError> {
     let layout = cx.flash.medium.layout().clone();
     let settings = PageSettings::new(config, &layout);
-    let victim = config.parts.victim(config.params.text("ftl.victim"))?;
+    let victim = config.parts.victim(config.params.get(VICTIM))?;
     let no_model = |key: &str, why: String| {
         ConfigError::new(
             key,
             format!(
-                "{why}: use `precondition=fill` and a warm-up, a trace, or a checkpoint made \
-                 with one that has"
+                "{why}: use `precondition=fill` and a warm-up, a trace, or a checkpoint made with \
+                 one that has"
             ),
         )
     };

@@ -1,0 +1,61 @@
+//! Parameters of the medium.
+
+use flashatlas_types::{Param, ParamDef, Text};
+
+pub(crate) const PROGRAM_ORDER: Param<Text> = Param::choice(
+    "nand.program_order",
+    &["strict", "any"],
+    "`strict`: the pages of a block are programmed in ascending order (pages passed over stay \
+     unused); `any`: in any order (early SLC parts)",
+)
+.or("strict");
+
+pub(crate) const ENDURANCE: Param<u32> = Param::int(
+    "nand.endurance",
+    1,
+    u32::MAX as u64,
+    "erases that a block survives; the next one fails and the block is bad",
+)
+.or("4294967295");
+
+/// The parameter `nand.factory_bad`.
+pub const FACTORY_BAD: Param<u32> = Param::int(
+    "nand.factory_bad",
+    0,
+    500_000,
+    "factory-bad blocks in a million, drawn for each plane; an FTL block uses the n-th good block \
+     of each of its planes",
+)
+.or("0");
+
+pub(crate) const SPARE_BLOCKS: Param<u32> = Param::int(
+    "nand.spare_blocks",
+    0,
+    1 << 16,
+    "blocks of each lane, beside those of the drive, that take the place of blocks in which a \
+     program or an erase fails; 0: a block that cannot be erased is lost, and a failed program is \
+     an error",
+)
+.or("0");
+
+/// The parameter `nand.data`.
+pub const DATA: Param<Text> = Param::choice(
+    "nand.data",
+    &["none", "ram"],
+    "`none`: a 32-bit content stamp stands for the bytes of a mapping unit; `ram`: the bytes and \
+     the encoded spare area are kept",
+)
+.or("none");
+
+/// The parameter `nvm.bytes`.
+pub const NVM_BYTES: Param<u64> = Param::bytes(
+    "nvm.bytes",
+    0,
+    1 << 32,
+    "byte-addressable non-volatile memory beside the flash; 0: none",
+)
+.or("0");
+
+/// Parameters of the medium.
+pub const PARAMS: &[ParamDef] =
+    &[PROGRAM_ORDER.def, ENDURANCE.def, FACTORY_BAD.def, SPARE_BLOCKS.def, DATA.def, NVM_BYTES.def];

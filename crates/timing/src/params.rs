@@ -1,0 +1,148 @@
+//! Parameters of the timing engine.
+
+use crate::nvm::TECHNOLOGIES;
+use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
+use flashatlas_types::{Dur, Param, ParamDef, Text};
+
+pub(crate) const T_READ_MIDDLE: Param<Dur> =
+    Param::time("timing.t_read_middle", "tR of the second page of a word line; 0: as t_read")
+        .or("0");
+
+pub(crate) const T_READ_UPPER: Param<Dur> =
+    Param::time("timing.t_read_upper", "tR of the third page of a word line; 0: as t_read_middle")
+        .or("0");
+
+pub(crate) const T_PROGRAM_MIDDLE: Param<Dur> = Param::time(
+    "timing.t_program_middle",
+    "tPROG of the second page of a word line; 0: as t_program",
+)
+.or("0");
+
+pub(crate) const T_PROGRAM_UPPER: Param<Dur> = Param::time(
+    "timing.t_program_upper",
+    "tPROG of the third page of a word line; 0: as t_program_middle",
+)
+.or("0");
+
+pub(crate) const T_COMMAND: Param<Dur> = Param::time(
+    "timing.t_command",
+    "time on the channel for the command and address cycles of one operation",
+)
+.or("0");
+
+pub(crate) const CHANNEL_RATE: Param<u64> =
+    Param::bytes("timing.channel_rate", 0, 1 << 50, "bytes a second over one channel; 0: no limit");
+
+pub(crate) const CACHE_READ: Param<bool> = Param::flag(
+    "timing.cache_read",
+    "sense the next page of a die while the last one is still on the channel",
+)
+.or("false");
+
+pub(crate) const CACHE_PROGRAM: Param<bool> = Param::flag(
+    "timing.cache_program",
+    "transfer the next page to a die while it still programs the last one",
+)
+.or("false");
+
+pub(crate) const SUSPEND: Param<Text> = Param::choice(
+    "timing.suspend",
+    &["none", "program", "erase", "both"],
+    "which operations are suspended when a host read waits for their die",
+)
+.or("none");
+
+pub(crate) const T_SUSPEND: Param<Dur> =
+    Param::time("timing.t_suspend", "from the suspend command to the first read").or("0");
+
+pub(crate) const T_RESUME: Param<Dur> =
+    Param::time("timing.t_resume", "added to a suspended operation each time it resumes").or("0");
+
+pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
+    "timing.suspends_max",
+    1,
+    255,
+    "how often one operation is suspended; after that it runs to its end",
+)
+.or("16");
+
+pub(crate) const PRIORITY: Param<Text> = Param::text(
+    "timing.priority",
+    "order in which waiting operations get a die or a channel, first to last; all five names, in \
+     any order",
+)
+.or("host_read,map,host_write,gc,idle");
+
+pub(crate) const SRAM_LATENCY: Param<Dur> =
+    Param::time("memory.sram_latency", "one access to a table in SRAM").or("0");
+
+pub(crate) const DRAM_LATENCY: Param<Dur> =
+    Param::time("memory.dram_latency", "one access to a table in DRAM").or("0");
+
+pub(crate) const NVM: Param<Text> = Param::name(
+    "memory.nvm",
+    || TECHNOLOGIES.iter().map(|t| t.name).collect(),
+    "the kind of NVM, which says what the memory.nvm_* keys do not: `pcm` is 100 times faster than \
+     NAND",
+)
+.or("pcm");
+
+pub(crate) const NVM_READ_LATENCY: Param<Dur> =
+    Param::time("memory.nvm_read_latency", "one load from NVM; 0: as memory.nvm says").or("0");
+
+pub(crate) const NVM_WRITE_LATENCY: Param<Dur> =
+    Param::time("memory.nvm_write_latency", "one store to NVM; 0: as memory.nvm says").or("0");
+
+pub(crate) const SRAM_RATE: Param<u64> =
+    Param::bytes("memory.sram_rate", 0, 1 << 50, "bytes a second of SRAM; 0: no limit").or("0");
+
+pub(crate) const DRAM_RATE: Param<u64> =
+    Param::bytes("memory.dram_rate", 0, 1 << 50, "bytes a second of DRAM; 0: no limit").or("0");
+
+pub(crate) const NVM_RATE: Param<u64> =
+    Param::bytes("memory.nvm_rate", 0, 1 << 50, "bytes a second of NVM; 0: as memory.nvm says")
+        .or("0");
+
+pub(crate) const LINK_RATE: Param<u64> = Param::bytes(
+    "host.link_rate",
+    0,
+    1 << 50,
+    "bytes a second between host and drive, each way; 0: no limit",
+)
+.or("0");
+
+pub(crate) const FULL_DUPLEX: Param<bool> = Param::flag(
+    "host.full_duplex",
+    "whether data flows both ways at once on the host link (PCIe, UFS) or one way at a time (SATA)",
+)
+.or("true");
+
+/// Parameters of the timing engine.
+pub const PARAMS: &[ParamDef] = &[
+    T_READ.def,
+    T_READ_MIDDLE.def,
+    T_READ_UPPER.def,
+    T_PROGRAM.def,
+    T_PROGRAM_MIDDLE.def,
+    T_PROGRAM_UPPER.def,
+    T_ERASE.def,
+    T_COMMAND.def,
+    CHANNEL_RATE.def,
+    CACHE_READ.def,
+    CACHE_PROGRAM.def,
+    SUSPEND.def,
+    T_SUSPEND.def,
+    T_RESUME.def,
+    SUSPENDS_MAX.def,
+    PRIORITY.def,
+    SRAM_LATENCY.def,
+    DRAM_LATENCY.def,
+    NVM.def,
+    NVM_READ_LATENCY.def,
+    NVM_WRITE_LATENCY.def,
+    SRAM_RATE.def,
+    DRAM_RATE.def,
+    NVM_RATE.def,
+    LINK_RATE.def,
+    FULL_DUPLEX.def,
+];

@@ -1,0 +1,180 @@
+//! Times and policies of the engine.
+
+use crate::nvm::{TECHNOLOGIES, Technology};
+use crate::params::{
+    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, FULL_DUPLEX, LINK_RATE, NVM,
+    NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND,
+    SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_UPPER,
+    T_RESUME, T_SUSPEND,
+};
+use flashatlas_dram::{self as dram, Device, Rules, Timings};
+use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
+use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, Param, Params};
+
+/// Which operations give way to host reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspend {
+    /// Programs are suspended.
+    pub program: bool,
+    /// Erases are suspended.
+    pub erase: bool,
+    /// From the suspend command to the first read.
+    pub latency: Dur,
+    /// Added at each resume.
+    pub resume: Dur,
+    /// Suspensions of one operation.
+    pub max: u8,
+}
+
+/// Latency and bandwidth of one kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryTimes {
+    /// One load.
+    pub read: Dur,
+    /// One store.
+    pub write: Dur,
+    /// Bytes a second; 0: no limit.
+    pub rate: u64,
+}
+
+/// Everything that the engine needs to know of a drive's speed.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// tR by page kind.
+    pub read: [Dur; 3],
+    /// tPROG by page kind.
+    pub program: [Dur; 3],
+    /// tBERS.
+    pub erase: Dur,
+    /// Command and address cycles.
+    pub command: Dur,
+    /// Bytes a second of a channel.
+    pub channel_rate: u64,
+    /// Sense while transferring.
+    pub cache_read: bool,
+    /// Transfer while programming.
+    pub cache_program: bool,
+    /// Suspension.
+    pub suspend: Suspend,
+    /// Rank of each [`Class`]: 0 goes first.
+    pub rank: [u8; Class::ALL.len()],
+    /// SRAM, DRAM, NVM.
+    pub memory: [MemoryTimes; 3],
+    /// The DRAM whose commands are timed one by one, where a table asks for that.
+    pub dram: Option<(Device, Timings, Rules)>,
+    /// Bytes a second of the host link, each way.
+    pub link_rate: u64,
+    /// Both ways at once.
+    pub full_duplex: bool,
+}
+
+impl Times {
+    /// The times that `params` describe.
+    ///
+    /// # Errors
+    /// A `timing.priority` that does not name each class once; DRAM timings that contradict each
+    /// other.
+    pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
+        let levels = |lower: Param<Dur>, middle: Param<Dur>, upper: Param<Dur>| {
+            let lower = params.get(lower);
+            let middle = time_or(params, middle, lower);
+            [lower, middle, time_or(params, upper, middle)]
+        };
+        let memory = |latency: Param<Dur>, rate: Param<u64>| MemoryTimes {
+            read: params.get(latency),
+            write: params.get(latency),
+            rate: params.get(rate),
+        };
+        let suspend = params.get(SUSPEND);
+        Ok(Times {
+            read: levels(T_READ, T_READ_MIDDLE, T_READ_UPPER),
+            program: levels(T_PROGRAM, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER),
+            erase: params.get(T_ERASE),
+            command: params.get(T_COMMAND),
+            channel_rate: params.get(CHANNEL_RATE),
+            cache_read: params.get(CACHE_READ),
+            cache_program: params.get(CACHE_PROGRAM),
+            suspend: Suspend {
+                program: matches!(suspend, "program" | "both"),
+                erase: matches!(suspend, "erase" | "both"),
+                latency: params.get(T_SUSPEND),
+                resume: params.get(T_RESUME),
+                max: params.get(SUSPENDS_MAX) as u8,
+            },
+            rank: ranks(params.get(PRIORITY))?,
+            memory: [memory(SRAM_LATENCY, SRAM_RATE), memory(DRAM_LATENCY, DRAM_RATE), nvm(params)],
+            dram: if params.has(dram::timings::PRESET) {
+                Some(dram::timings::from_params(params)?)
+            } else {
+                None
+            },
+            link_rate: params.get(LINK_RATE),
+            full_duplex: params.get(FULL_DUPLEX),
+        })
+    }
+
+    /// The time of `accesses` dependent accesses of `bytes` each.
+    pub fn memory_time(&self, kind: MemoryKind, accesses: u32, bytes: u32, write: bool) -> Dur {
+        let m = self.memory[kind as usize];
+        let one = (if write { m.write } else { m.read }) + Dur::transfer(u64::from(bytes), m.rate);
+        Dur(one.0.checked_mul(u64::from(accesses)).expect("memory accesses longer than 2^64 ps"))
+    }
+}
+
+/// The time of `param`, or `other` where it is 0.
+fn time_or(params: &Params, param: Param<Dur>, other: Dur) -> Dur {
+    if params.get(param) == Dur::ZERO { other } else { params.get(param) }
+}
+
+/// The drive's NVM: its technology, but for what is given.
+fn nvm(params: &Params) -> MemoryTimes {
+    let technology: &Technology =
+        TECHNOLOGIES.iter().find(|t| t.name == params.get(NVM)).expect("resolved");
+    let rate = match params.get(NVM_RATE) {
+        0 => technology.rate,
+        rate => rate,
+    };
+    MemoryTimes {
+        read: time_or(params, NVM_READ_LATENCY, technology.read),
+        write: time_or(params, NVM_WRITE_LATENCY, technology.write),
+        rate,
+    }
+}
+
+fn ranks(text: &str) -> Result<[u8; Class::ALL.len()], ConfigError> {
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    let mut rank = [0; Class::ALL.len()];
+    for class in Class::ALL {
+        let places: Vec<usize> = (0..names.len()).filter(|&i| names[i] == class.name()).collect();
+        let [place] = places[..] else {
+            return Err(ConfigError {
+                allowed: Class::ALL.iter().map(|c| c.name().to_owned()).collect(),
+                ..ConfigError::new(
+                    "timing.priority",
+                    format!("`{text}` does not name each class once"),
+                )
+            });
+        };
+        rank[class as usize] = place as u8;
+    }
+    if names.len() != Class::ALL.len() {
+        return Err(ConfigError::new(
+            "timing.priority",
+            format!("`{text}` names more than the five classes"),
+        ));
+    }
+    Ok(rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priority_names_each_class_once() {
+        assert_eq!(ranks("gc, idle,host_read,map,host_write").unwrap()[Class::Gc as usize], 0);
+        assert!(ranks("gc,idle,host_read,map").is_err());
+        assert!(ranks("gc,idle,host_read,map,host_write,gc").is_err());
+        assert!(ranks("gc,idle,host_read,map,host_write,x").is_err());
+    }
+}

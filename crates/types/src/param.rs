@@ -1,0 +1,190 @@
+//! A parameter as a typed constant: its declaration, and the type of its value.
+
+use crate::{ConfigError, Dur, ParamDef, ParamKind, Value};
+use std::marker::PhantomData;
+
+/// A declared parameter whose value is a `T`: [`Params::get`](crate::Params::get) reads it, and no
+/// other spelling of its key does.
+///
+/// Without [`Param::or`] it has no default, and a drive must say it.
+pub struct Param<T> {
+    /// The declaration, for the list of the part that declares it.
+    pub def: ParamDef,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Param<T> {
+    fn clone(&self) -> Param<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Param<T> {}
+
+/// A type that the value of a parameter may have.
+pub trait ParamType {
+    /// The type as it is read.
+    type Read<'a>;
+
+    /// The value as that type, if it is of the kind that was declared.
+    fn read(value: &Value) -> Option<Self::Read<'_>>;
+}
+
+/// A whole number that a parameter may be.
+pub trait Whole: ParamType {
+    /// The largest.
+    const MAX: u64;
+}
+
+/// Text, or one of several names.
+pub struct Text;
+
+impl<T> Param<T> {
+    const fn new(key: &'static str, kind: ParamKind, doc: &'static str) -> Param<T> {
+        Param { def: ParamDef { key, kind, default: None, doc }, value: PhantomData }
+    }
+
+    /// With a default, as it would be written.
+    pub const fn or(mut self, default: &'static str) -> Param<T> {
+        self.def.default = Some(default);
+        self
+    }
+
+    /// A value of it, as it is written.
+    ///
+    /// # Errors
+    /// As [`ParamDef::parse`].
+    pub fn parse(&self, text: &str) -> Result<T, ConfigError>
+    where
+        for<'a> T: ParamType<Read<'a> = T>,
+    {
+        Ok(T::read(&self.def.parse(text)?).expect("a declaration and its type are made together"))
+    }
+
+    /// Its full name, `section.key`.
+    pub const fn key(&self) -> &'static str {
+        self.def.key
+    }
+}
+
+impl<T: Whole> Param<T> {
+    /// A whole number from `low` to `high`.
+    ///
+    /// # Panics
+    /// While the program is compiled, when `high` does not fit the type.
+    pub const fn int(key: &'static str, low: u64, high: u64, doc: &'static str) -> Param<T> {
+        assert!(high <= T::MAX, "the bound fits the type");
+        Param::new(key, ParamKind::Int(low, high), doc)
+    }
+
+    /// A number of bytes from `low` to `high`; written `4096`, `16KiB`, `2GB`.
+    ///
+    /// # Panics
+    /// As [`Param::int`].
+    pub const fn bytes(key: &'static str, low: u64, high: u64, doc: &'static str) -> Param<T> {
+        assert!(high <= T::MAX, "the bound fits the type");
+        Param::new(key, ParamKind::Bytes(low, high), doc)
+    }
+}
+
+impl Param<Dur> {
+    /// A duration; written `25us`, `1.5ms`.
+    pub const fn time(key: &'static str, doc: &'static str) -> Param<Dur> {
+        Param::new(key, ParamKind::Time, doc)
+    }
+}
+
+impl Param<f64> {
+    /// A number from `low` to `high`.
+    pub const fn ratio(key: &'static str, low: f64, high: f64, doc: &'static str) -> Param<f64> {
+        Param::new(key, ParamKind::Ratio(low, high), doc)
+    }
+}
+
+impl Param<bool> {
+    /// `true` or `false`.
+    pub const fn flag(key: &'static str, doc: &'static str) -> Param<bool> {
+        Param::new(key, ParamKind::Bool, doc)
+    }
+}
+
+impl Param<Text> {
+    /// One of `names`.
+    pub const fn choice(
+        key: &'static str,
+        names: &'static [&'static str],
+        doc: &'static str,
+    ) -> Param<Text> {
+        Param::new(key, ParamKind::Choice(names), doc)
+    }
+
+    /// One of the names of a registry, listed at run time.
+    pub const fn name(
+        key: &'static str,
+        names: fn() -> Vec<&'static str>,
+        doc: &'static str,
+    ) -> Param<Text> {
+        Param::new(key, ParamKind::Name(names), doc)
+    }
+
+    /// Any text.
+    pub const fn text(key: &'static str, doc: &'static str) -> Param<Text> {
+        Param::new(key, ParamKind::Text, doc)
+    }
+}
+
+impl ParamType for u64 {
+    type Read<'a> = u64;
+
+    fn read(value: &Value) -> Option<u64> {
+        if let Value::Int(n) = value { Some(*n) } else { None }
+    }
+}
+
+impl Whole for u64 {
+    const MAX: u64 = u64::MAX;
+}
+
+impl ParamType for u32 {
+    type Read<'a> = u32;
+
+    fn read(value: &Value) -> Option<u32> {
+        u64::read(value)?.try_into().ok()
+    }
+}
+
+impl Whole for u32 {
+    const MAX: u64 = u32::MAX as u64;
+}
+
+impl ParamType for Dur {
+    type Read<'a> = Dur;
+
+    fn read(value: &Value) -> Option<Dur> {
+        if let Value::Time(time) = value { Some(*time) } else { None }
+    }
+}
+
+impl ParamType for f64 {
+    type Read<'a> = f64;
+
+    fn read(value: &Value) -> Option<f64> {
+        if let Value::Ratio(ratio) = value { Some(*ratio) } else { None }
+    }
+}
+
+impl ParamType for bool {
+    type Read<'a> = bool;
+
+    fn read(value: &Value) -> Option<bool> {
+        if let Value::Bool(flag) = value { Some(*flag) } else { None }
+    }
+}
+
+impl ParamType for Text {
+    type Read<'a> = &'a str;
+
+    fn read(value: &Value) -> Option<&str> {
+        if let Value::Text(text) = value { Some(text) } else { None }
+    }
+}

@@ -29,8 +29,8 @@ pub enum CutKind {
     /// Of the operations in flight when a command was submitted, another subset was carried out.
     /// Written with its number: `123x5`; `after` counts commands.
     Subset(u32),
-    /// No cut: a part fails while the power is on. Written with the letters of [`FailingPart`]: `12fp`;
-    /// `after` counts what fails.
+    /// No cut: a part fails while the power is on. Written with the letters of [`FailingPart`]:
+    /// `12fp`; `after` counts what fails.
     FailingPart(FailingPart),
 }
 

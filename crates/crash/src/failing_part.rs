@@ -22,7 +22,8 @@ pub enum FailingPart {
     PageBeforeMount,
 }
 
-/// Every kind of failure, with its letters in an identity and its switch, in the order of [`FailingPart`].
+/// Every kind of failure, with its letters in an identity and its switch, in the order of
+/// [`FailingPart`].
 pub(crate) const FAILING_PARTS: [(FailingPart, &str, Fault); 7] = [
     (FailingPart::Program, "fp", Fault::ProgramFailure),
     (FailingPart::ProgramWithoutSpare, "fx", Fault::ProgramFailure),

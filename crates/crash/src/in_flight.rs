@@ -142,8 +142,8 @@ pub fn subsets(
     tally
 }
 
-/// A subset of what is in flight, by places in [`InFlightDrive::flying`], and which operations besides are
-/// torn.
+/// A subset of what is in flight, by places in [`InFlightDrive::flying`], and which operations
+/// besides are torn.
 struct CutState {
     done: Vec<bool>,
     torn: Vec<usize>,

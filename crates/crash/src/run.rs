@@ -11,7 +11,7 @@ use crate::minimise::minimise;
 use crate::model::Step;
 use crate::recording::Recording;
 use crate::sample::Sample;
-use crate::subject::{GEOMETRIES, Geometry, Stack, drive, stacks};
+use crate::subject::{GEOMETRIES, Geometry, Subject, drive, subjects};
 use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ pub struct Report {
 
 /// One recording to make and to go through.
 struct Job {
-    stack: Stack,
+    stack: Subject,
     geometry: &'static Geometry,
     /// `None`: all short sequences.
     workload: Option<&'static Workload>,
@@ -297,7 +297,7 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
 }
 
 fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
-    let all = stacks(registry);
+    let all = subjects(registry);
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
     chosen(&plain(&plan.schemes), "scheme", registry.ftl.schemes.iter().map(|s| s.name))?;
@@ -309,7 +309,7 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
     chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
     let mut jobs = Vec::new();
-    let layered = |s: &Stack| s.layers_name().split('.').next().unwrap_or("-").to_owned();
+    let layered = |s: &Subject| s.layers_name().split('.').next().unwrap_or("-").to_owned();
     let mut stacked: Vec<String> = all.iter().map(layered).collect();
     stacked.dedup();
     chosen(&plain(&plan.layers), "stack of layers", stacked.iter().map(String::as_str))?;
@@ -461,10 +461,10 @@ impl Report {
 pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Finding>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
-    let named = |s: &Stack| {
+    let named = |s: &Subject| {
         s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
     };
-    let stack = stacks(registry).into_iter().find(named);
+    let stack = subjects(registry).into_iter().find(named);
     let stack = stack.ok_or_else(|| match id.layers.as_str() {
         "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
         layers => {

@@ -63,7 +63,7 @@ pub const GEOMETRIES: &[Geometry] = &[
 
 /// Layers over a scheme with a map store, each in one of its variants.
 #[derive(Clone)]
-pub struct Stack {
+pub struct Subject {
     /// The parts that names choose from.
     pub registry: Registry,
     /// The layers, from the top down.
@@ -81,7 +81,7 @@ pub struct Stack {
     store_settings: &'static [&'static str],
 }
 
-impl Stack {
+impl Subject {
     /// The scheme's name, with its variant.
     pub fn scheme_name(&self) -> String {
         variant(self.scheme.name, self.scheme_variant)
@@ -144,14 +144,14 @@ fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) ->
 
 /// Every scheme with every store, and layers over some of them. The variants of a scheme are tried
 /// with the first variant of each store, and those of a store with the first of the scheme.
-pub fn stacks(registry: &Registry) -> Vec<Stack> {
+pub fn subjects(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
     for scheme in registry.ftl.schemes {
         let takes_store = (scheme.params)(&registry.ftl, &|_| None)
             .is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
         for scheme_variant in 0..scheme.small.len().max(1) {
             let (layers, layer_variant) = (Vec::new(), 0);
-            let stack = Stack {
+            let stack = Subject {
                 registry: *registry,
                 layers,
                 layer_variant,
@@ -167,7 +167,7 @@ pub fn stacks(registry: &Registry) -> Vec<Stack> {
             }
             for store in registry.ftl.stores {
                 let variants = if scheme_variant == 0 { store.small.len().max(1) } else { 1 };
-                all.extend((0..variants).map(|store_variant| Stack {
+                all.extend((0..variants).map(|store_variant| Subject {
                     store: store.name,
                     store_variant,
                     store_settings: store.small.get(store_variant).copied().unwrap_or(&[]),
@@ -176,12 +176,12 @@ pub fn stacks(registry: &Registry) -> Vec<Stack> {
             }
         }
     }
-    let under = |s: &&Stack| {
+    let under = |s: &&Subject| {
         s.scheme_variant == 0
             && s.store_variant == 0
             && UNDER_LAYERS.contains(&(s.scheme.name, s.store))
     };
-    let drives: Vec<Stack> = all.iter().filter(under).cloned().collect();
+    let drives: Vec<Subject> = all.iter().filter(under).cloned().collect();
     for layers in layer_stacks(registry.layers) {
         // of stacks of two the first variants: what a layer does by itself is tried without the
         // other
@@ -189,7 +189,7 @@ pub fn stacks(registry: &Registry) -> Vec<Stack> {
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
         let drives = drives.iter().filter(|drive| make_sense(registry, &layers, drive.store));
         for (drive, layer_variant) in drives.flat_map(|d| (0..variants).map(move |v| (d, v))) {
-            let stack = Stack { layers: layers.clone(), layer_variant, ..drive.clone() };
+            let stack = Subject { layers: layers.clone(), layer_variant, ..drive.clone() };
             // a variant that fits no drive is none
             if GEOMETRIES.iter().any(|geometry| self::drive(&stack, geometry, None).is_ok()) {
                 all.push(stack);
@@ -205,7 +205,7 @@ pub fn stacks(registry: &Registry) -> Vec<Stack> {
 /// # Errors
 /// When no drive of this shape fits the stack, in words.
 pub fn drive(
-    stack: &Stack,
+    stack: &Subject,
     geometry: &Geometry,
     workload: Option<&Workload>,
 ) -> Result<DriveConfig, String> {
@@ -262,8 +262,8 @@ pub fn drive(
 }
 
 /// Slots of the whole drive.
-fn load_slots(stack: &Stack, geometry: &Geometry, unit: &str, blocks: u32) -> Option<u32> {
-    let bare = Stack { layers: Vec::new(), ..stack.clone() };
+fn load_slots(stack: &Subject, geometry: &Geometry, unit: &str, blocks: u32) -> Option<u32> {
+    let bare = Subject { layers: Vec::new(), ..stack.clone() };
     let layout = config(&bare, geometry, unit, blocks, 7).ok()?.layout().ok()?;
     Some(layout.slots())
 }
@@ -280,7 +280,7 @@ fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
 }
 
 fn config(
-    stack: &Stack,
+    stack: &Subject,
     geometry: &Geometry,
     unit: &str,
     blocks: u32,
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {
-        let stacks = stacks(&STANDARD);
+        let stacks = subjects(&STANDARD);
         for scheme in STANDARD.ftl.schemes {
             assert!(stacks.iter().any(|s| s.scheme.name == scheme.name), "{}", scheme.name);
         }

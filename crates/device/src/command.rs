@@ -14,9 +14,9 @@ pub enum Cmd<'a> {
         /// How many.
         sectors: u32,
     },
-    /// Read sectors, with what the host knows of the map (HPB READ; see [`crate::hpb`]). A drive that does
-    /// not believe an entry, or hands out no map, reads as for [`Cmd::Read`]: entries change times
-    /// and counters, never data.
+    /// Read sectors, with what the host knows of the map (HPB READ; see [`crate::hpb`]). A drive
+    /// that does not believe an entry, or hands out no map, reads as for [`Cmd::Read`]: entries
+    /// change times and counters, never data.
     HpbRead {
         /// First sector.
         lba: Lba,

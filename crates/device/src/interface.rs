@@ -1,5 +1,5 @@
-//! What a drive and a layer over it have in common: commands ([`Device`]), power ([`PowerCycle`]) and
-//! a look behind the commands ([`Inspect`]).
+//! What a drive and a layer over it have in common: commands ([`Device`]), power ([`PowerCycle`])
+//! and a look behind the commands ([`Inspect`]).
 //!
 //! A drive implements the three. A layer implements [`Device`] and [`Layer`]; power and inspection
 //! reach the drive through it.

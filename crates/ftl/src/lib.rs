@@ -163,8 +163,8 @@ pub trait Ftl: Send {
     }
 
     /// Write consecutive logical pages of one request. Units may stay in the page buffer until a
-    /// frame is full; programs that take them out are appended to [`FtlContext::programmed`]. Programs wait
-    /// for `after`.
+    /// frame is full; programs that take them out are appended to [`FtlContext::programmed`].
+    /// Programs wait for `after`.
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when collection cannot free a block.

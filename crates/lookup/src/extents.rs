@@ -10,8 +10,8 @@ use crate::LookupError;
 use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
-/// Why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`] was asked,
-/// and the caller says where a page stands and where it goes.
+/// Why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`] was
+/// asked, and the caller says where a page stands and where it goes.
 const ROOM: &str =
     "tables that hold any addresses, a page that is where it is said to be, and a free one";
 

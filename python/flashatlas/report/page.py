@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.report import explorer, flash, latency, load, sections, series, vega
+from flashatlas.report import explorer, flash, latency, load, over_time, sections, vega
 from flashatlas.report.chart import Section
 from flashatlas.report.glossary import glossary
 from flashatlas.report.html import script_json, text
@@ -35,7 +35,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     charted = [
         amplification,
         latency.section(runs),
-        series.section(runs),
+        over_time.section(runs),
         blocks,
         wear,
         load.section(runs),
@@ -92,7 +92,8 @@ def document(
                 '<link rel="icon" href="data:,">',
                 '<meta name="color-scheme" content="light dark"><meta name="generator" '
                 'content="FlashAtlas">',
-                f"<title>{text(title)}</title><style>{asset('report.css')}</style><script>{theme}</script></head><body>",
+                f"<title>{text(title)}</title><style>{asset('report.css')}</style>"
+                f"<script>{theme}</script></head><body>",
                 f'<a class="skip" href="#main">Skip to the '
                 f"content</a>{_header(title, kind)}{_contents(entries)}",
                 f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',

@@ -1,7 +1,4 @@
-"""Charts over time: throughput, latency, write amplification and load.
-
-Collection is shown below each.
-"""
+"""Lines over time on one axis, with a strip of collection below them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from flashatlas.report.chart import (
     Absent,
     Chart,
     Columns,
-    Section,
     axis,
     hover,
     number_field,
@@ -26,10 +22,9 @@ from flashatlas.report.chart import (
     text_field,
     thin,
 )
-from flashatlas.report.html import text
-from flashatlas.report.latency import OPS, decades
+from flashatlas.report.latency import decades
 from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
-from flashatlas.tables import duration, log_areas, speed
+from flashatlas.tables import duration, speed
 
 STRETCHES = 128
 """Stretches of time that the strip of collection has, at most."""
@@ -120,25 +115,7 @@ class Panel:
         return any(any(line) for line in lines) if self.optional else bool(lines)
 
 
-def section(runs: Runs) -> Section:
-    """Everything over time."""
-    made = Section("time", "Over time", parts=[] if runs.single else [runs.key()])
-    tracks, at = _tracks(runs)
-    if not tracks:
-        made.parts = [Absent("Over time", "no run has a time series.")]
-        return made
-    shown = {track.run for track in tracks}
-    missing = [name for i, name in enumerate(runs.names) if i not in shown]
-    made.lead = _lead(tracks, at, missing)
-    if at.timed:
-        made.parts += [_throughput(runs, tracks, at), *_latency(runs, tracks, at)]
-    else:
-        made.parts.append(Absent("Throughput and latency over time", "the runs were untimed."))
-    made.parts += [_flash(runs, tracks, at), *_areas(runs, tracks, at), _load(runs, tracks, at)]
-    return made
-
-
-def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
+def tracks_of(runs: Runs) -> tuple[list[Track], Axis]:
     """The series of the runs on one axis: of time if any run was timed, else of requests."""
     timed = any(
         "start_ns" in r.tables["series"].column_names for r in runs.results if "series" in r.tables
@@ -159,22 +136,6 @@ def _tracks(runs: Runs) -> tuple[list[Track], Axis]:
             width = [b - a for a, b in zip(x, [*x[1:], max(last + 1, x[-1] + 1)], strict=True)]
         tracks.append(Track(i, x, width, table))
     return tracks, Axis(timed, max((t.x[-1] + t.width[-1] for t in tracks), default=1))
-
-
-def _lead(tracks: list[Track], at: Axis, missing: list[str]) -> str:
-    widths = sorted({t.width[0] for t in tracks})
-    lengths = ", ".join(duration(w) if at.timed else f"{w:,} requests" for w in widths[:4])
-    left_out = (
-        f" Not shown, for lack of a series{' with times' if at.timed else ''}: "
-        f"{text(', '.join(missing))}."
-    )
-    clock = "Time is simulated, from the start of measuring."
-    clock = clock if at.timed else "By number of request."
-    more = " and more" if len(widths) > 4 else ""
-    return (
-        f"Intervals of {lengths}{more}. A peak is never left out, and tooltips have exact values. "
-        f"{clock}{left_out if missing else ''}"
-    )
 
 
 def _gaps(
@@ -351,7 +312,7 @@ def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], C
     return spec, data
 
 
-def _figure(
+def figure(
     runs: Runs,
     tracks: list[Track],
     at: Axis,
@@ -429,11 +390,12 @@ def spoken(value: float, kind: str) -> str:
     return f"{value:.3f}" if kind == "ratio" else f"{value:,.0f}"
 
 
-def _simple(tracks: list[Track], name: str) -> dict[tuple[int, str], list[float | None]]:
+def column_of(tracks: list[Track], name: str) -> dict[tuple[int, str], list[float | None]]:
+    """A column of each run that has it."""
     return {(t.run, ""): t.column(name) for t in tracks if t.has(name)}
 
 
-def _rates(
+def rates_of(
     tracks: list[Track], suffix: str, ops: tuple[str, ...]
 ) -> dict[tuple[int, str], list[float | None]]:
     """Sums of a column over operations, for each second of an interval."""
@@ -446,125 +408,3 @@ def _rates(
                 s * 1e9 / w if w else None for s, w in zip(sums, t.width, strict=True)
             ]
     return rates
-
-
-def _throughput(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
-    panels = [
-        Panel("iops", "Requests a second", "short", _rates(tracks, "requests", OPS)),
-        Panel(
-            "bandwidth",
-            "Bandwidth, reads and writes",
-            "rate",
-            _rates(tracks, "bytes", ("read", "write")),
-        ),
-    ]
-    return _figure(
-        runs, tracks, at, "throughput", "Throughput", panels, "Completed in each interval."
-    )
-
-
-def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
-    """For a single run median, 99 % and maximum of each operation; for several the 99 %."""
-    lines = (
-        {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"}
-        if runs.single
-        else {"p99_ns": ""}
-    )
-    panels = [
-        Panel(
-            f"latency_{op}",
-            f"{op.capitalize()} latency" + ("" if runs.single else ", 99th percentile"),
-            "duration",
-            {
-                (t.run, line): t.column(f"{op}_{column}")
-                for t in tracks
-                for column, line in lines.items()
-                if t.has(f"{op}_{column}")
-            },
-            log=True,
-        )
-        for op in OPS
-    ]
-    lead = (
-        "Of the requests completed in each interval, on a logarithmic scale. Lines join intervals "
-        "that have any."
-    )
-    return [_figure(runs, tracks, at, "latency-time", "Latency over time", panels, lead)]
-
-
-def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
-    panels = [
-        Panel(
-            "waf",
-            "Write amplification of the interval",
-            "ratio",
-            _simple(tracks, "waf"),
-            peaks=True,
-        ),
-        Panel("free", "Free blocks", "short", _simple(tracks, "free_blocks"), height=80),
-        Panel(
-            "dirty",
-            "Units in the write cache",
-            "short",
-            _simple(tracks, "cache_dirty_units"),
-            height=80,
-            optional=True,
-        ),
-    ]
-    misses = {
-        (t.run, ""): [
-            m / (h + m) if h + m else None
-            for h, m in zip(t.column("map_hits"), t.column("map_misses"), strict=True)
-        ]
-        for t in tracks
-        if t.has("map_misses") and t.has("map_hits") and any(t.column("map_misses"))
-    }
-    panels.append(
-        Panel("misses", "Map lookups that missed", "share", misses, height=80, optional=True)
-    )
-    return _figure(
-        runs, tracks, at, "flash-time", "Write amplification and space over time", panels
-    )
-
-
-def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
-    """Valid share and size of each area of the log; nothing where no run has a log."""
-    areas = dict.fromkeys(area for t in tracks for area in log_areas(t.table.column_names))
-    panels = [
-        panel
-        for area in areas
-        for panel in (
-            Panel(
-                f"valid_{area}",
-                f"Valid pages, {area} area",
-                "share",
-                _simple(tracks, f"area_{area}_utilisation"),
-            ),
-            Panel(
-                f"blocks_{area}",
-                f"Blocks, {area} area",
-                "short",
-                _simple(tracks, f"area_{area}_blocks"),
-                height=60,
-            ),
-        )
-    ]
-    lead = "Of all pages of an area's blocks, programmed or not; at the end of each interval."
-    return [_figure(runs, tracks, at, "areas", "Areas of the log", panels, lead)] if panels else []
-
-
-def _load(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
-    panels = [
-        Panel(
-            "flight",
-            "Commands in the drive, mean",
-            "short",
-            _simple(tracks, "in_flight_mean"),
-            height=80,
-        ),
-        Panel("die", "Dies busy", "share", _simple(tracks, "die_busy"), height=80),
-        Panel("channel", "Channels busy", "share", _simple(tracks, "channel_busy"), height=80),
-    ]
-    if not at.timed:
-        return Absent("Load over time", "the runs were untimed.")
-    return _figure(runs, tracks, at, "load-time", "Load over time", panels)

@@ -1,5 +1,6 @@
 //! The drive and its layers, tried as a host sees them.
 
+mod config;
 mod images;
 mod log_blocks_reference;
 mod map_stores;
@@ -9,3 +10,4 @@ mod naive;
 mod nvm_hybrid;
 mod plan_graph;
 mod power_cuts;
+mod worn_out;

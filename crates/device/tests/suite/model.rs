@@ -214,10 +214,10 @@ const DRIVES: &[&[&str]] = &[
 
 /// Logical capacity of every drive here, in sectors: small, so that collection happens all the
 /// time.
-const SECTORS: u64 = 800;
+pub const SECTORS: u64 = 800;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub enum Step {
     Read { lba: u64, sectors: u32 },
     Write { lba: u64, sectors: u32, fua: bool },
     Trim { lba: u64, sectors: u32 },
@@ -240,20 +240,20 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-struct Model {
-    config: DriveConfig,
-    drive: Ssd,
-    stamps: Vec<Stamp>,
-    bytes: Vec<u8>,
-    unit: u64,
-    content: u64,
-    now: Ps,
-    done: Vec<Done>,
-    submitted: usize,
+pub struct Model {
+    pub config: DriveConfig,
+    pub drive: Ssd,
+    pub stamps: Vec<Stamp>,
+    pub bytes: Vec<u8>,
+    pub unit: u64,
+    pub content: u64,
+    pub now: Ps,
+    pub done: Vec<Done>,
+    pub submitted: usize,
 }
 
 impl Model {
-    fn new(settings: &[&str], seed: u64) -> Model {
+    pub fn new(settings: &[&str], seed: u64) -> Model {
         let common = [
             "nand.data=ram",
             "host.idle_after=1us",
@@ -282,11 +282,11 @@ impl Model {
         }
     }
 
-    fn units(&self, lba: u64, sectors: u32) -> std::ops::Range<u64> {
+    pub fn units(&self, lba: u64, sectors: u32) -> std::ops::Range<u64> {
         lba / self.unit..(lba + u64::from(sectors)).div_ceil(self.unit)
     }
 
-    fn submit(&mut self, cmd: Cmd<'_>) -> Reply {
+    pub fn submit(&mut self, cmd: Cmd<'_>) -> Reply {
         let mut reply = Reply::default();
         self.drive.advance(self.now, &mut self.done);
         self.drive.submit(self.now, Tag(self.submitted as u64), cmd, &mut reply).unwrap();
@@ -294,7 +294,7 @@ impl Model {
         reply
     }
 
-    fn run(&mut self, step: Step) {
+    pub fn run(&mut self, step: Step) {
         match step {
             Step::Read { lba, sectors } => {
                 let reply = self.submit(Cmd::Read { lba: Lba(lba), sectors });
@@ -357,7 +357,7 @@ impl Model {
     }
 
     /// Let everything in flight complete.
-    fn finish(&mut self) {
+    pub fn finish(&mut self) {
         while let Some(at) = self.drive.next_event() {
             self.drive.advance(at, &mut self.done);
             self.now = self.now.max(at);
@@ -367,7 +367,7 @@ impl Model {
         assert!(self.done.is_sorted_by_key(|d| d.at));
     }
 
-    fn compare_all(&mut self) {
+    pub fn compare_all(&mut self) {
         for (lpn, &stamp) in self.stamps.iter().enumerate() {
             let unit = self.drive.peek(Lpn(lpn as u32)).unwrap();
             assert_eq!(unit.map_or(Stamp::ZERO, |u| u.stamp), stamp, "page {lpn}");
@@ -495,89 +495,6 @@ fn a_mount_finds_what_was_flushed() {
             model.drive.power_cycle(&model.config.clone(), Seed(cycle)).unwrap();
             model.drive.check().unwrap_or_else(|v| panic!("{settings:?}: after the mount: {v}"));
             model.compare_all();
-        }
-    }
-}
-
-/// Where blocks wear out, a scheme goes on with those that are left: the log gets smaller, area by
-/// area. The drives have no block to spare beside the log and the reserve.
-#[test]
-fn worn_out_blocks_leave_the_rest() {
-    let tight = [
-        "drive.channels=1",
-        "drive.ways=1",
-        "drive.blocks=50",
-        "drive.logical_pages=240",
-        "ftl.log_blocks=16",
-    ];
-    for scheme in ["page", "block", "bast", "sast", "fast", "faster", "superblock", "last", "mast"]
-    {
-        let scheme = format!("ftl.scheme={scheme}");
-        let mut settings = vec![&scheme[..], "cache.mode=write-through", "nand.endurance=40"];
-        if ["ftl.scheme=page", "ftl.scheme=block"].contains(&&scheme[..]) {
-            settings.push("drive.blocks=24");
-        } else {
-            settings.extend(tight);
-        }
-        let mut model = Model::new(&settings, 1);
-        let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
-        let mut end = None;
-        for content in 0..400_000 {
-            // runs that begin with a block, and single pages
-            let (lba, sectors) = match rng.below(4) {
-                0 => (rng.below(SECTORS / 32 - 1) * 32, 4 + 4 * rng.below(8) as u32),
-                _ => (rng.below(SECTORS / 4 - 1) * 4, 4),
-            };
-            let data = vec![7; sectors as usize * 512];
-            let cmd = Cmd::Write { lba: Lba(lba), sectors, fua: false, content, data: Some(&data) };
-            if let Err(error) =
-                model.drive.submit(model.now, Tag(content), cmd, &mut Reply::default())
-            {
-                end = Some(error.to_string());
-                break;
-            }
-            if model.drive.ftl_report().retired_blocks > 0 {
-                model.drive.check().unwrap_or_else(|v| panic!("{scheme}: {v}"));
-            }
-            model.now = model.now.after(flashatlas_types::Dur::from_us(3000));
-            model.drive.advance(model.now, &mut model.done);
-        }
-        let retired = model.drive.ftl_report().retired_blocks;
-        let end = end.unwrap_or_else(|| panic!("{scheme}: it did not wear out"));
-        assert!(end.starts_with("no space: "), "{scheme}: {end}");
-        assert!(retired > 8, "{scheme}: it went on with what was left: {retired} blocks went bad");
-        // and what is left is mounted
-        model.drive.check().unwrap_or_else(|v| panic!("{scheme}: {v}"));
-    }
-}
-
-/// A drive that has lost blocks is switched on again, also where its log was made for more.
-#[test]
-fn a_worn_drive_is_switched_on_again() {
-    for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
-        let scheme = format!("ftl.scheme={scheme}");
-        let mut settings =
-            vec![&scheme[..], "cache.mode=write-through", "nand.endurance=40", "drive.channels=1"];
-        settings.extend([
-            "drive.ways=1",
-            "drive.blocks=50",
-            "drive.logical_pages=240",
-            "ftl.log_blocks=16",
-        ]);
-        let mut model = Model::new(&settings, 1);
-        let mut rng = flashatlas_types::Rng::stream(Seed(5), "steps");
-        while model.drive.ftl_report().retired_blocks < 3 {
-            model.run(Step::Write { lba: rng.below(SECTORS / 4 - 1) * 4, sectors: 4, fua: false });
-            model.finish();
-        }
-        let Model { config, drive, stamps, .. } = model;
-        let again = config
-            .build_on(drive.into_medium(), Seed(1))
-            .unwrap_or_else(|e| panic!("{scheme}: {e}"));
-        again.check().unwrap_or_else(|v| panic!("{scheme}: {v}"));
-        for (lpn, &stamp) in stamps.iter().enumerate() {
-            let unit = again.peek(Lpn(lpn as u32)).unwrap();
-            assert_eq!(unit.map_or(Stamp::ZERO, |u| u.stamp), stamp, "{scheme}: page {lpn}");
         }
     }
 }

@@ -252,8 +252,9 @@ pub struct MapStoreDef {
     pub params: &'static [ParamDef],
     /// Whether the layout can work, and how many blocks are kept for map pages.
     pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
-    /// Whether it hands entries to a host that caches them ([`MapStore::export_entries`]): stores of
-    /// which a lookup may have to read flash, and which say what changes ([`FtlContext::remapped`]).
+    /// Whether it hands entries to a host that caches them ([`MapStore::export_entries`]): stores
+    /// of which a lookup may have to read flash, and which say what changes
+    /// ([`FtlContext::remapped`]).
     pub exports_entries: bool,
     /// Build it, empty.
     pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,

@@ -94,8 +94,8 @@ impl LowerDevice {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Read sectors. What they hold is in [`LowerDevice::pages_read`] and [`LowerDevice::bytes_read`] until the
-    /// next command.
+    /// Read sectors. What they hold is in [`LowerDevice::pages_read`] and
+    /// [`LowerDevice::bytes_read`] until the next command.
     pub fn read(
         &mut self,
         now: Ps,

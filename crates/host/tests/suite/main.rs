@@ -2,3 +2,4 @@
 
 mod hpb;
 mod layers;
+mod stacks;

@@ -71,8 +71,8 @@ impl TableShape {
     /// pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, more secondary sets than primary ones. [`TableShape::check`] says
-    /// whether the rest can be held.
+    /// Sets that are no power of two, more secondary sets than primary ones. [`TableShape::check`]
+    /// says whether the rest can be held.
     pub fn from_params(
         params: &Params,
         addresses: u64,

@@ -209,7 +209,8 @@ fn columns_by_number_and_name_in_every_unit() {
     );
     assert_eq!(
         read(
-            "columns:delimiter=space,time=2:ps,op=0,read=7/get,write=8,offset=3:512,size=4:512,device=1",
+            "columns:delimiter=space,time=2:ps,op=0,read=7/get,write=8,offset=3:512,size=4:512,\
+             device=1",
             " get  a 0   8 8\n\t8 b 10500000 9 2\n"
         ),
         expected

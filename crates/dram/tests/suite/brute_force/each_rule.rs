@@ -1,0 +1,168 @@
+//! Each constraint alone decides a command, worked out by hand.
+
+use super::Pair;
+use CommandKind::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
+use flashatlas_dram::{Command, CommandKind, Device, PRESETS, Rules, Timings};
+use flashatlas_types::DramAccess;
+use std::collections::BTreeSet;
+
+/// Timings that cannot be taken for one another; DL 4, CCD_S 4 and CWL 9 are `table-1`'s. Banks 0
+/// and 4 are in one group.
+const T: Timings = Timings { rcd: 10, cl: 12, rp: 11, rtp: 6, wr: 13, wtr_s: 3, wtr_l: 8, ..ROWS };
+const ROWS: Timings = Timings {
+    ccd_l: 7,
+    ras: 30,
+    rrd_s: 5,
+    rrd_l: 8,
+    faw: 40,
+    refi: 1000,
+    rfc: 100,
+    ..PRESETS[0].timings
+};
+const DEVICE: Device =
+    Device { groups: 4, banks: 8, rows: 1 << 15, columns: 1024, bus_bits: 8, burst_length: 8 };
+
+/// From, bank, row, bursts, whether it writes.
+type Step = (i64, u8, u32, u16, bool);
+
+fn read(bank: u8, row: u32) -> Step {
+    (0, bank, row, 1, false)
+}
+
+fn write(bank: u8, row: u32) -> Step {
+    (0, bank, row, 1, true)
+}
+
+/// The last `what` of the last step is decided by `why` alone, and comes at `clock`: at that clock
+/// the checker takes it, one before and one after it does not.
+fn decides(t: Timings, rules: &str, steps: &[Step], what: CommandKind, clock: i64, why: &str) {
+    assert_eq!(t.check(), Ok(()));
+    let mut pair = Pair::new(&DEVICE, &t, Rules::parse(rules).unwrap());
+    let access =
+        |s: &Step| DramAccess { row: s.2, bank: s.1, bursts: s.3, write: s.4, dependent: false };
+    let (end, before) = steps.split_last().unwrap();
+    for step in before {
+        assert_eq!(pair.serve(access(step), step.0), Ok(()), "{why}: {step:?}");
+    }
+    let mut commands = Vec::new();
+    pair.dram.serve(access(end), end.0, &mut |c| commands.push(c));
+    let place = commands.iter().rposition(|c| c.what == what).unwrap();
+    assert_eq!(commands[place].at, clock, "{why}: {commands:?}");
+    let mut checker = pair.checker;
+    checker.begin(end.0);
+    for command in &commands[..place] {
+        assert_eq!(checker.accept(*command), Ok(()), "{why}");
+    }
+    let at = |at: i64| Command { at, ..commands[place] };
+    assert_eq!(
+        checker.reasons(at(clock - 1)).collect::<BTreeSet<_>>(),
+        BTreeSet::from([why]),
+        "{steps:?}"
+    );
+    assert!(checker.accept(at(clock - 1)).is_err(), "{why}");
+    assert!(checker.accept(at(clock + 1)).is_err(), "{why}");
+    assert_eq!(checker.accept(at(clock)), Ok(()), "{why}");
+}
+
+#[test]
+fn banks() {
+    let (hit, miss) = ([read(0, 1)], [read(0, 1), read(0, 2)]);
+    // activation 0, read 10, precharge 10 + 6, activation 16 + 11, read 27 + 10
+    decides(T, "none", &hit, Read, 10, "rcd");
+    decides(T, "none", &miss, Precharge, 16, "rtp");
+    decides(T, "none", &miss, Activate, 27, "rp");
+    decides(T, "none", &miss, Read, 37, "rcd");
+    // 0 + 30, later than 16
+    decides(T, "ras", &miss, Precharge, 30, "ras");
+    // write 10, its data end at 10 + 9 + 4 = 23; 23 + 13
+    decides(T, "none", &[write(0, 1), read(0, 2)], Precharge, 36, "wr");
+}
+
+#[test]
+fn columns() {
+    let (other, group) = ([read(0, 1), read(1, 1)], [read(0, 1), read(4, 1)]);
+    // reads 10 and 10 + 4, of one group 10 + 7, the third burst of one bank 10 + 2 x 7 or 10 + 2 x
+    // 4
+    decides(T, "none", &other, Read, 14, "ccd_s");
+    decides(T, "none", &group, Read, 14, "ccd_s");
+    decides(T, "ccd_l", &other, Read, 14, "ccd_s");
+    decides(T, "ccd_l", &group, Read, 17, "ccd_l");
+    decides(T, "ccd_l", &[write(0, 1), write(4, 1)], Write, 17, "ccd_l");
+    decides(T, "ccd_l", &[(0, 0, 1, 3, false)], Read, 24, "ccd_l");
+    decides(T, "none", &[(0, 0, 1, 3, false)], Read, 18, "ccd_s");
+    // 10 + 12 + 4 + 2 - 9; with CL 5 that is 10 + 2, and CCD decides: 10 + 4, 10 + 7
+    decides(T, "none", &[read(0, 1), write(1, 1)], Write, 19, "turnaround");
+    decides(Timings { cl: 5, ..T }, "none", &[read(0, 1), write(1, 1)], Write, 14, "ccd_s");
+    decides(Timings { cl: 5, ..T }, "ccd_l", &[read(0, 1), write(4, 1)], Write, 17, "ccd_l");
+    // data of the write end at 10 + 9 + 4 = 23; 23 + 3, 23 + 8
+    decides(T, "none", &[write(0, 1), read(1, 1)], Read, 26, "wtr_s");
+    decides(T, "none", &[write(0, 1), read(4, 1)], Read, 31, "wtr_l");
+    // writes 10 (bank 0) and 14 (bank 1): the older one decides, 23 + 8 against 27 + 3
+    decides(T, "none", &[write(0, 1), write(1, 1), read(4, 1)], Read, 31, "wtr_l");
+}
+
+#[test]
+fn activations() {
+    let five = [0, 1, 2, 3, 5].map(|bank| read(bank, 1));
+    decides(T, "none", &[read(0, 1), read(1, 1)], Activate, 0, "order");
+    decides(T, "rrd", &[read(0, 1), read(1, 1)], Activate, 5, "rrd_s");
+    decides(T, "rrd", &[read(0, 1), read(4, 1)], Activate, 8, "rrd_l");
+    // 0, 5, and bank 4 waits for bank 0, not 1; with 5 + 5 against 0 + 12
+    decides(
+        Timings { rrd_l: 12, ..T },
+        "rrd",
+        &[read(0, 1), read(1, 1), read(4, 1)],
+        Activate,
+        12,
+        "rrd_l",
+    );
+    // four at 0, the fifth 40 later; the same if they are at 0, 5, 10 and 15
+    decides(T, "faw", &five[..4], Activate, 0, "order");
+    decides(T, "faw", &five, Activate, 40, "faw");
+    decides(T, "rrd,faw", &five, Activate, 40, "faw");
+    decides(T, "rrd", &five[..4], Activate, 15, "rrd_s");
+    // the second row of bank 0 at 27 (see `banks`): the next activation is not before it
+    decides(T, "none", &[read(0, 1), read(0, 2), read(1, 1)], Activate, 27, "order");
+    // reads 10, and 14 to 14 + 4 x 599 = 2410; 2410 - 1024
+    decides(T, "none", &[read(0, 1), (0, 1, 1, 600, false), read(0, 2)], Precharge, 1386, "window");
+    decides(T, "none", &[read(0, 1), (50, 0, 2, 1, false)], Precharge, 50, "from");
+}
+
+#[test]
+fn command_bus() {
+    // activations 0 and 1; reads 10, 16 and 22, so that clock 16 = 10 + 6 is taken when bank 0
+    // could be precharged
+    let slow = Timings { ccd_s: 6, ..T };
+    let steps = [read(0, 1), read(1, 1), read(2, 1), read(0, 2)];
+    decides(slow, "command_bus", &steps[..2], Activate, 1, "command bus");
+    decides(slow, "command_bus", &steps, Precharge, 17, "command bus");
+    decides(slow, "none", &steps, Precharge, 16, "rtp");
+}
+
+#[test]
+fn refresh() {
+    let late = |write| (995, 0, 1, 1, write);
+    // due at 1000, no row is open; 1000 + 100
+    decides(T, "refresh", &[(1000, 0, 1, 1, false)], Refresh, 1000, "refi");
+    decides(T, "refresh", &[(1000, 0, 1, 1, false)], Activate, 1100, "rfc");
+    decides(T, "refresh", &[(999, 0, 1, 1, false)], Activate, 999, "from");
+    // with an open row: precharge 1000, refresh 1000 + 11, activation 1011 + 100, even of another
+    // bank
+    let open = [read(0, 1), (1000, 1, 1, 1, false)];
+    decides(T, "refresh", &open, PrechargeAll, 1000, "refi");
+    decides(T, "refresh", &open, Refresh, 1011, "rp");
+    decides(T, "refresh", &open, Activate, 1111, "rfc");
+    // activation 995, read or write 1005, so that the next slot is past 1000: 1005 + 6, 1005 + 9 +
+    // 4 + 13, 995 + 30
+    decides(T, "refresh", &[late(false), read(0, 1)], PrechargeAll, 1011, "rtp");
+    decides(T, "refresh", &[late(true), read(0, 1)], PrechargeAll, 1031, "wr");
+    decides(T, "ras,refresh", &[late(false), read(0, 1)], PrechargeAll, 1025, "ras");
+    // a read at 996 has its next slot at 1000, one at 995 has not
+    decides(T, "refresh", &[(986, 0, 1, 1, false), read(1, 1)], PrechargeAll, 1002, "rtp");
+    decides(T, "refresh", &[(985, 0, 1, 1, false), read(1, 1)], Read, 999, "ccd_s");
+    // a rest past 5000: the first closes the rows, the fifth is shown as well
+    let rest = [read(0, 1), (5050, 0, 1, 1, false)];
+    decides(T, "refresh", &rest, PrechargeAll, 1000, "refi");
+    decides(T, "refresh", &rest, Refresh, 5000, "refi");
+    decides(T, "refresh", &rest, Activate, 5100, "rfc");
+}

@@ -1,0 +1,3 @@
+//! The DRAM engine beside a checker of its own.
+
+mod brute_force;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,6 +123,50 @@ def axis(kind: str, **more: Any) -> dict[str, Any]:
     Titles stand above the panels.
     """
     return {"formatType": kind, "title": None, **more}
+
+
+def quantity(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    """A channel of numbers, with an axis whose labels are in that format."""
+    return {"field": name, "type": "quantitative", "axis": axis(kind, **more)}
+
+
+def over_bytes(name: str, sizes: list[int], **more: Any) -> dict[str, Any]:
+    """A channel of bytes, which double along the axis; its ticks are ``sizes`` by default."""
+    domain = [sizes[0] / 1.2, sizes[-1] * 1.2]
+    return {
+        **quantity(name, "memory", **(more or {"values": sizes})),
+        "scale": {"type": "log", "base": 2, "domain": domain, "nice": False},
+    }
+
+
+def coloured(name: str, colours: Mapping[Any, str]) -> dict[str, Any]:
+    """A channel of names, each in its colour."""
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return {"field": name, "type": "nominal", "scale": scale, "legend": None}
+
+
+def a_row_each(name: str, names: Sequence[str]) -> dict[str, Any]:
+    """A channel with a row for each name, in their order."""
+    return {
+        "field": name,
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(names)},
+        "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
+    }
+
+
+def columns_of(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
+    """Rows as columns of data; numbers are rounded as :func:`rounded` does."""
+    data: Columns = {name: [] for name in names}
+    for row in rows:
+        for column, value in zip(data.values(), row, strict=True):
+            column.append(rounded(value) if isinstance(value, float) else value)
+    return data
+
+
+LINE = {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2}
+"""A line with a mark at each value."""
 
 
 def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from flashatlas.report.chart import (
     Chart,
     Columns,
     Section,
+    a_row_each,
     axis,
     number_field,
     rounded,
@@ -167,13 +168,7 @@ def one(runs: Runs) -> Chart | Absent:
 def side_by_side(runs: Runs) -> Chart:
     """For each run the range of its resources, each one a tick, and the mean as a mark."""
     data, means = _busy(runs), _means(runs)
-    y = {
-        "field": "run",
-        "type": "nominal",
-        "sort": None,
-        "scale": {"domain": runs.names},
-        "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
-    }
+    y = a_row_each("run", runs.names)
     kinds = [
         kind for kind in ("Dies", "Channels", "Host link") if kind in data["kind"] + means["kind"]
     ]

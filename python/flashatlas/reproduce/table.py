@@ -58,13 +58,12 @@ def listings(tables: Sequence[Table]) -> list[Listing]:
     return [Listing(t.title, f"({t.kind})", t.head, t.rows, t.note) for t in tables]
 
 
-def html(tables: Sequence[Table]) -> tuple[list[tuple[str, str]], list[str]]:
-    """For a report: the entries of its contents, and a section for each table."""
-    entries, body = [], []
-    for number, found in enumerate(tables):
-        id = f"table-{number}"
-        entries.append((id, found.title))
-        lead = f'<p class="lead"><b>{text(found.kind)}.</b> {text(found.note)}</p>'
-        cells = table(found.title, [text(h) for h in found.head], [("", table_rows(found.rows))])
-        body.append(section(id, found.title, lead, cells))
-    return entries, body
+def html(tables: Sequence[Table]) -> list[tuple[str, str, str]]:
+    """For a report: id, title and HTML of a section for each table."""
+    found = []
+    for number, each in enumerate(tables):
+        id_ = f"table-{number}"
+        lead = f'<p class="lead"><b>{text(each.kind)}.</b> {text(each.note)}</p>'
+        cells = table(each.title, [text(h) for h in each.head], [("", table_rows(each.rows))])
+        found.append((id_, each.title, section(id_, each.title, lead, cells)))
+    return found

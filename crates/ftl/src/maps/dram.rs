@@ -9,10 +9,10 @@ use crate::maps::pages::resident::{
     DIRECTORY, DRAM_BYTES, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use crate::maps::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::{FREE_CHANGES, FtlContext, MapCounters, MemoryUse, MountReport};
+use crate::{FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn, Text, Violation,
@@ -101,15 +101,10 @@ impl Volatile {
 
 impl MapStore for Volatile {
     #[inline]
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError> {
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
-        Ok((self.entries[lpn.0 as usize], dram_lookup(cx, self.entry_bytes)))
+        Ok((self.entries[lpn.0 as usize], dram_lookup(io.cx, self.entry_bytes)))
     }
 
     #[inline]
@@ -118,12 +113,7 @@ impl MapStore for Volatile {
     }
 
     #[inline]
-    fn set(
-        &mut self,
-        _: &mut FtlContext<'_>,
-        _: &mut Pool,
-        update: Update,
-    ) -> Result<(Ppn, OpId), FtlError> {
+    fn set(&mut self, _: &mut MapContext<'_, '_>, update: Update) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
         self.counters.update_hits += 1;
         Ok((std::mem::replace(&mut self.entries[update.lpn.0 as usize], update.ppn), OpId::NONE))
@@ -131,8 +121,7 @@ impl MapStore for Volatile {
 
     fn load(
         &mut self,
-        _: &mut FtlContext<'_>,
-        _: &mut Pool,
+        _: &mut MapContext<'_, '_>,
         _: &[BlockId],
         _: &mut MountReport,
     ) -> Result<Replay, FtlError> {
@@ -180,13 +169,8 @@ struct Flushed {
 }
 
 impl MapStore for Flushed {
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError> {
-        Ok(self.resident.get(cx, lpn))
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        Ok(self.resident.get(io.cx, lpn))
     }
 
     fn peek(&self, lpn: Lpn) -> Ppn {
@@ -195,44 +179,41 @@ impl MapStore for Flushed {
 
     fn set(
         &mut self,
-        _: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
-        Ok((self.resident.set(pool, update), OpId::NONE))
+        Ok((self.resident.set(io.pool, update), OpId::NONE))
     }
 
-    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
         let mut segments = self.resident.changed();
         if self.whole && !segments.is_empty() {
             segments = (0..self.resident.segments()).collect();
         }
-        let written = self.resident.write(cx, pool, &segments, Reason::Flush, &[])?;
-        let earlier = self.resident.map.unfinished(cx);
-        Ok(cx.flash.plan.join(Class::Map, &[written, earlier]))
+        let written = self.resident.write(io, &segments, Reason::Flush, &[])?;
+        let earlier = self.resident.map.unfinished(io.cx);
+        Ok(io.cx.flash.plan.join(Class::Map, &[written, earlier]))
     }
 
     fn before_erase(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
         if self.resident.map.needs(block) {
             let segments = self.resident.changed();
-            self.resident.write(cx, pool, &segments, Reason::Moved, &[])?;
+            self.resident.write(io, &segments, Reason::Moved, &[])?;
         }
-        Ok(self.resident.map.unfinished_for(cx, block))
+        Ok(self.resident.map.unfinished_for(io.cx, block))
     }
 
     fn load(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        self.resident.map.load_all(cx, pool, blocks, mount)
+        self.resident.map.load_all(io, blocks, mount)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
@@ -241,11 +222,10 @@ impl MapStore for Flushed {
 
     fn mounted(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        self.resident.map.mounted(cx, pool, mount, false)
+        self.resident.map.mounted(io, mount, false)
     }
 
     fn rolls_forward(&self) -> bool {

@@ -6,7 +6,7 @@
 //! of their beginnings, for reads that begin in the middle ([`flashatlas_lookup::extents`]). The
 //! next page of a request is one step on in its block table.
 
-use crate::maps::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_dram as dram;
@@ -140,19 +140,14 @@ impl LpmtStore {
 }
 
 impl MapStore for LpmtStore {
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError> {
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         self.scheduler.begin();
-        let mut after = cx.command;
+        let mut after = io.cx.command;
         let mut pn = None;
         if let Some(cursor) = &self.cursor
-            && cursor.command == cx.command
+            && cursor.command == io.cx.command
             && cursor.lpn.0 + 1 == lpn.0
             && self.extents.share_window(cursor.lpn.0, lpn.0)
         {
@@ -160,8 +155,8 @@ impl MapStore for LpmtStore {
             pn = self.extents.next_page(cursor.pn, &mut self.scheduler);
         }
         let pn = pn.or_else(|| self.extents.lookup(lpn.0, &mut self.scheduler));
-        let op = self.issue(cx, false, after);
-        self.cursor = pn.map(|pn| Cursor { command: cx.command, lpn, pn, op });
+        let op = self.issue(io.cx, false, after);
+        self.cursor = pn.map(|pn| Cursor { command: io.cx.command, lpn, pn, op });
         Ok((self.ppn(pn), op))
     }
 
@@ -174,8 +169,7 @@ impl MapStore for LpmtStore {
 
     fn set(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
@@ -184,17 +178,12 @@ impl MapStore for LpmtStore {
         self.scheduler.begin();
         let new = update.ppn.mapped().map(|ppn| self.pn(ppn));
         let old = self.extents.write(update.lpn.0, new, true, &mut self.scheduler);
-        Ok((self.ppn(old), self.issue(cx, true, update.op)))
+        Ok((self.ppn(old), self.issue(io.cx, true, update.op)))
     }
 
     /// Collection knows the page that it moves by its place: the links lead from there, without a
     /// lookup.
-    fn moved(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
-        update: Update,
-    ) -> Result<Ppn, FtlError> {
+    fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
         self.cursor = None;
         self.scheduler.begin();
@@ -203,14 +192,13 @@ impl MapStore for LpmtStore {
         self.extents
             .relocate(from, to, &mut self.scheduler)
             .expect("a valid page moves to a free one");
-        self.issue(cx, true, update.op);
+        self.issue(io.cx, true, update.op);
         Ok(old)
     }
 
     fn before_erase(
         &mut self,
-        _: &mut FtlContext<'_>,
-        _: &mut Pool,
+        _: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
         self.extents.tables.blocks.erase(block.0);
@@ -219,8 +207,7 @@ impl MapStore for LpmtStore {
 
     fn load(
         &mut self,
-        _: &mut FtlContext<'_>,
-        _: &mut Pool,
+        _: &mut MapContext<'_, '_>,
         _: &[BlockId],
         _: &mut MountReport,
     ) -> Result<Replay, FtlError> {
@@ -233,12 +220,7 @@ impl MapStore for LpmtStore {
 
     /// Build the tables: pages that one program, or one and the next, took to flash belong to one
     /// extent.
-    fn mounted(
-        &mut self,
-        _: &mut FtlContext<'_>,
-        _: &mut Pool,
-        _: &mut MountReport,
-    ) -> Result<(), FtlError> {
+    fn mounted(&mut self, _: &mut MapContext<'_, '_>, _: &mut MountReport) -> Result<(), FtlError> {
         let found = self.found.take().expect("a mount is under way");
         let mut before = 0;
         for (lpn, (ppn, sequence)) in (0..).zip(found) {

@@ -67,6 +67,14 @@ pub struct Update {
     pub op: OpId,
 }
 
+/// What a map store works with during one call.
+pub struct MapContext<'a, 'c> {
+    /// The medium, the plan, and the command.
+    pub cx: &'a mut FtlContext<'c>,
+    /// The blocks that data and map pages draw on.
+    pub pool: &'a mut Pool,
+}
+
 /// The map of a page-mapped scheme.
 pub trait MapStore: Send {
     /// Look up a page for the host: costs accesses, and returns the operation that the answer waits
@@ -74,12 +82,7 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// When the map cannot be read.
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError>;
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
     /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the
     /// host; nothing of what is in memory leaves for it. Returns the operation after which they are
@@ -92,11 +95,10 @@ pub trait MapStore: Send {
     /// Where the store hands nothing out ([`MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
-        let _ = (cx, pool, pages);
+        let _ = (io, pages);
         unreachable!("this store hands no map out")
     }
 
@@ -108,33 +110,24 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// When the map cannot be written.
-    fn set(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        update: Update,
-    ) -> Result<(Ppn, OpId), FtlError>;
+    fn set(&mut self, io: &mut MapContext<'_, '_>, update: Update)
+    -> Result<(Ppn, OpId), FtlError>;
 
     /// Change an entry because collection moved the page. What that needs of flash may wait until
     /// [`MapStore::before_erase`].
     ///
     /// # Errors
     /// As [`MapStore::set`].
-    fn moved(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        update: Update,
-    ) -> Result<Ppn, FtlError> {
-        self.set(cx, pool, update).map(|(old, _)| old)
+    fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
+        self.set(io, update).map(|(old, _)| old)
     }
 
     /// Make the map as durable as a FLUSH needs it; returns the operation that the FLUSH waits for.
     ///
     /// # Errors
     /// When there is no room, or no power.
-    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
-        let _ = (cx, pool);
+    fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
+        let _ = io;
         Ok(OpId::NONE)
     }
 
@@ -145,11 +138,10 @@ pub trait MapStore: Send {
     /// As [`MapStore::flush`].
     fn before_erase(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        let _ = (cx, pool, block);
+        let _ = (io, block);
         Ok(OpId::NONE)
     }
 
@@ -157,8 +149,8 @@ pub trait MapStore: Send {
     ///
     /// # Errors
     /// As [`MapStore::flush`].
-    fn idle(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
-        let _ = (cx, pool);
+    fn idle(&mut self, io: &mut MapContext<'_, '_>) -> Result<Idle, FtlError> {
+        let _ = io;
         Ok(Idle::Nothing)
     }
 
@@ -168,8 +160,7 @@ pub trait MapStore: Send {
     /// When the power fails.
     fn load(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
@@ -184,11 +175,10 @@ pub trait MapStore: Send {
     /// When the power fails.
     fn mounted(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        let _ = (cx, pool, mount);
+        let _ = (io, mount);
         Ok(())
     }
 

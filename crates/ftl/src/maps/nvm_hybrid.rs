@@ -18,10 +18,10 @@ use crate::maps::pages::resident::{
 };
 use crate::maps::pages::slots::{Slots, slot_bytes};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use crate::maps::{MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{FREE_CHANGES, FtlContext, Idle, MapCounters, MemoryUse, MountReport};
+use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::{
@@ -167,8 +167,7 @@ impl NvmHybrid {
     /// Copy a segment to NVM, after `last` of this FLUSH. Returns the fence.
     fn copy(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &Pool,
+        io: &mut MapContext<'_, '_>,
         segment: u32,
         last: OpId,
     ) -> Result<OpId, FtlError> {
@@ -180,16 +179,16 @@ impl NvmHybrid {
         let pages = self.resident.pages_of(segment);
         let map = &mut self.resident.map;
         let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
-        let mut after = vec![cx.command, last];
-        after.extend(pool.unfinished(newest));
+        let mut after = vec![io.cx.command, last];
+        after.extend(io.pool.unfinished(newest));
         let mut entries = Vec::new();
         let since = pages.clone().filter_map(|page| map.changes.since(page)).min();
         for page in pages {
             map.changes.clear(page);
             map.table.encode(page, &mut entries);
         }
-        let header = map.header(cx, pool);
-        let fenced = self.slots.store(cx, segment, header, &entries, &after)?;
+        let header = map.header(io);
+        let fenced = self.slots.store(io.cx, segment, header, &entries, &after)?;
         self.resident.map.copied(fenced, since);
         self.held.touch(segment);
         Ok(fenced)
@@ -198,12 +197,11 @@ impl NvmHybrid {
     /// Write segments to flash; their slots are free then.
     fn write(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         segments: &[u32],
         reason: Reason,
     ) -> Result<OpId, FtlError> {
-        let written = self.resident.write(cx, pool, segments, reason, &[cx.command])?;
+        let written = self.resident.write(io, segments, reason, &[io.cx.command])?;
         for &segment in segments {
             self.slots.release(segment, written);
             self.held.remove(segment);
@@ -213,14 +211,9 @@ impl NvmHybrid {
 }
 
 impl MapStore for NvmHybrid {
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        _: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError> {
-        self.active = cx.now;
-        Ok(self.resident.get(cx, lpn))
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        self.active = io.cx.now;
+        Ok(self.resident.get(io.cx, lpn))
     }
 
     fn peek(&self, lpn: Lpn) -> Ppn {
@@ -229,25 +222,19 @@ impl MapStore for NvmHybrid {
 
     fn set(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
-        self.active = cx.now;
-        Ok((self.resident.set(pool, update), OpId::NONE))
+        self.active = io.cx.now;
+        Ok((self.resident.set(io.pool, update), OpId::NONE))
     }
 
-    fn moved(
-        &mut self,
-        _: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        update: Update,
-    ) -> Result<Ppn, FtlError> {
-        Ok(self.resident.set(pool, update))
+    fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
+        Ok(self.resident.set(io.pool, update))
     }
 
-    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
-        self.active = cx.now;
+    fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
+        self.active = io.cx.now;
         self.work.flushes += 1;
         let mut changed = self.resident.changed();
         let new = changed.iter().filter(|&&s| !self.slots.holds(s)).count() as u32;
@@ -260,7 +247,7 @@ impl MapStore for NvmHybrid {
         for segment in changed {
             let full = self.utilization(segment) == Utilization::Full;
             if all || (!full && self.slots.has_room(segment)) {
-                last = self.copy(cx, pool, segment, last)?;
+                last = self.copy(io, segment, last)?;
             } else {
                 *if full { &mut self.work.flash_full } else { &mut self.work.flash_no_room } += 1;
                 to_flash.push(segment);
@@ -269,54 +256,52 @@ impl MapStore for NvmHybrid {
         self.resident.map.note_survival();
         let written = match to_flash[..] {
             [] => OpId::NONE,
-            _ => self.write(cx, pool, &to_flash, Reason::Flush)?,
+            _ => self.write(io, &to_flash, Reason::Flush)?,
         };
-        let earlier = self.resident.map.unfinished(cx);
-        Ok(cx.flash.plan.join(Class::Map, &[last, written, earlier]))
+        let earlier = self.resident.map.unfinished(io.cx);
+        Ok(io.cx.flash.plan.join(Class::Map, &[last, written, earlier]))
     }
 
     fn before_erase(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
         if self.resident.map.needs(block) {
-            self.flush(cx, pool)?;
+            self.flush(io)?;
         }
-        Ok(self.resident.map.unfinished_for(cx, block))
+        Ok(self.resident.map.unfinished_for(io.cx, block))
     }
 
-    fn idle(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<Idle, FtlError> {
+    fn idle(&mut self, io: &mut MapContext<'_, '_>) -> Result<Idle, FtlError> {
         let Some(segment) = self.held.first().filter(|_| self.idle_after > Dur::ZERO) else {
             return Ok(Idle::Nothing);
         };
         let due = self.active.after(self.idle_after);
-        if cx.now < due {
+        if io.cx.now < due {
             return Ok(Idle::Wait(due));
         }
         self.work.idle += 1;
         // DRAM holds what NVM does or something newer, whose data is on flash: the map points
         // nowhere else
-        self.write(cx, pool, &[segment], Reason::Idle)?;
+        self.write(io, &[segment], Reason::Idle)?;
         Ok(Idle::Worked)
     }
 
     fn load(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        let mut replay = self.resident.map.load_all(cx, pool, blocks, mount)?;
+        let mut replay = self.resident.map.load_all(io, blocks, mount)?;
         let (table, group, held) =
             (&mut self.resident.map.table, self.resident.group, &mut self.held);
         let halved = &mut self.halved;
         let page_bytes = table.page_bytes() as usize;
         let mut order = Vec::new();
         let (damaged, newest) =
-            self.slots.mount(&cx.flash.medium.nvm, |segment, header, entries| {
+            self.slots.mount(&io.cx.flash.medium.nvm, |segment, header, entries| {
                 let pages = segment_pages(segment, group, table.pages());
                 let (mut newer, mut older) = (false, false);
                 for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
@@ -339,7 +324,7 @@ impl MapStore for NvmHybrid {
                 newer
             });
         if !SeededBug::NumbersBeginAgain.is_active() {
-            cx.flash.medium.raise_number(newest);
+            io.cx.flash.medium.raise_number(newest);
         }
         order.sort_unstable();
         order.into_iter().for_each(|(_, segment)| held.push(segment));
@@ -360,8 +345,7 @@ impl MapStore for NvmHybrid {
 
     fn mounted(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
         let mut segments = std::mem::take(&mut self.halved);
@@ -373,8 +357,8 @@ impl MapStore for NvmHybrid {
             segments.dedup();
         }
         mount.map_page_writes += u64::from(self.resident.group) * segments.len() as u64;
-        self.write(cx, pool, &segments, Reason::Mount)?;
-        self.resident.map.mounted(cx, pool, mount, false)
+        self.write(io, &segments, Reason::Mount)?;
+        self.resident.map.mounted(io, mount, false)
     }
 
     fn rolls_forward(&self) -> bool {

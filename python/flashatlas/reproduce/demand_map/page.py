@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.report import sections
-from flashatlas.report.chart import (
-    Chart,
-    Columns,
-    Section,
-    axis,
-    number_field,
-    rounded,
-    stack,
-    text_field,
-)
-from flashatlas.report.html import facts, section, table, table_rows, text
-from flashatlas.report.page import document
-from flashatlas.report.palette import COLOURS, Runs, colour_key
+from flashatlas.report import chart
+from flashatlas.report.html import section, table, table_rows, text
+from flashatlas.report.palette import COLOURS, colour_key
 from flashatlas.reproduce.demand_map.plan import DemandMap
 from flashatlas.reproduce.demand_map.tables import NUMBERS, name_of, numbers_of
+from flashatlas.reproduce.page import Part, report
 
 TITLE = "Demand-paged maps"
 
@@ -33,34 +23,13 @@ METRICS = (
 
 def page(demand: DemandMap, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
-    runs = Runs([row.result for row in demand.rows])
-    figure = Section("figure", "Over the size of memory", "", [over_memory(demand)])
-    entries = [
-        ("run", "What was run"),
-        ("figure", figure.title),
-        ("numbers", "All numbers"),
-        ("approximations", "Approximations"),
-    ]
-    body = [
-        _introduction(demand, runs, command),
-        figure.html(),
-        _numbers(demand),
-        sections.approximations(runs),
-    ]
-    return document(TITLE, f"{len(demand.rows)} runs", runs, entries, body, [figure])
-
-
-def _introduction(demand: DemandMap, runs: Runs, command: str) -> str:
+    depth = demand.experiment["depth"]
     known = [(a.name, text(f"{a.source}, on {a.options['drive']}")) for a in demand.applications]
-    known.append(
-        (
-            "Played",
-            text(f"closed loop of {demand.experiment['depth']}: service times, without queueing"),
-        )
-    )
-    return section(
-        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
-    )
+    known.append(("Played", text(f"closed loop of {depth}: service times, without queueing")))
+    figure = chart.Section("figure", "Over the size of memory", "", [over_memory(demand)])
+    parts: list[Part] = [figure, ("numbers", "All numbers", _numbers(demand))]
+    results = [row.result for row in demand.rows]
+    return report(TITLE, f"{len(demand.rows)} runs", results, known, parts, command)
 
 
 def _numbers(demand: DemandMap) -> str:
@@ -80,50 +49,28 @@ def _numbers(demand: DemandMap) -> str:
     )
 
 
-def over_memory(demand: DemandMap) -> Chart:
+def over_memory(demand: DemandMap) -> chart.Chart:
     """The picture: hit ratio, map reads and writes, and latency over the bytes of memory."""
     stores = list(dict.fromkeys(row.store for row in demand.rows if row.cache_bytes))
     colours = {store: f"var(--run-{i % COLOURS})" for i, store in enumerate(stores)}
-    data: Columns = {
-        name: [] for name in ("application", "store", "bytes", *(m[0] for m in METRICS))
-    }
-    for row in demand.rows:
-        if row.cache_bytes is None:
-            continue
+    names = ("application", "store", "bytes", *(metric[0] for metric in METRICS))
+    rows = []
+    for row in (row for row in demand.rows if row.cache_bytes is not None):
         latency = row.latency_ns("read")
         values = (row.hit_ratio, row.reads, row.writes, None if latency is None else latency / 1e3)
-        for column, value in zip(
-            data.values(),
-            (row.application, row.store, row.cache_bytes, *map(rounded, values)),
-            strict=True,
-        ):
-            column.append(value)
+        rows.append((row.application, row.store, row.cache_bytes, *map(chart.rounded, values)))
+    data = chart.columns_of(names, rows)
     sizes = sorted(set(data["bytes"]))
 
     def panel(application: str, field: str, title: str, kind: str) -> dict[str, Any]:
         encoding = {
-            "x": {
-                "field": "bytes",
-                "type": "quantitative",
-                "scale": {
-                    "type": "log",
-                    "base": 2,
-                    "domain": [sizes[0] / 1.2, sizes[-1] * 1.2],
-                    "nice": False,
-                },
-                "axis": axis("memory", values=sizes),
-            },
-            "y": {"field": field, "type": "quantitative", "axis": axis(kind, tickCount=4)},
-            "color": {
-                "field": "store",
-                "type": "nominal",
-                "scale": {"domain": list(colours), "range": list(colours.values())},
-                "legend": None,
-            },
+            "x": chart.over_bytes("bytes", sizes),
+            "y": chart.quantity(field, kind, tickCount=4),
+            "color": chart.coloured("store", colours),
             "tooltip": [
-                text_field("store", "store"),
-                number_field("bytes", "memory", "memory"),
-                number_field(field, title, kind),
+                chart.text_field("store", "store"),
+                chart.number_field("bytes", "memory", "memory"),
+                chart.number_field(field, title, kind),
             ],
         }
         return {
@@ -131,7 +78,7 @@ def over_memory(demand: DemandMap) -> Chart:
             "height": 130,
             "data": {"name": "memory"},
             "transform": [{"filter": {"field": "application", "equal": application}}],
-            "mark": {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2},
+            "mark": chart.LINE,
             "encoding": encoding,
         }
 
@@ -147,11 +94,11 @@ def over_memory(demand: DemandMap) -> Chart:
         ("bytes", "Memory", "memory"),
         *((field, title[0].upper() + title[1:], kind) for field, title, kind in METRICS),
     ]
-    return Chart(
+    return chart.Chart(
         "memory",
         "Hit ratio, map traffic and latency",
         f"Hit ratios. {said}",
-        stack(panels),
+        chart.stack(panels),
         {"memory": data},
         {"memory": ("Over the size of memory", columns)},
         key=colour_key("Stores", list(colours.items())),

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flashatlas.report import sections
+from flashatlas.report import chart
 from flashatlas.report.bars import BAR
-from flashatlas.report.chart import (
-    Chart,
-    Columns,
-    Section,
-    axis,
-    number_field,
-    rounded,
-    stack,
-    text_field,
-)
-from flashatlas.report.html import facts, section, table, table_rows, text
-from flashatlas.report.page import document
-from flashatlas.report.palette import TABLE_COLOURS, Runs, colour_key
+from flashatlas.report.html import section, table, table_rows, text
+from flashatlas.report.palette import TABLE_COLOURS, colour_key
 from flashatlas.reproduce.mast.plan import MERGED, Mast
 from flashatlas.reproduce.mast.tables import NUMBERS, VARIANTS, numbers_of, variant_rows
+from flashatlas.reproduce.page import Part, report
 
 TITLE = "MAST against FAST and LAST"
 
@@ -31,29 +21,6 @@ SCHEME = ("scheme", "Scheme", "text")
 
 def page(mast: Mast, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
-    runs = Runs([row.result for row in mast.rows])
-    figures = Section(
-        "figures",
-        "The paper's figures",
-        "Ours, on the applications named above; the paper does not name its own.",
-        [utilisation(mast), classes(mast), efficiency(mast)],
-    )
-    entries = [
-        ("run", "What was run"),
-        ("claims", "Published and ours"),
-        ("figures", figures.title),
-    ]
-    body = [_introduction(mast, runs, command), _claims(mast), figures.html(), _numbers(mast)]
-    entries.append(("numbers", "All numbers"))
-    if any(row.variant for row in mast.rows):
-        body.append(_variants(mast))
-        entries.append(("variants", "What the paper leaves open"))
-    body.append(sections.approximations(runs))
-    entries.append(("approximations", "Approximations"))
-    return document(TITLE, f"Reproduction in {len(mast.rows)} runs", runs, entries, body, [figures])
-
-
-def _introduction(mast: Mast, runs: Runs, command: str) -> str:
     experiment = mast.experiment
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
@@ -67,9 +34,21 @@ def _introduction(mast: Mast, runs: Runs, command: str) -> str:
             "pages that the host writes, by the time that the flash works for it (array times)",
         ),
     ]
-    return section(
-        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
+    figures = chart.Section(
+        "figures",
+        "The paper's figures",
+        "Ours, on the applications named above; the paper does not name its own.",
+        [utilisation(mast), classes(mast), efficiency(mast)],
     )
+    parts: list[Part] = [
+        ("claims", "Published and ours", _claims(mast)),
+        figures,
+        ("numbers", "All numbers", _numbers(mast)),
+    ]
+    if any(row.variant for row in mast.rows):
+        parts.append(("variants", "What the paper leaves open", _variants(mast)))
+    aside = f"Reproduction in {len(mast.rows)} runs"
+    return report(TITLE, aside, [row.result for row in mast.rows], known, parts, command)
 
 
 def _claims(mast: Mast) -> str:
@@ -145,13 +124,7 @@ def _panels(mast: Mast, names: Sequence[str], data: str, build: Any) -> dict[str
     """One panel for each application, a bar for each name."""
     panels = []
     for application in mast.applications:
-        y = {
-            "field": "scheme",
-            "type": "nominal",
-            "sort": None,
-            "scale": {"domain": list(names)},
-            "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
-        }
+        y = chart.a_row_each("scheme", names)
         panels.append(
             {
                 "title": application.name,
@@ -161,21 +134,18 @@ def _panels(mast: Mast, names: Sequence[str], data: str, build: Any) -> dict[str
                 **build(y),
             }
         )
-    return stack(panels)
+    return chart.stack(panels)
 
 
-def classes(mast: Mast) -> Chart:
+def classes(mast: Mast) -> chart.Chart:
     """Figure 3: the classes of merges."""
-    data: Columns = {"application": [], "scheme": [], "part": [], "value": [], "order": []}
     logs = [row for row in mast.rows if row.shares and not row.variant and sum(row.shares.values())]
-    for row in logs:
-        for order, (name, share) in enumerate(row.shares.items()):
-            for column, value in zip(
-                data.values(),
-                (row.application, row.scheme, name, rounded(share), order),
-                strict=True,
-            ):
-                column.append(value)
+    rows = [
+        (row.application, row.scheme, name, share, order)
+        for row in logs
+        for order, (name, share) in enumerate(row.shares.items())
+    ]
+    data = chart.columns_of(("application", "scheme", "part", "value", "order"), rows)
     colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(MERGED)}
 
     def build(y: dict[str, Any]) -> dict[str, Any]:
@@ -187,19 +157,14 @@ def classes(mast: Mast) -> Chart:
                     "field": "value",
                     "type": "quantitative",
                     "stack": "zero",
-                    "axis": axis("share", tickCount=5),
+                    "axis": chart.axis("share", tickCount=5),
                 },
-                "color": {
-                    "field": "part",
-                    "type": "nominal",
-                    "scale": {"domain": list(colours), "range": list(colours.values())},
-                    "legend": None,
-                },
+                "color": chart.coloured("part", colours),
                 "order": {"field": "order", "type": "quantitative"},
                 "tooltip": [
-                    text_field("scheme", "scheme"),
-                    text_field("part", "class"),
-                    number_field("value", "share", "share"),
+                    chart.text_field("scheme", "scheme"),
+                    chart.text_field("part", "class"),
+                    chart.number_field("value", "share", "share"),
                 ],
             },
         }
@@ -212,7 +177,7 @@ def classes(mast: Mast) -> Chart:
         if not row.reference
     )
     columns = [APPLICATION, SCHEME, ("part", "Class", "text"), ("value", "Share", "share")]
-    return Chart(
+    return chart.Chart(
         "classes",
         "Figure 3: log blocks by class of their merge",
         f"Merge classes. {said}",
@@ -225,7 +190,7 @@ def classes(mast: Mast) -> Chart:
     )
 
 
-def efficiency(mast: Mast) -> Chart:
+def efficiency(mast: Mast) -> chart.Chart:
     """Figure 4: efficiency with FAST as 1, and what the paper published."""
     over = mast.experiment["published"]["over"]
     published: dict[tuple[str, str], float] = {}
@@ -235,11 +200,11 @@ def efficiency(mast: Mast) -> Chart:
         published[application.name, "MAST"] = own
         published[application.name, "LAST"] = own / (1 + over["LAST"][i] / 100)
     rows = [row for row in mast.rows if not row.variant]
-    data: Columns = {
+    data: chart.Columns = {
         "application": [row.application for row in rows],
         "scheme": [row.scheme for row in rows],
-        "value": [rounded(mast.relative(row)) for row in rows],
-        "published": [rounded(published.get((row.application, row.scheme))) for row in rows],
+        "value": [chart.rounded(mast.relative(row)) for row in rows],
+        "published": [chart.rounded(published.get((row.application, row.scheme))) for row in rows],
     }
     top = max([*data["value"], *(value for value in data["published"] if value)])
 
@@ -249,13 +214,13 @@ def efficiency(mast: Mast) -> Chart:
                 "field": name,
                 "type": "quantitative",
                 "scale": {"domain": [0, top * 1.05], "nice": False},
-                "axis": axis("short", tickCount=6),
+                "axis": chart.axis("short", tickCount=6),
             }
 
         tooltip = [
-            text_field("scheme", "scheme"),
-            number_field("value", "ours", "ratio"),
-            number_field("published", "published", "ratio"),
+            chart.text_field("scheme", "scheme"),
+            chart.number_field("value", "ours", "ratio"),
+            chart.number_field("published", "published", "ratio"),
         ]
         mark = {
             "type": "point",
@@ -281,7 +246,7 @@ def efficiency(mast: Mast) -> Chart:
     names = list(dict.fromkeys(row.scheme for row in rows))
     said = "; ".join(f"{row.application}, {row.scheme}: {mast.relative(row):.3f}" for row in rows)
     columns = [APPLICATION, SCHEME, ("value", "Ours", "ratio"), ("published", "Published", "ratio")]
-    return Chart(
+    return chart.Chart(
         "efficiency",
         "Figure 4: efficiency, with FAST as 1",
         f"Efficiency over FAST. {said}",
@@ -294,14 +259,14 @@ def efficiency(mast: Mast) -> Chart:
     )
 
 
-def utilisation(mast: Mast) -> Chart:
+def utilisation(mast: Mast) -> chart.Chart:
     """Figure 2: the share of valid pages of each area of MAST's log."""
-    data: Columns = {"application": [], "scheme": [], "value": []}
-    for application in mast.applications:
-        for area, mean in mast.row(application.name, "MAST").utilisation().items():
-            data["application"].append(application.name)
-            data["scheme"].append(area)
-            data["value"].append(rounded(mean))
+    rows = [
+        (application.name, area, chart.rounded(mean))
+        for application in mast.applications
+        for area, mean in mast.row(application.name, "MAST").utilisation().items()
+    ]
+    data = chart.columns_of(("application", "scheme", "value"), rows)
 
     def build(y: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -312,11 +277,11 @@ def utilisation(mast: Mast) -> Chart:
                     "field": "value",
                     "type": "quantitative",
                     "scale": {"domain": [0, 1]},
-                    "axis": axis("share", tickCount=5),
+                    "axis": chart.axis("share", tickCount=5),
                 },
                 "tooltip": [
-                    text_field("scheme", "area"),
-                    number_field("value", "valid pages", "share"),
+                    chart.text_field("scheme", "area"),
+                    chart.number_field("value", "valid pages", "share"),
                 ],
             },
         }
@@ -326,7 +291,7 @@ def utilisation(mast: Mast) -> Chart:
     said = "; ".join(
         f"{application}, {area}: {100 * value:.0f} %" for application, area, value in parts
     )
-    return Chart(
+    return chart.Chart(
         "utilisation-areas",
         "Figure 2: valid pages by area of MAST's log",
         f"Valid pages by area. {said}",

@@ -4,49 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.report import sections
+from flashatlas.report import chart
 from flashatlas.report.bars import BAR
-from flashatlas.report.chart import (
-    Chart,
-    Columns,
-    Section,
-    axis,
-    number_field,
-    rounded,
-    stack,
-    text_field,
-)
-from flashatlas.report.html import facts, section, table, table_rows, text
-from flashatlas.report.page import document
-from flashatlas.report.palette import Runs
+from flashatlas.report.html import section, table, table_rows, text
 from flashatlas.reproduce.nvm_map.plan import NvmMap
 from flashatlas.reproduce.nvm_map.tables import HEADLINE, NUMBERS, headline_rows, numbers_of
+from flashatlas.reproduce.page import Part, report
 
 TITLE = "The map in DRAM and NVM"
 
 
 def page(nvm: NvmMap, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
-    runs = Runs([row.result for row in nvm.rows])
-    figure = Section(
-        "figure",
-        "Figure 1",
-        "Improvement over each size of NVM; the paper's axis is this ratio.",
-        [gains(nvm)],
-    )
-    entries = [
-        ("run", "What was run"),
-        ("headline", "Published and ours"),
-        ("figure", figure.title),
-        ("numbers", "What each FLUSH costs"),
-        ("approximations", "Approximations"),
-    ]
-    body = [_introduction(nvm, runs, command), _headline(nvm), figure.html(), _numbers(nvm)]
-    body.append(sections.approximations(runs))
-    return document(TITLE, f"Reproduction in {len(nvm.rows)} runs", runs, entries, body, [figure])
-
-
-def _introduction(nvm: NvmMap, runs: Runs, command: str) -> str:
     experiment = nvm.experiment
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
@@ -54,9 +23,14 @@ def _introduction(nvm: NvmMap, runs: Runs, command: str) -> str:
         ("Trace", text(f"{nvm.trace.name}: {nvm.trace.source}")),
         ("NVM", "PCM-like: 32 KB in 13 µs, a hundredth of a program"),
     ]
-    return section(
-        "run", "What was run", facts(known), sections.command(command), sections.verdict(runs)
-    )
+    lead = "Improvement over each size of NVM; the paper's axis is this ratio."
+    parts: list[Part] = [
+        ("headline", "Published and ours", _headline(nvm)),
+        chart.Section("figure", "Figure 1", lead, [gains(nvm)]),
+        ("numbers", "What each FLUSH costs", _numbers(nvm)),
+    ]
+    aside = f"Reproduction in {len(nvm.rows)} runs"
+    return report(TITLE, aside, [row.result for row in nvm.rows], known, parts, command)
 
 
 def _headline(nvm: NvmMap) -> str:
@@ -99,17 +73,21 @@ def _numbers(nvm: NvmMap) -> str:
     )
 
 
-def gains(nvm: NvmMap) -> Chart:
+def gains(nvm: NvmMap) -> chart.Chart:
     """Figure 1: calls a second, with the paper's baseline as 1."""
     over = nvm.baselines[0]
-    data: Columns = {"workload": [], "map": [], "value": [], "kind": []}
-    for row in nvm.rows:
-        data["workload"].append(row.workload)
-        data["map"].append(row.map)
-        data["value"].append(rounded(nvm.gain(row, over)))
-        data["kind"].append("DRAM" if row.slots is None else "DRAM+NVM")
+    rows = [
+        (
+            row.workload,
+            row.map,
+            chart.rounded(nvm.gain(row, over)),
+            "DRAM" if row.slots is None else "DRAM+NVM",
+        )
+        for row in nvm.rows
+    ]
+    data = chart.columns_of(("workload", "map", "value", "kind"), rows)
     top = max(value for value in data["value"] if value is not None)
-    panels = []
+    panels: list[dict[str, Any]] = []
     for name in nvm.workloads:
         maps = [row.map for row in nvm.of(name)]
         panels.append(
@@ -120,31 +98,17 @@ def gains(nvm: NvmMap) -> Chart:
                 "transform": [{"filter": {"field": "workload", "equal": name}}],
                 "mark": {"type": "bar", "height": BAR - 6},
                 "encoding": {
-                    "y": {
-                        "field": "map",
-                        "type": "nominal",
-                        "sort": None,
-                        "scale": {"domain": maps},
-                        "axis": {"title": None, "ticks": False, "domain": False, "labelPadding": 8},
-                    },
+                    "y": chart.a_row_each("map", maps),
                     "x": {
-                        "field": "value",
-                        "type": "quantitative",
+                        **chart.quantity("value", "short", tickCount=6),
                         "scale": {"domain": [0, top * 1.05], "nice": False},
-                        "axis": axis("short", tickCount=6),
                     },
-                    "color": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": {
-                            "domain": ["DRAM", "DRAM+NVM"],
-                            "range": ["var(--run-5)", "var(--run-0)"],
-                        },
-                        "legend": None,
-                    },
+                    "color": chart.coloured(
+                        "kind", {"DRAM": "var(--run-5)", "DRAM+NVM": "var(--run-0)"}
+                    ),
                     "tooltip": [
-                        text_field("map", "map"),
-                        number_field("value", f"over “{over}”", "ratio"),
+                        chart.text_field("map", "map"),
+                        chart.number_field("value", f"over “{over}”", "ratio"),
                     ],
                 },
             }
@@ -159,8 +123,8 @@ def gains(nvm: NvmMap) -> Chart:
         ("map", "Map", "text"),
         ("value", f"Over “{over}”", "ratio"),
     ]
-    spec: dict[str, Any] = stack(panels)
-    return Chart(
+    spec: dict[str, Any] = chart.stack(panels)
+    return chart.Chart(
         "gains",
         f"Calls a second, with “{over}” as 1",
         f"Gains over {over}. {said}",

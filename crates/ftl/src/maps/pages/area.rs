@@ -8,6 +8,7 @@
 //! area names it and carries the number of its program.
 
 use crate::FtlContext;
+use crate::maps::MapContext;
 use crate::pool::{Pool, forget_finished};
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
@@ -129,26 +130,24 @@ impl MapArea {
     /// Program one frame with map pages of one lane, at most as many as stand in a frame.
     pub fn write(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         images: &[Image],
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let lane = images[0].page % self.shape.lanes;
-        self.make_room(cx, pool, lane)?;
-        self.program(cx, pool, lane, images, after)
+        self.make_room(io, lane)?;
+        self.program(io, lane, images, after)
     }
 
     fn program(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         lane: u32,
         images: &[Image],
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let (block, index) = self.frontiers[lane as usize].expect("there is room");
-        let frame = cx.flash.medium.layout().frame_in(block, index);
+        let frame = io.cx.flash.medium.layout().frame_in(block, index);
         let mut units = Vec::with_capacity(images.len() * self.shape.slots as usize);
         for image in images {
             assert!(
@@ -161,10 +160,10 @@ impl MapArea {
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
         let ready = Some(self.ready[lane as usize])
-            .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+            .filter(|&op| op >= io.cx.oldest_unfinished && op != OpId::NONE);
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
-        let (first, op) = cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
-        forget_finished(&mut self.in_flight, cx);
+        let (first, op) = io.cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
+        forget_finished(&mut self.in_flight, io.cx);
         if op != OpId::NONE {
             self.in_flight.push_back(op);
         }
@@ -174,11 +173,11 @@ impl MapArea {
                 std::mem::replace(&mut self.directory[image.page as usize], at).mapped()
             {
                 for slot in self.slots_of(old) {
-                    pool.blocks.invalidate(slot);
+                    io.pool.blocks.invalidate(slot);
                 }
-                self.superseded[pool.layout().block_of(old).0 as usize] = op;
+                self.superseded[io.pool.layout().block_of(old).0 as usize] = op;
             }
-            self.slots_of(at).for_each(|slot| pool.blocks.set_valid(slot));
+            self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
         }
         if index + 1 == self.frames_per_block {
             self.frontiers[lane as usize] = None;
@@ -194,35 +193,25 @@ impl MapArea {
     }
 
     /// Make sure that the frontier of a lane can take a frame.
-    fn make_room(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        lane: u32,
-    ) -> Result<(), FtlError> {
+    fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
         // the room
         for _ in 0..self.closed[lane as usize].len() * self.frames_per_block as usize + 2 {
             if self.frontiers[lane as usize].is_some() {
                 return Ok(());
             }
-            let last = pool.free_for_map(lane) == 1;
-            self.open(cx, pool, lane)?;
-            if last && let Some(victim) = self.pick(pool, lane, self.room(lane)) {
-                self.collect(cx, pool, lane, victim)?;
+            let last = io.pool.free_for_map(lane) == 1;
+            self.open(io, lane)?;
+            if last && let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
+                self.collect(io, lane, victim)?;
             }
         }
-        Err(pool.no_space())
+        Err(io.pool.no_space())
     }
 
-    fn open(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        lane: u32,
-    ) -> Result<(), FtlError> {
-        let block = pool.take_for_map(lane).ok_or_else(|| pool.no_space())?;
-        self.open_block(cx, lane, block);
+    fn open(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
+        let block = io.pool.take_for_map(lane).ok_or_else(|| io.pool.no_space())?;
+        self.open_block(io.cx, lane, block);
         Ok(())
     }
 
@@ -251,17 +240,16 @@ impl MapArea {
     /// block.
     fn collect(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         lane: u32,
         victim: BlockId,
     ) -> Result<(), FtlError> {
         self.closed[lane as usize].retain(|&b| b != victim);
-        let first = pool.layout().block_slot(victim).0;
-        let slots = pool.layout().slots_per_block;
+        let first = io.pool.layout().block_slot(victim).0;
+        let slots = io.pool.layout().slots_per_block;
         let mut valid: Vec<Ppn> = Vec::new();
         for at in (first..first + slots).step_by(self.shape.slots as usize).map(Ppn) {
-            if pool.blocks.is_valid(at) {
+            if io.pool.blocks.is_valid(at) {
                 valid.push(at);
             }
         }
@@ -270,23 +258,23 @@ impl MapArea {
             let (mut images, mut sensed) =
                 (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
             for &at in group {
-                let page = cx.flash.medium.lpn(at)?.0;
+                let page = io.cx.flash.medium.lpn(at)?.0;
                 if !self.knows(page) || self.place(page) != Some(at) {
                     return Err(FtlError::NotMapped { at, found: Lpn(page) });
                 }
-                let bytes = Arc::clone(cx.flash.medium.map_page(at)?);
-                sensed.push(self.read_at(cx, at, &[])?);
+                let bytes = Arc::clone(io.cx.flash.medium.map_page(at)?);
+                sensed.push(self.read_at(io.cx, at, &[])?);
                 images.push(Image { page, bytes });
             }
             self.copies += images.len() as u64;
             if self.frontiers[lane as usize].is_none() {
-                return Err(pool.no_space());
+                return Err(io.pool.no_space());
             }
-            after.push(self.program(cx, pool, lane, &images, &sensed)?);
+            after.push(self.program(io, lane, &images, &sensed)?);
         }
         let superseded = std::mem::replace(&mut self.superseded[victim.0 as usize], OpId::NONE);
         after.extend(self.in_flight.iter().copied().take_while(|&op| op <= superseded));
-        self.erases[lane as usize] = pool.erase(cx, victim, Cause::Map, &after)?;
+        self.erases[lane as usize] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
         Ok(())
     }
 
@@ -294,29 +282,28 @@ impl MapArea {
     /// `damaged` hears of each version that is not intact.
     pub fn mount(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         damaged: &mut dyn FnMut(u32),
     ) -> Result<(), FtlError> {
-        let layout = pool.layout().clone();
+        let layout = io.pool.layout().clone();
         let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
         // of several blocks that are not full the emptiest is written on: a collection that was cut
         // fits there
         let mut blocks = blocks.to_vec();
-        blocks.sort_by_key(|&b| cx.flash.medium.write_pointer(b));
+        blocks.sort_by_key(|&b| io.cx.flash.medium.write_pointer(b));
         for block in blocks {
-            pool.adopt_for_map(block);
-            let next = cx.flash.medium.write_pointer(block);
+            io.pool.adopt_for_map(block);
+            let next = io.cx.flash.medium.write_pointer(block);
             for index in 0..next {
                 let frame = layout.frame_in(block, index);
-                let Ok(sequence) = cx.flash.medium.frame_sequence(frame) else { continue };
+                let Ok(sequence) = io.cx.flash.medium.frame_sequence(frame) else { continue };
                 let first = layout.first_slot(frame).0;
                 for at in (first..first + layout.slots_per_frame)
                     .step_by(self.shape.slots as usize)
                     .map(Ppn)
                 {
-                    let page = cx.flash.medium.lpn(at)?.0;
+                    let page = io.cx.flash.medium.lpn(at)?.0;
                     if self.knows(page) {
                         versions.push((page, std::cmp::Reverse(sequence), at));
                     }
@@ -333,10 +320,10 @@ impl MapArea {
             if self.place(page).is_some() {
                 continue;
             }
-            match cx.flash.medium.map_page(at) {
+            match io.cx.flash.medium.map_page(at) {
                 Ok(_) => {
                     self.directory[page as usize] = at;
-                    self.slots_of(at).for_each(|slot| pool.blocks.set_valid(slot));
+                    self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
                 }
                 Err(MediumError::Damaged(_)) => damaged(page),
                 Err(error) => return Err(error.into()),
@@ -344,19 +331,19 @@ impl MapArea {
         }
         for lane in 0..self.shape.lanes {
             // a collection that was cut had the last block: what it left is moved first, and fits
-            if pool.free_for_map(lane) > 0 {
+            if io.pool.free_for_map(lane) > 0 {
                 continue;
             }
-            if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
-                self.collect(cx, pool, lane, victim)?;
-            } else if let Some(block) = pool.borrow_for_map(lane) {
+            if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
+                self.collect(io, lane, victim)?;
+            } else if let Some(block) = io.pool.borrow_for_map(lane) {
                 // pages that were being superseded are valid again, and a torn one took room: the
                 // next block is lent
                 let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
                 self.closed[lane as usize].extend(full);
-                self.open_block(cx, lane, block);
-                if let Some(victim) = self.pick(pool, lane, self.room(lane)) {
-                    self.collect(cx, pool, lane, victim)?;
+                self.open_block(io.cx, lane, block);
+                if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
+                    self.collect(io, lane, victim)?;
                 }
             }
         }

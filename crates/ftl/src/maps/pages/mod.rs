@@ -22,6 +22,7 @@ mod table;
 
 pub(crate) use settings::{LANES, MapShape, OVER_PROVISIONING, PACK, quota};
 
+use crate::maps::MapContext;
 use crate::maps::Replay;
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
@@ -222,8 +223,7 @@ impl MapOnFlash {
     /// When there is no room, or no power.
     pub fn write(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         pages: &mut [u32],
         reason: Reason,
         after: &[OpId],
@@ -237,22 +237,22 @@ impl MapOnFlash {
                 let newest =
                     group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
                 let mut waits = after.to_vec();
-                waits.extend(pool.unfinished(newest));
+                waits.extend(io.pool.unfinished(newest));
                 let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
                 group.iter().for_each(|&page| self.changes.clear(page));
-                let header = self.header(cx, pool);
+                let header = self.header(io);
                 let images: Vec<Image> =
                     group.iter().map(|&page| self.image(header, page)).collect();
                 self.pages.writes[reason as usize] += images.len() as u64;
-                let op = self.area.write(cx, pool, &images, &waits)?;
+                let op = self.area.write(io, &images, &waits)?;
                 self.copied(op, since);
                 written.push(op);
             }
         }
         self.note_survival();
-        let written = cx.flash.plan.join(flashatlas_types::Class::Map, &written);
+        let written = io.cx.flash.plan.join(flashatlas_types::Class::Map, &written);
         if reason == Reason::Flush && !pages.is_empty() {
-            return self.write_directory(cx, pool, pages, written);
+            return self.write_directory(io, pages, written);
         }
         Ok(written)
     }
@@ -261,8 +261,7 @@ impl MapOnFlash {
     /// directory that name them, where it has pages.
     fn write_directory(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         pages: &[u32],
         after: OpId,
     ) -> Result<OpId, FtlError> {
@@ -275,24 +274,28 @@ impl MapOnFlash {
             pages.iter().map(|page| page / places).collect();
         let mut written = vec![after];
         for number in touched {
-            let mut bytes = self.header(cx, pool).encode().to_vec();
+            let mut bytes = self.header(io).encode().to_vec();
             bytes.extend(self.area.places(number * places, places).flatten());
             let image = Image { page: shape.pages + number, bytes: Arc::from(bytes) };
             self.pages.writes[Reason::Directory as usize] += 1;
-            written.push(self.area.write(cx, pool, &[image], &[after])?);
+            written.push(self.area.write(io, &[image], &[after])?);
         }
-        Ok(cx.flash.plan.join(flashatlas_types::Class::Map, &written))
+        Ok(io.cx.flash.plan.join(flashatlas_types::Class::Map, &written))
     }
 
     /// The header of a copy that is made now; what it copies counts as unchanged already.
-    pub fn header(&self, cx: &mut FtlContext<'_>, pool: &Pool) -> Header {
-        let changed = self.changes.replay_from(pool.settled);
-        let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= cx.oldest_unfinished);
+    pub fn header(&self, io: &mut MapContext<'_, '_>) -> Header {
+        let changed = self.changes.replay_from(io.pool.settled);
+        let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= io.cx.oldest_unfinished);
         let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
         Header {
-            version: cx.flash.medium.take_number(),
-            upto: pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },
-            replay_from: if SeededBug::ReplayTooLate.is_active() { pool.settled } else { survives },
+            version: io.cx.flash.medium.take_number(),
+            upto: io.pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },
+            replay_from: if SeededBug::ReplayTooLate.is_active() {
+                io.pool.settled
+            } else {
+                survives
+            },
         }
     }
 
@@ -309,23 +312,22 @@ impl MapOnFlash {
     /// When the power fails.
     pub fn load_all(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
         let unreadable: u64 =
-            blocks.iter().map(|&b| u64::from(cx.flash.medium.unreadable_frames(b))).sum();
+            blocks.iter().map(|&b| u64::from(io.cx.flash.medium.unreadable_frames(b))).sum();
         mount.unreadable_frames += unreadable;
         let mut damaged = Vec::new();
-        self.area.mount(cx, pool, blocks, &mut |page| damaged.push(page))?;
+        self.area.mount(io, blocks, &mut |page| damaged.push(page))?;
         let pages = self.table.pages() as usize;
         let mut replay = Replay { upto: vec![0; pages], version: vec![0; pages], from: 0 };
         let mut any = false;
         for page in 0..self.table.pages() {
             let Some(at) = self.area.place(page) else { continue };
             any = true;
-            let bytes = cx.flash.medium.map_page(at)?;
+            let bytes = io.cx.flash.medium.map_page(at)?;
             let header = Header::decode(bytes);
             (replay.upto[page as usize], replay.version[page as usize]) =
                 (header.upto, header.version);
@@ -360,8 +362,7 @@ impl MapOnFlash {
     /// When there is no room, or no power.
     pub fn mounted(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
         all: bool,
     ) -> Result<(), FtlError> {
@@ -369,7 +370,7 @@ impl MapOnFlash {
         if all || self.is_written_by_mounts() {
             let mut pages: Vec<u32> = self.changes.iter().collect();
             mount.map_page_writes += pages.len() as u64;
-            self.write(cx, pool, &mut pages, Reason::Mount, &[])?;
+            self.write(io, &mut pages, Reason::Mount, &[])?;
         }
         Ok(())
     }

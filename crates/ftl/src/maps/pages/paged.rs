@@ -9,7 +9,7 @@
 //! finds everything else in the spare areas.
 
 use super::{MapOnFlash, MapShape, quota};
-use crate::maps::{MapStore, Replay, Update};
+use crate::maps::{MapContext, MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
@@ -73,7 +73,12 @@ impl Io<'_, '_> {
                 after.push(merged);
             }
         }
-        let op = self.map.write(self.cx, self.pool, pages, reason, &after)?;
+        let op = self.map.write(
+            &mut MapContext { cx: self.cx, pool: self.pool },
+            pages,
+            reason,
+            &after,
+        )?;
         self.written.extend_from_slice(pages);
         Ok(op)
     }
@@ -215,11 +220,10 @@ impl<C: Cache> Paged<C> {
     /// Run `work` on the cache, and tell it afterwards which map pages were written.
     fn with<T>(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         work: impl FnOnce(&mut C, &mut Io<'_, '_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
-        let mut io = Io { cx, pool, map: &mut self.map, written: Vec::new() };
+        let mut io = Io { cx: io.cx, pool: io.pool, map: &mut self.map, written: Vec::new() };
         let done = work(&mut self.cache, &mut io)?;
         for page in io.written {
             self.cache.cleaned(page);
@@ -242,58 +246,46 @@ impl<C: Cache> Paged<C> {
     /// Write map pages whatever of them is in memory.
     fn write(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mut pages: Vec<u32>,
         reason: Reason,
     ) -> Result<OpId, FtlError> {
         if pages.is_empty() {
             return Ok(OpId::NONE);
         }
-        self.with(cx, pool, |cache, io| io.write(&mut pages, reason, |page| cache.holds_page(page)))
+        self.with(io, |cache, io| io.write(&mut pages, reason, |page| cache.holds_page(page)))
     }
 
     /// Before a map page is loaded: its moves are written, so that flash has what memory lacks.
-    fn write_moves_of(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(), FtlError> {
+    fn write_moves_of(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(), FtlError> {
         let page = self.map.table.page_of(lpn);
         if self.moved.contains(&page) {
-            self.write(cx, pool, vec![page], Reason::Moved)?;
+            self.write(io, vec![page], Reason::Moved)?;
         }
         Ok(())
     }
 }
 
 impl<C: Cache> MapStore for Paged<C> {
-    fn get(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        lpn: Lpn,
-    ) -> Result<(Ppn, OpId), FtlError> {
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         let there = if self.cache.holds(&self.map, lpn) {
             self.counters.hits += 1;
             self.cache.used(&self.map, lpn);
-            cx.command
+            io.cx.command
         } else {
             self.counters.misses += 1;
-            self.write_moves_of(cx, pool, lpn)?;
-            self.with(cx, pool, |cache, io| cache.fetch(io, lpn))?
+            self.write_moves_of(io, lpn)?;
+            self.with(io, |cache, io| cache.fetch(io, lpn))?
         };
-        let ready = self.access(cx, there);
-        let ready = self.with(cx, pool, |cache, io| cache.finish(io, lpn, true, ready))?;
+        let ready = self.access(io.cx, there);
+        let ready = self.with(io, |cache, io| cache.finish(io, lpn, true, ready))?;
         Ok((self.map.table.get(lpn), ready))
     }
 
     fn export_entries(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
         let (first, last) =
@@ -303,16 +295,16 @@ impl<C: Cache> MapStore for Paged<C> {
             // entries that changed in memory lie over what flash has; moves that neither has in
             // place are written first
             let there = if self.cache.holds_page(page) {
-                cx.command
+                io.cx.command
             } else {
-                self.write_moves_of(cx, pool, Lpn(page * self.map.table.per_page))?;
-                self.map.export_entries(cx, page)?
+                self.write_moves_of(io, Lpn(page * self.map.table.per_page))?;
+                self.map.export_entries(io.cx, page)?
             };
             let bytes = self.map.table.page_bytes();
             let kind = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes, write: false };
-            read.push(cx.flash.plan.push(kind, Class::Map, &[there]));
+            read.push(io.cx.flash.plan.push(kind, Class::Map, &[there]));
         }
-        Ok(cx.flash.plan.join(Class::Map, &read))
+        Ok(io.cx.flash.plan.join(Class::Map, &read))
     }
 
     fn peek(&self, lpn: Lpn) -> Ppn {
@@ -321,58 +313,52 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn set(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
         let lpn = update.lpn;
         self.counters.updates += 1;
         let hit = self.cache.holds(&self.map, lpn);
         if !hit {
-            self.write_moves_of(cx, pool, lpn)?;
+            self.write_moves_of(io, lpn)?;
         }
         let there = if hit {
             self.counters.update_hits += 1;
             self.cache.used(&self.map, lpn);
-            cx.command
+            io.cx.command
         } else {
             self.counters.update_misses += 1;
-            self.with(cx, pool, |cache, io| cache.fetch(io, lpn))?
+            self.with(io, |cache, io| cache.fetch(io, lpn))?
         };
-        let old = self.map.change(pool, lpn, update.ppn, update.op);
-        cx.remap(lpn);
+        let old = self.map.change(io.pool, lpn, update.ppn, update.op);
+        io.cx.remap(lpn);
         self.cache.changed(&self.map, lpn, old);
-        let shrunk = self.with(cx, pool, |cache, io| cache.shrink(io))?;
-        let done = self.access(cx, there);
-        let done = self.with(cx, pool, |cache, io| cache.finish(io, lpn, false, done))?;
+        let shrunk = self.with(io, |cache, io| cache.shrink(io))?;
+        let done = self.access(io.cx, there);
+        let done = self.with(io, |cache, io| cache.finish(io, lpn, false, done))?;
         Ok((
             old,
             if shrunk == OpId::NONE {
                 done
             } else {
-                cx.flash.plan.join(Class::Map, &[done, shrunk])
+                io.cx.flash.plan.join(Class::Map, &[done, shrunk])
             },
         ))
     }
 
-    fn moved(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
-        update: Update,
-    ) -> Result<Ppn, FtlError> {
-        let old = self.map.change(pool, update.lpn, update.ppn, update.op);
-        cx.remap(update.lpn);
+    fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
+        let old = self.map.change(io.pool, update.lpn, update.ppn, update.op);
+        io.cx.remap(update.lpn);
         if self.cache.holds(&self.map, update.lpn) {
             self.cache.changed(&self.map, update.lpn, old);
-            self.with(cx, pool, |cache, io| cache.shrink(io))?;
+            self.with(io, |cache, io| cache.shrink(io))?;
         } else {
             self.moved.insert(self.map.table.page_of(update.lpn));
         }
         Ok(old)
     }
 
-    fn flush(&mut self, cx: &mut FtlContext<'_>, pool: &mut Pool) -> Result<OpId, FtlError> {
+    fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
         let trims: Vec<u32> = self
             .map
             .changes
@@ -380,36 +366,34 @@ impl<C: Cache> MapStore for Paged<C> {
             .iter()
             .filter(|_| !SeededBug::DropTrims.is_active())
             .collect();
-        let trimmed = self.write(cx, pool, trims, Reason::Trim)?;
-        let flushed = self.write(cx, pool, self.cache.to_flush(&self.map), Reason::Flush)?;
-        let earlier = self.map.unfinished(cx);
-        Ok(cx.flash.plan.join(Class::Map, &[trimmed, flushed, earlier]))
+        let trimmed = self.write(io, trims, Reason::Trim)?;
+        let flushed = self.write(io, self.cache.to_flush(&self.map), Reason::Flush)?;
+        let earlier = self.map.unfinished(io.cx);
+        Ok(io.cx.flash.plan.join(Class::Map, &[trimmed, flushed, earlier]))
     }
 
     fn before_erase(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
         let moves: Vec<u32> = self.moved.iter().copied().collect();
-        let moved = self.write(cx, pool, moves, Reason::Moved)?;
+        let moved = self.write(io, moves, Reason::Moved)?;
         if self.map.needs(block) {
             let trims: Vec<u32> = self.map.changes.trimmed().iter().collect();
-            self.write(cx, pool, trims, Reason::Trim)?;
+            self.write(io, trims, Reason::Trim)?;
         }
-        let unfinished = self.map.unfinished_for(cx, block);
-        Ok(cx.flash.plan.join(Class::Map, &[moved, unfinished]))
+        let unfinished = self.map.unfinished_for(io.cx, block);
+        Ok(io.cx.flash.plan.join(Class::Map, &[moved, unfinished]))
     }
 
     fn load(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        self.map.load_all(cx, pool, blocks, mount)
+        self.map.load_all(io, blocks, mount)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
@@ -418,11 +402,10 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn mounted(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        self.map.mounted(cx, pool, mount, true)
+        self.map.mounted(io, mount, true)
     }
 
     fn page_of(&self, lpn: Lpn) -> u32 {

@@ -2,6 +2,7 @@
 //! what has changed.
 
 use super::{MapOnFlash, MapShape, quota};
+use crate::maps::MapContext;
 use crate::maps::Update;
 use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
@@ -146,14 +147,13 @@ impl Resident {
     /// Write segments to flash, whole.
     pub fn write(
         &mut self,
-        cx: &mut FtlContext<'_>,
-        pool: &mut Pool,
+        io: &mut MapContext<'_, '_>,
         segments: &[u32],
         reason: Reason,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let mut pages: Vec<u32> = segments.iter().flat_map(|&s| self.pages_of(s)).collect();
-        self.map.write(cx, pool, &mut pages, reason, after)
+        self.map.write(io, &mut pages, reason, after)
     }
 
     pub fn memory(&self) -> Vec<MemoryUse> {

@@ -7,6 +7,7 @@ use super::frontier::Frontier;
 use super::{GcMode, Leaving, PageMapped, Pending};
 use crate::FtlContext;
 use crate::blocks::Role;
+use crate::maps::MapContext;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::ReadPart;
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug};
@@ -373,7 +374,9 @@ impl PageMapped {
         let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
         leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
         if !SeededBug::EraseBeforeMap.is_active() {
-            leaving.after.push(self.map.before_erase(cx, &mut self.pool, block)?);
+            leaving
+                .after
+                .push(self.map.before_erase(&mut MapContext { cx, pool: &mut self.pool }, block)?);
         }
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
         let lane = &mut self.lanes[lane as usize];

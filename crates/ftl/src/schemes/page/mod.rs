@@ -17,7 +17,7 @@ use super::SchemeDef;
 use crate::blocks::Role;
 use crate::classifiers::{self, Classifier};
 use crate::maps;
-use crate::maps::{MapStore, Update};
+use crate::maps::{MapContext, MapStore, Update};
 use crate::pool::{Pool, forget_finished};
 use crate::victims::{self, VictimPolicy};
 use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
@@ -214,7 +214,7 @@ impl PageMapped {
             let update = Update { lpn: p.unit.lpn, ppn: Ppn(first.0 + slot as u32), op };
             let lpn = update.lpn;
             if !p.is_host() {
-                let old = self.map.moved(cx, &mut self.pool, update)?;
+                let old = self.map.moved(&mut MapContext { cx, pool: &mut self.pool }, update)?;
                 assert!(
                     old == p.from,
                     "page {lpn} was copied from {}, the map has it at {old}",
@@ -224,7 +224,8 @@ impl PageMapped {
                 self.left(lane, self.layout.block_of(p.from), Some(op));
             } else {
                 cx.ahead = ahead[slot].into();
-                let (old, ready) = self.map.set(cx, &mut self.pool, update)?;
+                let (old, ready) =
+                    self.map.set(&mut MapContext { cx, pool: &mut self.pool }, update)?;
                 if ready != OpId::NONE {
                     mapped = cx.flash.plan.join(Class::Map, &[mapped, ready]);
                 }
@@ -356,7 +357,7 @@ impl Ftl for PageMapped {
             self.report.buffer_hits += 1;
             return Ok(located);
         }
-        let (ppn, ready) = self.map.get(cx, &mut self.pool, lpn)?;
+        let (ppn, ready) = self.map.get(&mut MapContext { cx, pool: &mut self.pool }, lpn)?;
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
@@ -365,7 +366,7 @@ impl Ftl for PageMapped {
         cx: &mut FtlContext<'_>,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
-        self.map.export_entries(cx, &mut self.pool, pages)
+        self.map.export_entries(&mut MapContext { cx, pool: &mut self.pool }, pages)
     }
 
     fn peek(&self, lpn: Lpn) -> Place {
@@ -408,8 +409,10 @@ impl Ftl for PageMapped {
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
         }
         if self.map.peek(lpn) != Ppn::NONE {
-            let (old, _) =
-                self.map.set(cx, &mut self.pool, Update { lpn, ppn: Ppn::NONE, op: OpId::NONE })?;
+            let (old, _) = self.map.set(
+                &mut MapContext { cx, pool: &mut self.pool },
+                Update { lpn, ppn: Ppn::NONE, op: OpId::NONE },
+            )?;
             self.invalidate(old);
         }
         Ok(())
@@ -434,14 +437,14 @@ impl Ftl for PageMapped {
         if fua && self.map.rolls_forward() {
             return Ok(OpId::NONE); // the spare area of the data says all that there is to know
         }
-        self.map.flush(cx, &mut self.pool)
+        self.map.flush(&mut MapContext { cx, pool: &mut self.pool })
     }
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         if self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
-        self.map.idle(cx, &mut self.pool)
+        self.map.idle(&mut MapContext { cx, pool: &mut self.pool })
     }
 
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {

@@ -21,6 +21,7 @@ use super::{Lane, PageMapped};
 use crate::blocks::Role;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::CLASSIFIER;
+use crate::maps::MapContext;
 use crate::maps::Replay;
 use crate::maps::STORE;
 use crate::pool::Pool;
@@ -83,12 +84,13 @@ impl PageMapped {
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
         }
-        let replay = self.map.load(cx, &mut self.pool, &map, &mut self.mount)?;
+        let replay =
+            self.map.load(&mut MapContext { cx, pool: &mut self.pool }, &map, &mut self.mount)?;
         for &block in &data {
             self.roll_forward(cx.flash.medium, block, &replay)?;
         }
         self.follow_entries(cx.flash.medium);
-        self.map.mounted(cx, &mut self.pool, &mut self.mount)?;
+        self.map.mounted(&mut MapContext { cx, pool: &mut self.pool }, &mut self.mount)?;
         let full = self.adopt_frontiers(cx.flash.medium, data);
         let mut closed: Vec<(u64, BlockId)> = full
             .into_iter()

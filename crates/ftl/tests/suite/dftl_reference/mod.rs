@@ -6,7 +6,7 @@
 mod reference;
 
 use flashatlas_ftl::Registry;
-use flashatlas_ftl::maps::{MapStore, Update};
+use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{FtlContext, PARAMS, Reason};
 use flashatlas_nand::{Flash, Medium, Rules};
@@ -178,16 +178,14 @@ impl Pair {
             remapped: None,
         };
         let update = |lpn, ppn| Update { lpn: Lpn(lpn), ppn, op: OpId::NONE };
-        let (cx, pool, store) = (&mut cx, &mut self.pool, &mut self.store);
+        let (io, store) = (&mut MapContext { cx: &mut cx, pool: &mut self.pool }, &mut self.store);
         let answer = match call {
-            Call::Get(lpn) => store.get(cx, pool, Lpn(lpn)).map(|(ppn, _)| Some(ppn)),
-            Call::Set(lpn, ppn) => store.set(cx, pool, update(lpn, ppn)).map(|(old, _)| Some(old)),
-            Call::Trim(lpn) => {
-                store.set(cx, pool, update(lpn, Ppn::NONE)).map(|(old, _)| Some(old))
-            }
-            Call::Moved(lpn, ppn) => store.moved(cx, pool, update(lpn, ppn)).map(Some),
-            Call::Flush => store.flush(cx, pool).map(|_| None),
-            Call::BeforeErase(block) => store.before_erase(cx, pool, BlockId(block)).map(|_| None),
+            Call::Get(lpn) => store.get(io, Lpn(lpn)).map(|(ppn, _)| Some(ppn)),
+            Call::Set(lpn, ppn) => store.set(io, update(lpn, ppn)).map(|(old, _)| Some(old)),
+            Call::Trim(lpn) => store.set(io, update(lpn, Ppn::NONE)).map(|(old, _)| Some(old)),
+            Call::Moved(lpn, ppn) => store.moved(io, update(lpn, ppn)).map(Some),
+            Call::Flush => store.flush(io).map(|_| None),
+            Call::BeforeErase(block) => store.before_erase(io, BlockId(block)).map(|_| None),
         };
         let expected = self.reference.call(call);
         let at = format!("{}, call {}, {call:?}", self.name, self.calls);

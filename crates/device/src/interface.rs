@@ -7,6 +7,19 @@
 use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
 use flashatlas_types::{Lpn, Ps, Seed, Stamp, Tag, Violation};
 
+/// A command on its way to a device.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// When it is submitted.
+    pub now: Ps,
+    /// Names it until it completes.
+    pub tag: Tag,
+    /// What it asks.
+    pub cmd: Cmd<'a>,
+    /// Commands that it waits for. Tags that are not in flight are complete.
+    pub after: &'a [Tag],
+}
+
 /// Something that takes host commands: a drive, or a layer that owns the next device.
 pub trait Device: Send {
     /// Take a command at `now`. Its effect is decided at once, in order of submission; its
@@ -21,21 +34,17 @@ pub trait Device: Send {
         cmd: Cmd<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
-        self.submit_after(now, tag, cmd, &[], reply)
+        self.submit_after(Submission { now, tag, cmd, after: &[] }, reply)
     }
 
-    /// As [`Device::submit`], of a host that sends the command when those of `after` are complete:
-    /// it decides now what it sends, and the device says when. Tags that are not in flight are
-    /// complete.
+    /// As [`Device::submit`], of a host that sends the command when others are complete: it decides
+    /// now what it sends, and the device says when.
     ///
     /// # Errors
     /// As [`Device::submit`].
     fn submit_after(
         &mut self,
-        now: Ps,
-        tag: Tag,
-        cmd: Cmd<'_>,
-        after: &[Tag],
+        submission: Submission<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError>;
 

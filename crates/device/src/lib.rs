@@ -25,7 +25,7 @@ pub use command::{Cmd, Done, Reply, SubmitError};
 pub use config::DriveConfig;
 pub use contents::{Contents, Pages, UnitContent};
 pub use hpb::HpbCounters;
-pub use interface::{Device, Inspect, Layer, PowerCycle, Storage};
+pub use interface::{Device, Inspect, Layer, PowerCycle, Storage, Submission};
 pub use layer::{Build, LayerDef, LayerError, LayerLimit, LayerReport, LayersBelow};
 pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};

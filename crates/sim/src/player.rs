@@ -4,14 +4,12 @@
 //! Who decides *which* request comes next, and when, stands elsewhere: [`crate::stream`] for traces
 //! and generators.
 
-use crate::metrics::{Event, METRICS, Metric, Snapshot, Start};
+use crate::metrics::{Event, Findings, METRICS, Metric, Snapshot, Start};
 use crate::oracle::Oracle;
 use crate::precondition::failed;
-use crate::table::Table;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Stack};
 use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
-use serde_json::{Map, Value};
 
 /// Drives with more mapping units are not swept after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 26;
@@ -266,14 +264,16 @@ impl Player {
         });
     }
 
-    /// Let every metric add its keys and tables.
-    pub fn measure(&mut self, record: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    /// What every metric found.
+    pub fn measure(&mut self) -> Findings {
         let active =
             if self.timed { self.drive.drain().since(self.measured_from) } else { Dur::ZERO };
         let mut metrics = std::mem::take(&mut self.metrics);
+        let mut found = Findings::default();
         self.with_snapshot(active, |end| {
-            metrics.iter_mut().for_each(|m| m.finish(end, record, tables))
+            metrics.iter_mut().for_each(|m| m.finish(end, &mut found))
         });
+        found
     }
 
     /// Look at every page once more, behind the drive's back. Says so when the drive is too large

@@ -5,6 +5,7 @@ use crate::config_hash::hex;
 use crate::fit::{Extents, Mapper};
 use crate::input::{Input, Inputs};
 use crate::jobs::{self, Jobs};
+use crate::metrics::Findings;
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
@@ -214,9 +215,7 @@ fn finish(
     version: &str,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut body = Map::new();
-    let mut tables = Vec::new();
-    player.measure(&mut body, &mut tables);
+    let Findings { record: mut body, tables } = player.measure();
     let sweep = player.sweep(progress)?;
     player.drive.check().map_err(RunError::Broken)?;
 

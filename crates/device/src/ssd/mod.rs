@@ -13,7 +13,7 @@ use crate::hpb::{Manager, Notice};
 use crate::pieces::{Content, pieces};
 use crate::{
     Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply,
-    SubmitError,
+    Submission, SubmitError,
 };
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
@@ -335,12 +335,10 @@ impl Ssd {
 impl Device for Ssd {
     fn submit_after(
         &mut self,
-        now: Ps,
-        tag: Tag,
-        cmd: Cmd<'_>,
-        after: &[Tag],
+        submission: Submission<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
+        let Submission { now, tag, cmd, after } = submission;
         reply.clear();
         self.shape().accepts(&cmd)?;
         self.exports_entries(&cmd)?;

@@ -3,7 +3,7 @@
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
 use flashatlas_device::pieces::{pieces, units};
-use flashatlas_device::{Cmd, Contents, Done, LayerError, Reply, Storage, SubmitError};
+use flashatlas_device::{Cmd, Contents, Done, LayerError, Reply, Storage, Submission, SubmitError};
 use flashatlas_device::{Pages, UnitContent};
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl LowerDevice {
     }
 
     fn send(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>, after: &[Tag]) -> Result<Tag, SubmitError> {
-        let sent = self.device.submit_after(now, tag, cmd, after, &mut self.reply);
+        let sent = self.device.submit_after(Submission { now, tag, cmd, after }, &mut self.reply);
         if sent.is_err() && !self.instant {
             self.completions.refused(tag);
         }

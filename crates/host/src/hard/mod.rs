@@ -27,7 +27,7 @@ use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
     Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
-    LayerReport, LayersBelow, Reply, Storage, SubmitError,
+    LayerReport, LayersBelow, Reply, Storage, Submission, SubmitError,
 };
 use flashatlas_ftl::victims::VictimDef;
 use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag, Violation};
@@ -201,12 +201,10 @@ impl Hard {
 impl Device for Hard {
     fn submit_after(
         &mut self,
-        now: Ps,
-        tag: Tag,
-        cmd: Cmd<'_>,
-        after: &[Tag],
+        submission: Submission<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
+        let Submission { now, tag, cmd, after } = submission;
         reply.clear();
         self.shape().accepts(&cmd)?;
         self.latest = self.latest.max(now);

@@ -17,7 +17,7 @@ use flashatlas_device::hpb::params::KEY;
 use flashatlas_device::pieces::units;
 use flashatlas_device::{
     Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply,
-    Storage, SubmitError,
+    Storage, Submission, SubmitError,
 };
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Tag};
 use regions::{Miss, Regions};
@@ -173,21 +173,14 @@ impl HpbHost {
             true => self.regions.entries(Lpn(pages.start), pages.end - pages.start),
             false => Err(Miss::Long),
         };
-        match known {
-            Ok(entries) => {
-                self.device.submit_after(
-                    now,
-                    tag,
-                    Cmd::HpbRead { lba, sectors, entries },
-                    after,
-                    reply,
-                )?;
-                self.counters.hits += 1;
-            }
-            Err(miss) => {
-                self.device.submit_after(now, tag, Cmd::Read { lba, sectors }, after, reply)?;
-                self.counters.misses[miss as usize] += 1;
-            }
+        let (cmd, miss) = match known {
+            Ok(entries) => (Cmd::HpbRead { lba, sectors, entries }, None),
+            Err(miss) => (Cmd::Read { lba, sectors }, Some(miss)),
+        };
+        self.device.submit_after(Submission { now, tag, cmd, after }, reply)?;
+        match miss {
+            None => self.counters.hits += 1,
+            Some(miss) => self.counters.misses[miss as usize] += 1,
         }
         self.counters.reads += 1;
         self.count_read(now, Lpn(pages.start));
@@ -198,12 +191,10 @@ impl HpbHost {
 impl Device for HpbHost {
     fn submit_after(
         &mut self,
-        now: Ps,
-        tag: Tag,
-        cmd: Cmd<'_>,
-        after: &[Tag],
+        submission: Submission<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
+        let Submission { now, tag, cmd, after } = submission;
         reply.clear();
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -223,9 +214,9 @@ impl Device for HpbHost {
                 let pages = self.pages(range);
                 self.written(pages.clone());
                 self.count_write(&pages);
-                self.device.submit_after(now, tag, cmd, after, reply)?;
+                self.device.submit_after(submission, reply)?;
             }
-            Cmd::Flush => self.device.submit_after(now, tag, cmd, after, reply)?,
+            Cmd::Flush => self.device.submit_after(submission, reply)?,
         }
         self.sent(now, tag, reply);
         self.pump(now);

@@ -3,10 +3,9 @@
 //! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are
 //! thinned out as the run goes on, so that the table stays small whatever the drive and the run.
 
-use super::{Metric, MetricDef, Snapshot, Start, thin_out};
+use super::{Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::Role;
-use serde_json::{Map, Value};
 
 pub const DEF: MetricDef = MetricDef {
     name: "blocks",
@@ -77,7 +76,7 @@ impl Metric for BlockFrames {
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, _: &mut Map<String, Value>, tables: &mut Vec<Table>) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let clock = end.end_clock(self.timed);
         if self.frames.last().is_none_or(|f| clock > f.clock) {
             self.take(clock, end);
@@ -108,6 +107,6 @@ impl Metric for BlockFrames {
         let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
         table
             .add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
-        tables.push(table);
+        found.tables.push(table);
     }
 }

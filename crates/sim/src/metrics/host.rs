@@ -1,7 +1,6 @@
 //! What the host asked for.
 
-use super::{Event, Metric, MetricDef, Snapshot};
-use crate::table::Table;
+use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
 
@@ -25,10 +24,10 @@ impl Metric for Host {
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let [reads, writes, trims, flushes] = self.requests;
         let d = end.device;
-        record.insert(
+        found.record.insert(
             "host".into(),
             json!({
                 "reads": reads, "writes": writes, "trims": trims, "flushes": flushes,
@@ -53,6 +52,6 @@ impl Metric for Host {
                 cache.insert(key.into(), n.into());
             }
         }
-        record.insert("controller".into(), Value::Object(cache));
+        found.record.insert("controller".into(), Value::Object(cache));
     }
 }

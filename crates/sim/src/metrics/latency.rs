@@ -1,7 +1,7 @@
 //! Latencies by operation: what the host waited, and how much of that before the drive took the
 //! command.
 
-use super::{Event, Metric, MetricDef, Snapshot};
+use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use crate::table::{Column, Table};
 use flashatlas_types::{Dur, HostOp};
 use hdrhistogram::Histogram;
@@ -68,18 +68,13 @@ impl Metric for Latency {
         }
     }
 
-    fn finish(
-        &mut self,
-        _: &Snapshot<'_>,
-        record: &mut Map<String, Value>,
-        tables: &mut Vec<Table>,
-    ) {
+    fn finish(&mut self, _: &Snapshot<'_>, found: &mut Findings) {
         let done = HostOp::ALL.iter().filter(|&&op| self.ops[op as usize].count > 0);
         let table: Map<String, Value> =
             done.map(|&op| (op.name().to_owned(), self.ops[op as usize].to_json())).collect();
         if !table.is_empty() {
-            record.insert("latency_ns".into(), Value::Object(table));
-            tables.push(self.histograms());
+            found.record.insert("latency_ns".into(), Value::Object(table));
+            found.tables.push(self.histograms());
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the layers over the drive did.
 
-use super::{Event, Metric, MetricDef, Snapshot};
-use crate::table::Table;
+use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_nand::Counters;
 use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
@@ -25,7 +24,7 @@ impl Metric for Layers {
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         if end.layers.is_empty() {
             return;
         }
@@ -58,6 +57,6 @@ impl Metric for Layers {
                 "total": ratio(programmed, self.written),
             }),
         );
-        record.insert("layers".into(), Value::Object(layers));
+        found.record.insert("layers".into(), Value::Object(layers));
     }
 }

@@ -1,18 +1,15 @@
 //! Operations on tables in DRAM, where their commands are timed one by one (`map.store = lpmt`).
 
-use super::{Metric, MetricDef, Snapshot};
-use crate::table::Table;
+use super::{AtEnd, Findings, MetricDef, Snapshot};
 use flashatlas_timing::OperationTimes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "lookup",
     summary: "latency of map lookups and changes in timed DRAM: mean, percentiles, maximum; \
               bursts, activations, refreshes",
-    build: |_| Box::new(Lookup),
+    build: |_| Box::new(AtEnd(finish)),
 };
-
-struct Lookup;
 
 /// In nanoseconds.
 fn latency(times: &OperationTimes) -> Value {
@@ -27,16 +24,14 @@ fn latency(times: &OperationTimes) -> Value {
     })
 }
 
-impl Metric for Lookup {
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
-        let Some(dram) = end.statistics.and_then(|s| s.dram.as_deref()) else { return };
-        let value = json!({
-            "lookup_ns": latency(&dram.lookups),
-            "update_ns": latency(&dram.updates),
-            "bursts": dram.bursts,
-            "activations": dram.activations,
-            "refreshes": dram.refreshes,
-        });
-        record.insert("lookup".into(), value);
-    }
+fn finish(end: &Snapshot<'_>, found: &mut Findings) {
+    let Some(dram) = end.statistics.and_then(|s| s.dram.as_deref()) else { return };
+    let value = json!({
+        "lookup_ns": latency(&dram.lookups),
+        "update_ns": latency(&dram.updates),
+        "bursts": dram.bursts,
+        "activations": dram.activations,
+        "refreshes": dram.refreshes,
+    });
+    found.record.insert("lookup".into(), value);
 }

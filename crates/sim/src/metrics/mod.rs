@@ -98,14 +98,27 @@ pub trait Metric: Send {
         let _ = (clock, now);
     }
 
-    /// Add this metric's keys to the record, and its table to the tables. Keys that do not apply
+    /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do not apply
     /// stay out.
-    fn finish(
-        &mut self,
-        end: &Snapshot<'_>,
-        record: &mut Map<String, Value>,
-        tables: &mut Vec<Table>,
-    );
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings);
+}
+
+/// What the metrics of a run found.
+#[derive(Default)]
+pub struct Findings {
+    /// Keys of the run record.
+    pub record: Map<String, Value>,
+    /// Tables beside it.
+    pub tables: Vec<Table>,
+}
+
+/// A metric that looks at the end of a run alone.
+struct AtEnd(fn(&Snapshot<'_>, &mut Findings));
+
+impl Metric for AtEnd {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
+        self.0(end, found);
+    }
 }
 
 /// How a metric begins: whether time passes, and how long a row of a time series is, where the user

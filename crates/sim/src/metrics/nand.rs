@@ -1,10 +1,9 @@
 //! Flash operations by cause, and write amplification with its parts.
 
-use super::{Event, Metric, MetricDef, Snapshot};
-use crate::table::Table;
+use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Cause, HostOp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "nand",
@@ -31,9 +30,9 @@ impl Metric for Nand {
     }
 
     /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let counters = &end.medium.counters;
-        record.insert(
+        found.record.insert(
             "nand".into(),
             json!({
                 "reads": by_cause(&counters.reads, |n| n),
@@ -46,14 +45,16 @@ impl Metric for Nand {
         if self.written > 0 {
             let page = f64::from(end.medium.layout().geometry.page_bytes);
             let amplification = |pages: u64| pages as f64 * page / self.written as f64;
-            record.insert("waf".into(), amplification(Counters::total(&counters.programs)).into());
-            record.insert("waf_parts".into(), by_cause(&counters.programs, amplification));
+            found
+                .record
+                .insert("waf".into(), amplification(Counters::total(&counters.programs)).into());
+            found.record.insert("waf_parts".into(), by_cause(&counters.programs, amplification));
         }
         let [foreground, idle, wear] = end.ftl.collected;
         let victims = foreground + idle + wear;
         if victims > 0 {
             let slots = victims * u64::from(end.medium.layout().slots_per_block);
-            record.insert(
+            found.record.insert(
                 "gc".into(),
                 json!({
                     "foreground": foreground, "idle": idle, "wear": wear,

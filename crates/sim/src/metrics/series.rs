@@ -6,13 +6,13 @@
 //! 512 rows, in constant memory.
 
 use super::merges::utilisation;
-use super::{Event, Metric, MetricDef, Snapshot, Start, thin_out};
+use super::{Event, Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::{AreaUse, MergeClass, MergeCounters};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Cause, HostOp};
 use hdrhistogram::Histogram;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
     name: "series",
@@ -213,12 +213,7 @@ impl Metric for Series {
         }
     }
 
-    fn finish(
-        &mut self,
-        end: &Snapshot<'_>,
-        record: &mut Map<String, Value>,
-        tables: &mut Vec<Table>,
-    ) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let clock = end.end_clock(self.timed);
         if clock > self.readings[self.readings.len() - 1].clock {
             let reading = self.read(clock, end);
@@ -232,8 +227,8 @@ impl Metric for Series {
         } else {
             ("width_requests", self.width as f64)
         };
-        record.insert("series".into(), json!({ "rows": self.rows.len(), width.0: width.1 }));
-        tables.push(self.table(f64::from(end.medium.layout().geometry.page_bytes)));
+        found.record.insert("series".into(), json!({ "rows": self.rows.len(), width.0: width.1 }));
+        found.tables.push(self.table(f64::from(end.medium.layout().geometry.page_bytes)));
     }
 }
 

@@ -1,8 +1,6 @@
 //! Requests and bytes a second of simulated time.
 
-use super::{Event, Metric, MetricDef, Snapshot};
-use crate::table::Table;
-use serde_json::{Map, Value};
+use super::{Event, Findings, Metric, MetricDef, Snapshot};
 
 pub const DEF: MetricDef = MetricDef {
     name: "throughput",
@@ -27,12 +25,14 @@ impl Metric for Throughput {
         }
     }
 
-    fn finish(&mut self, end: &Snapshot<'_>, record: &mut Map<String, Value>, _: &mut Vec<Table>) {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         if end.elapsed.0 > 0 && end.statistics.is_some() {
             let seconds = end.elapsed.0 as f64 / 1e12;
-            record.insert("simulated_ns".into(), end.elapsed.ns().into());
-            record.insert("iops".into(), (self.done as f64 / seconds).into());
-            record.insert("bandwidth_bytes_per_s".into(), (self.bytes as f64 / seconds).into());
+            found.record.insert("simulated_ns".into(), end.elapsed.ns().into());
+            found.record.insert("iops".into(), (self.done as f64 / seconds).into());
+            found
+                .record
+                .insert("bandwidth_bytes_per_s".into(), (self.bytes as f64 / seconds).into());
         }
     }
 }

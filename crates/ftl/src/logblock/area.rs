@@ -1,7 +1,7 @@
 //! An area of the log: blocks that take pages of one kind, filled one after the other.
 
 use super::{Core, FoundLog};
-use crate::FtlContext;
+use crate::logblock::LogContext;
 use crate::report::AreaUse;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, FtlError, Violation};
@@ -82,17 +82,16 @@ impl Area {
     pub fn room<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        mut free: impl FnMut(&mut S, &mut Core, &mut FtlContext<'_>) -> Result<(), FtlError>,
+        io: &mut LogContext<'_, '_>,
+        mut free: impl FnMut(&mut S, &mut LogContext<'_, '_>) -> Result<(), FtlError>,
     ) -> Result<BlockId, FtlError> {
-        if let Some(log) = area(scheme).frontier(core, cx.flash.medium) {
+        if let Some(log) = area(scheme).frontier(io.core, io.cx.flash.medium) {
             return Ok(log);
         }
-        while !area(scheme).may_open(core) {
-            free(scheme, core, cx)?;
+        while !area(scheme).may_open(io.core) {
+            free(scheme, io)?;
         }
-        area(scheme).open(core, cx)
+        area(scheme).open(io)
     }
 
     /// An area of `scheme` gives up a log block of its budget. `free` as for [`Area::room`].
@@ -102,15 +101,14 @@ impl Area {
     pub fn shrink<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        mut free: impl FnMut(&mut S, &mut Core, &mut FtlContext<'_>) -> Result<(), FtlError>,
+        io: &mut LogContext<'_, '_>,
+        mut free: impl FnMut(&mut S, &mut LogContext<'_, '_>) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
         while area(scheme).len() >= area(scheme).budget {
-            free(scheme, core, cx)?;
+            free(scheme, io)?;
         }
         area(scheme).budget -= 1;
-        core.budget.give_up();
+        io.core.budget.give_up();
         Ok(())
     }
 
@@ -118,8 +116,8 @@ impl Area {
     ///
     /// # Errors
     /// When the log has none left.
-    pub fn open(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<BlockId, FtlError> {
-        let block = core.take_log_block(cx, self.role)?;
+    pub fn open(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
+        let block = io.core.take_log_block(io.cx, self.role)?;
         self.blocks.push_back(block);
         self.frontier = Some(block);
         Ok(block)
@@ -149,13 +147,12 @@ impl Area {
     /// oldest first; the newest block goes on as the frontier.
     pub fn take_over(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         found: &mut Vec<FoundLog>,
     ) -> Result<(), FtlError> {
         let own = FoundLog::take(found, self.role);
         let surplus = own.len().saturating_sub(self.budget as usize);
-        core.reclaim_all(cx, &own[..surplus])?;
+        io.core.reclaim_all(io.cx, &own[..surplus])?;
         self.blocks.extend(own[surplus..].iter().map(|f| f.block));
         self.frontier = self.blocks.back().copied();
         Ok(())
@@ -176,16 +173,13 @@ impl Area {
     }
 
     /// Erase the first of its blocks without a valid page, if there is one; whether there was.
-    pub fn erase_empty(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-    ) -> Result<bool, FtlError> {
-        let Some(empty) = self.closed(core, cx.flash.medium).find(|&b| core.valid(b) == 0) else {
+    pub fn erase_empty(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
+        let Some(empty) = self.closed(io.core, io.cx.flash.medium).find(|&b| io.core.valid(b) == 0)
+        else {
             return Ok(false);
         };
         self.remove(empty);
-        core.erase_empty(cx, empty)?;
+        io.core.erase_empty(io.cx, empty)?;
         Ok(true)
     }
 

@@ -10,6 +10,14 @@ use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn};
 
+/// What a log-block scheme works with during one call.
+pub(crate) struct LogContext<'a, 'c> {
+    /// Where every page is, and the operations that change that.
+    pub core: &'a mut Core,
+    /// The medium, the plan, and the command.
+    pub cx: &'a mut FtlContext<'c>,
+}
+
 /// A page that the host writes.
 pub(crate) struct HostPage<'a> {
     pub unit: &'a Unit,

@@ -2,6 +2,7 @@
 
 use super::{Core, FoundLog, HostPage, LogSettings};
 use crate::blocks::{Role, check_names};
+use crate::logblock::LogContext;
 use crate::report::AreaUse;
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters,
@@ -27,16 +28,11 @@ pub(crate) trait LogScheme: Send {
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when nothing can be reclaimed.
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError>;
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError>;
 
     /// A trim left nothing valid in a log block.
-    fn emptied(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        let _ = (core, cx);
+    fn emptied(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        let _ = io;
         Ok(())
     }
 
@@ -44,18 +40,13 @@ pub(crate) trait LogScheme: Send {
     ///
     /// # Errors
     /// [`FtlError::NoSpace`] when the scheme cannot.
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError>;
 
     /// Do one small piece of reclamation, if the scheme uses idle time; whether it did.
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError>;
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError>;
 
     /// Take over the log blocks that a mount found.
-    fn adopt(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        found: Vec<FoundLog>,
-    ) -> Result<(), FtlError>;
+    fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError>;
 
     /// The areas of the log.
     fn areas(&self, core: &Core) -> Vec<AreaUse>;
@@ -106,7 +97,7 @@ impl<S: LogScheme> Hybrid<S> {
         let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
         let mut ftl = Hybrid { core, scheme };
-        ftl.scheme.adopt(&mut ftl.core, cx, found)?;
+        ftl.scheme.adopt(&mut LogContext { core: &mut ftl.core, cx }, found)?;
         ftl.core.end_borrowing(&settings);
         ftl.core.count_deficit();
         ftl.give_up_lost(cx)?;
@@ -119,7 +110,7 @@ impl<S: LogScheme> Hybrid<S> {
     /// Make the log smaller by the blocks that have gone bad, once there are no others to spare.
     fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
-            self.scheme.give_up(&mut self.core, cx)?;
+            self.scheme.give_up(&mut LogContext { core: &mut self.core, cx })?;
         }
         Ok(())
     }
@@ -151,7 +142,10 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         for unit in run {
             self.core.tick();
             self.core.lookups.updates += 1;
-            self.scheme.write(&mut self.core, cx, &HostPage { unit, cause, arrived })?;
+            self.scheme.write(
+                &mut LogContext { core: &mut self.core, cx },
+                &HostPage { unit, cause, arrived },
+            )?;
             self.give_up_lost(cx)?;
         }
         Ok(())
@@ -161,7 +155,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         let log = self.core.log_of(lpn);
         self.core.trim(cx, lpn)?;
         if log.is_some_and(|log| self.core.valid(log) == 0) {
-            self.scheme.emptied(&mut self.core, cx)?;
+            self.scheme.emptied(&mut LogContext { core: &mut self.core, cx })?;
         }
         self.give_up_lost(cx)
     }
@@ -180,7 +174,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         self.core.cause = Cause::Idle;
         let worked = self
             .scheme
-            .idle(&mut self.core, cx)
+            .idle(&mut LogContext { core: &mut self.core, cx })
             .and_then(|worked| self.give_up_lost(cx).map(|()| worked));
         self.core.cause = Cause::Merge;
         Ok(if worked? { Idle::Worked } else { Idle::Nothing })

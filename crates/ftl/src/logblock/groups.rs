@@ -13,8 +13,9 @@
 
 use super::area::area_use;
 use super::{Core, FoundLog, HostPage, LogScheme, LogSettings, ROLE_GROUP, fits_budget};
+use crate::MemoryUse;
+use crate::logblock::LogContext;
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, MemoryKind, Param, Params, Violation,
@@ -75,19 +76,14 @@ impl Groups {
     }
 
     /// Reclaim the oldest log block of a group.
-    fn reclaim_oldest(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        group: u32,
-    ) -> Result<(), FtlError> {
+    fn reclaim_oldest(&mut self, io: &mut LogContext<'_, '_>, group: u32) -> Result<(), FtlError> {
         let log = self.of.get(&group).expect("the group has a log block").logs[0];
-        let metadata = core.log(log);
+        let metadata = io.core.log(log);
         if metadata.in_place {
             let lbn = metadata.owner;
-            core.merge_log(cx, log, lbn, None)?;
+            io.core.merge_log(io.cx, log, lbn, None)?;
         } else {
-            core.reclaim(cx, log, |core, cx, lbn| core.full_merge(cx, lbn, None))?;
+            io.core.reclaim(io.cx, log, |io, lbn| io.core.full_merge(io.cx, lbn, None))?;
         }
         let entry = self.of.get_mut(&group).expect("as before");
         entry.logs.remove(0);
@@ -98,13 +94,9 @@ impl Groups {
     }
 
     /// The group that was written least recently gives up its oldest log block.
-    fn reclaim_least_recent(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-    ) -> Result<(), FtlError> {
-        let victim = self.oldest().ok_or_else(|| core.no_space())?;
-        self.reclaim_oldest(core, cx, victim)
+    fn reclaim_least_recent(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        let victim = self.oldest().ok_or_else(|| io.core.no_space())?;
+        self.reclaim_oldest(io, victim)
     }
 
     /// The group that was written least recently.
@@ -114,76 +106,68 @@ impl Groups {
 }
 
 impl LogScheme for Groups {
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
-        if core.write_in_place(cx, page)? {
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if io.core.write_in_place(io.cx, page)? {
             return Ok(());
         }
-        let group = core.lbn(page.lpn()) / self.size;
+        let group = io.core.lbn(page.lpn()) / self.size;
         let logs = self.of.get(&group).map_or(&[][..], |g| &g.logs);
-        let frontier =
-            logs.last().copied().filter(|&log| cx.flash.medium.write_pointer(log) < core.pages);
+        let frontier = logs
+            .last()
+            .copied()
+            .filter(|&log| io.cx.flash.medium.write_pointer(log) < io.core.pages);
         let log = match frontier {
             Some(log) => log,
             None => {
                 if logs.len() == self.most {
-                    self.reclaim_oldest(core, cx, group)?;
+                    self.reclaim_oldest(io, group)?;
                 }
-                while !core.has_slot() {
-                    self.reclaim_least_recent(core, cx)?;
+                while !io.core.has_slot() {
+                    self.reclaim_least_recent(io)?;
                 }
-                let log = core.take_log_block(cx, ROLE_GROUP)?;
+                let log = io.core.take_log_block(io.cx, ROLE_GROUP)?;
                 self.of.entry(group).or_default().logs.push(log);
                 log
             }
         };
-        core.append(cx, log, page)?;
-        self.of.get_mut(&group).expect("it has a log block").written = core.clock;
+        io.core.append(io.cx, log, page)?;
+        self.of.get_mut(&group).expect("it has a log block").written = io.core.clock;
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if core.budget.limit() == 1 {
-            return Err(core.no_space());
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        if io.core.budget.limit() == 1 {
+            return Err(io.core.no_space());
         }
-        while core.budget.in_use() >= core.budget.limit() {
-            self.reclaim_least_recent(core, cx)?;
+        while io.core.budget.in_use() >= io.core.budget.limit() {
+            self.reclaim_least_recent(io)?;
         }
-        core.budget.give_up();
+        io.core.budget.give_up();
         Ok(())
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
-        if core.budget.free_slots() >= self.idle_free || self.of.is_empty() {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
+        if io.core.budget.free_slots() >= self.idle_free || self.of.is_empty() {
             return Ok(false);
         }
-        self.reclaim_least_recent(core, cx)?;
+        self.reclaim_least_recent(io)?;
         Ok(true)
     }
 
-    fn adopt(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        found: Vec<FoundLog>,
-    ) -> Result<(), FtlError> {
+    fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError> {
         for log in found {
-            let group = core.log(log.block).group(self.size);
-            let own = log.role == ROLE_GROUP && core.log(log.block).holds_only(group, self.size);
+            let group = io.core.log(log.block).group(self.size);
+            let own = log.role == ROLE_GROUP && io.core.log(log.block).holds_only(group, self.size);
             if !own {
-                core.reclaim_all(cx, &[log])?;
+                io.core.reclaim_all(io.cx, &[log])?;
                 continue;
             }
             if self.of.get(&group).is_some_and(|g| g.logs.len() == self.most) {
-                self.reclaim_oldest(core, cx, group)?;
+                self.reclaim_oldest(io, group)?;
             }
             let entry = self.of.entry(group).or_default();
             entry.logs.push(log.block);
-            entry.written = core.log(log.block).touched;
+            entry.written = io.core.log(log.block).touched;
         }
         Ok(())
     }

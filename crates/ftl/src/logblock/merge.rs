@@ -8,6 +8,7 @@
 
 use super::{Core, FoundLog, HostPage};
 use crate::FtlContext;
+use crate::logblock::LogContext;
 use crate::report::MergeClass;
 use crate::sealed::seal;
 use flashatlas_nand::Medium;
@@ -127,7 +128,7 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut Core, &mut FtlContext<'_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut LogContext<'_, '_>, u32) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
         while !self.reclaim_step(cx, log, &mut merge)? {}
         Ok(())
@@ -140,7 +141,7 @@ impl Core {
         logs: &[FoundLog],
     ) -> Result<(), FtlError> {
         logs.iter().try_for_each(|f| {
-            self.reclaim(cx, f.block, |core, cx, lbn| core.full_merge(cx, lbn, None))
+            self.reclaim(cx, f.block, |io, lbn| io.core.full_merge(io.cx, lbn, None))
         })
     }
 
@@ -150,7 +151,7 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut Core, &mut FtlContext<'_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut LogContext<'_, '_>, u32) -> Result<(), FtlError>,
     ) -> Result<bool, FtlError> {
         let Some(lpn) = self.first_valid(cx.flash.medium, log)? else {
             self.erase_empty(cx, log)?;
@@ -160,7 +161,7 @@ impl Core {
             self.count_association(log);
         }
         let lbn = self.lbn(lpn);
-        merge(self, cx, lbn)?;
+        merge(&mut LogContext { core: self, cx }, lbn)?;
         assert!(
             !self.log(log).lbns.contains_key(&lbn),
             "a merge of {lbn} left pages of it in log block {log}"
@@ -174,13 +175,13 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut room: impl FnMut(&mut Core, &mut FtlContext<'_>, Lpn) -> Result<BlockId, FtlError>,
+        mut room: impl FnMut(&mut LogContext<'_, '_>, Lpn) -> Result<BlockId, FtlError>,
     ) -> Result<(), FtlError> {
         self.count_association(log);
         let class = if self.valid(log) == 0 { MergeClass::Dead } else { MergeClass::Moved };
         self.log_mut(log).leaving = true;
         while let Some(lpn) = self.first_valid(cx.flash.medium, log)? {
-            let to = room(self, cx, lpn)?;
+            let to = room(&mut LogContext { core: self, cx }, lpn)?;
             // making room may have merged this page away
             if self.log_of(lpn) == Some(log) {
                 self.move_page(cx, lpn, to)?;

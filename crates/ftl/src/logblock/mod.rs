@@ -33,7 +33,7 @@ mod sequential;
 mod settings;
 
 pub(crate) use area::Area;
-pub(crate) use core::{Core, HostPage, kept};
+pub(crate) use core::{Core, HostPage, LogContext, kept};
 pub(crate) use ftl::{Hybrid, LogScheme};
 pub(crate) use groups::{GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, fits_groups};
 pub(crate) use log::Log;

@@ -4,7 +4,7 @@
 
 use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, ROLE_SEQUENTIAL};
-use crate::FtlContext;
+use crate::logblock::LogContext;
 use crate::report::{AreaUse, MergeClass};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Violation};
@@ -56,45 +56,39 @@ impl Sequential {
     /// complete log block stays until then, or until its turn comes.)
     pub fn write(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         page: &HostPage<'_>,
     ) -> Result<bool, FtlError> {
-        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
+        let (lbn, offset) = (io.core.lbn(page.lpn()), io.core.offset(page.lpn()));
         match self.of(lbn) {
             open if offset == 0 => {
                 if open.is_some() {
-                    self.close(core, cx, lbn, None)?;
+                    self.close(io, lbn, None)?;
                 }
-                let log = self.start(core, cx, lbn)?;
-                self.put(core, cx, log, page)?;
+                let log = self.start(io, lbn)?;
+                self.put(io, log, page)?;
             }
             None => return Ok(false),
-            Some(log) if offset == cx.flash.medium.write_pointer(log) => {
-                self.put(core, cx, log, page)?
+            Some(log) if offset == io.cx.flash.medium.write_pointer(log) => {
+                self.put(io, log, page)?
             }
-            Some(log) if core.log(log).programmed == core.pages_of(lbn) => {
-                self.close(core, cx, lbn, None)?;
+            Some(log) if io.core.log(log).programmed == io.core.pages_of(lbn) => {
+                self.close(io, lbn, None)?;
                 return Ok(false);
             }
-            Some(_) => self.close(core, cx, lbn, Some(page))?,
+            Some(_) => self.close(io, lbn, Some(page))?,
         }
         Ok(true)
     }
 
     /// Open a log block for a logical block. If all are in use, the one written least recently is
     /// closed.
-    pub fn start(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        lbn: u32,
-    ) -> Result<BlockId, FtlError> {
-        while self.len() >= self.budget || !core.has_slot() {
-            let oldest = self.oldest().ok_or_else(|| core.no_space())?;
-            self.close(core, cx, oldest, None)?;
+    pub fn start(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<BlockId, FtlError> {
+        while self.len() >= self.budget || !io.core.has_slot() {
+            let oldest = self.oldest().ok_or_else(|| io.core.no_space())?;
+            self.close(io, oldest, None)?;
         }
-        let log = core.take_log_block(cx, ROLE_SEQUENTIAL)?;
+        let log = io.core.take_log_block(io.cx, ROLE_SEQUENTIAL)?;
         self.hold(lbn, log);
         Ok(log)
     }
@@ -107,27 +101,25 @@ impl Sequential {
     /// Program a page into the log block of its logical block.
     pub fn put(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         log: BlockId,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
-        self.hold(core.lbn(page.lpn()), log);
-        core.host_program(cx, log, core.offset(page.lpn()), page)
+        self.hold(io.core.lbn(page.lpn()), log);
+        io.core.host_program(io.cx, log, io.core.offset(page.lpn()), page)
     }
 
     /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its
     /// place.
     pub fn close(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         lbn: u32,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
         let log = self.of(lbn).expect("its log block is open");
-        if core.merge_log(cx, log, lbn, page)? == MergeClass::Full {
-            core.merges.sequential_full += 1;
+        if io.core.merge_log(io.cx, log, lbn, page)? == MergeClass::Full {
+            io.core.merges.sequential_full += 1;
         }
         self.open.remove(&lbn);
         Ok(())
@@ -135,44 +127,37 @@ impl Sequential {
 
     /// Bring a logical block up to date: through its sequential log block if that holds anything,
     /// else by a full merge.
-    pub fn merge(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        lbn: u32,
-    ) -> Result<(), FtlError> {
+    pub fn merge(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
-            let useful = core.valid(log) > 0;
-            self.close(core, cx, lbn, None)?;
+            let useful = io.core.valid(log) > 0;
+            self.close(io, lbn, None)?;
             if useful {
                 return Ok(());
             }
         }
-        core.full_merge(cx, lbn, None)
+        io.core.full_merge(io.cx, lbn, None)
     }
 
     /// Reclaim a log block of `area`: each associated logical block is merged as by
     /// [`Sequential::merge`].
     pub fn reclaim(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         area: &mut Area,
         victim: BlockId,
     ) -> Result<(), FtlError> {
-        while !self.reclaim_step(core, cx, area, victim)? {}
+        while !self.reclaim_step(io, area, victim)? {}
         Ok(())
     }
 
     /// One step of [`Sequential::reclaim`]: a merge, or the erase at the end; whether it was that.
     pub fn reclaim_step(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         area: &mut Area,
         victim: BlockId,
     ) -> Result<bool, FtlError> {
-        let erased = core.reclaim_step(cx, victim, |core, cx, lbn| self.merge(core, cx, lbn))?;
+        let erased = io.core.reclaim_step(io.cx, victim, |io, lbn| self.merge(io, lbn))?;
         if erased {
             area.remove(victim);
         }
@@ -186,83 +171,65 @@ impl Sequential {
     /// When the log has no block left.
     pub fn room_in(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         area: &mut Area,
     ) -> Result<BlockId, FtlError> {
-        Area::room(
-            area,
-            |area| area,
-            core,
-            cx,
-            |area, core, cx| self.reclaim_oldest(core, cx, area),
-        )
+        Area::room(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }
 
     /// An area whose log blocks are used in turn gives up a log block of its budget.
     ///
     /// # Errors
     /// As for [`Sequential::room_in`].
-    pub fn shrink(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        area: &mut Area,
-    ) -> Result<(), FtlError> {
-        Area::shrink(
-            area,
-            |area| area,
-            core,
-            cx,
-            |area, core, cx| self.reclaim_oldest(core, cx, area),
-        )
+    pub fn shrink(&mut self, io: &mut LogContext<'_, '_>, area: &mut Area) -> Result<(), FtlError> {
+        Area::shrink(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }
 
     /// [`Sequential::reclaim`] the oldest log block of `area`.
     fn reclaim_oldest(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         area: &mut Area,
     ) -> Result<(), FtlError> {
-        let oldest = area.blocks().next().ok_or_else(|| core.no_space())?;
-        self.reclaim(core, cx, area, oldest)
+        let oldest = area.blocks().next().ok_or_else(|| io.core.no_space())?;
+        self.reclaim(io, area, oldest)
     }
 
     /// A [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more pages.
     pub fn reclaim_oldest_step(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         area: &mut Area,
     ) -> Result<bool, FtlError> {
-        let oldest = area.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
-        self.reclaim_step(core, cx, area, oldest)
+        let oldest =
+            area.closed(io.core, io.cx.flash.medium).next().ok_or_else(|| io.core.no_space())?;
+        self.reclaim_step(io, area, oldest)
     }
 
     /// Take over what a mount found. Log blocks that cannot be continued are merged: those with
     /// gaps unless `gaps` are allowed, and all but the newest of a logical block.
     pub fn adopt(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         found: &mut Vec<FoundLog>,
         gaps: bool,
     ) -> Result<(), FtlError> {
         for log in FoundLog::take(found, ROLE_SEQUENTIAL) {
-            let metadata = core.log(log.block);
-            let (lbn, dense) =
-                (metadata.owner, metadata.programmed == cx.flash.medium.write_pointer(log.block));
+            let metadata = io.core.log(log.block);
+            let (lbn, dense) = (
+                metadata.owner,
+                metadata.programmed == io.cx.flash.medium.write_pointer(log.block),
+            );
             if !metadata.in_place || !(dense || gaps) {
-                core.reclaim_all(cx, &[log])?;
+                io.core.reclaim_all(io.cx, &[log])?;
                 continue;
             }
             if self.of(lbn).is_some() {
-                self.close(core, cx, lbn, None)?;
+                self.close(io, lbn, None)?;
             }
             if self.len() >= self.budget {
                 let oldest = self.oldest().expect("the budget is not zero");
-                self.close(core, cx, oldest, None)?;
+                self.close(io, oldest, None)?;
             }
             self.hold(lbn, log.block);
         }

@@ -11,12 +11,12 @@
 //!    sequential log block if that is its own.
 
 use super::{SchemeConfig, SchemeDef};
+use crate::MemoryUse;
 use crate::logblock::{
-    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_RANDOM,
-    Sequential, fits_budget,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
+    ROLE_RANDOM, Sequential, fits_budget,
 };
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, MemoryKind, Param, Params, Violation};
 
@@ -60,63 +60,57 @@ impl Fast {
     }
 
     /// The random log block that takes the next page.
-    fn room(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<BlockId, FtlError> {
-        if self.random.frontier(core, cx.flash.medium).is_none() {
-            self.erase_dead(core, cx)?;
+    fn room(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
+        if self.random.frontier(io.core, io.cx.flash.medium).is_none() {
+            self.erase_dead(io)?;
         }
-        self.sequential.room_in(core, cx, &mut self.random)
+        self.sequential.room_in(io, &mut self.random)
     }
 
     /// Erase the random log blocks in which nothing is valid, if that is not left to their turn.
-    fn erase_dead(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        while self.eager_dead && self.random.erase_empty(core, cx)? {}
+    fn erase_dead(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        while self.eager_dead && self.random.erase_empty(io)? {}
         Ok(())
     }
 }
 
 impl LogScheme for Fast {
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
-        if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if io.core.write_in_place(io.cx, page)? || self.sequential.write(io, page)? {
             return Ok(());
         }
-        let log = self.room(core, cx)?;
-        core.append(cx, log, page)?;
+        let log = self.room(io)?;
+        io.core.append(io.cx, log, page)?;
         Ok(())
     }
 
-    fn emptied(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        self.erase_dead(core, cx)
+    fn emptied(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        self.erase_dead(io)
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.random.budget == 1 {
-            return Err(core.no_space());
+            return Err(io.core.no_space());
         }
-        self.sequential.shrink(core, cx, &mut self.random)
+        self.sequential.shrink(io, &mut self.random)
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
-        if !self.random.is_short(core, cx.flash.medium, self.idle_free) {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
+        if !self.random.is_short(io.core, io.cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        self.sequential.reclaim_oldest_step(core, cx, &mut self.random)?;
+        self.sequential.reclaim_oldest_step(io, &mut self.random)?;
         Ok(true)
     }
 
     fn adopt(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        self.sequential.adopt(core, cx, &mut found, false)?;
-        self.random.take_over(core, cx, &mut found)?;
-        core.reclaim_all(cx, &found)
+        self.sequential.adopt(io, &mut found, false)?;
+        self.random.take_over(io, &mut found)?;
+        io.core.reclaim_all(io.cx, &found)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {

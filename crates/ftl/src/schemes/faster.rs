@@ -22,12 +22,12 @@
 //! before are copied in first.
 
 use super::{SchemeConfig, SchemeDef};
+use crate::MemoryUse;
 use crate::logblock::{
-    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD,
-    ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
+    ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
@@ -138,18 +138,17 @@ impl Circle {
     /// keeps.
     fn room(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        if let Some(log) = self.area.frontier(core, cx.flash.medium) {
+        if let Some(log) = self.area.frontier(io.core, io.cx.flash.medium) {
             return Ok(log);
         }
         // there is a block to open but after a mount, or when blocks have gone bad
-        let head = sequential.room_in(core, cx, &mut self.area)?;
+        let head = sequential.room_in(io, &mut self.area)?;
         while self.area.len() == self.area.budget {
-            self.give_way(core, cx, head, isolation, sequential)?;
+            self.give_way(io, head, isolation, sequential)?;
         }
         Ok(head)
     }
@@ -157,31 +156,30 @@ impl Circle {
     /// The oldest block gives way, or gets a second chance as a whole.
     fn give_way(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         head: BlockId,
         isolation: &mut Area,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
         let oldest =
             self.area.blocks().find(|&b| b != head).expect("the circle has at least two blocks");
-        let valid = core.valid(oldest);
+        let valid = io.core.valid(oldest);
         if valid == 0 {
-            core.erase_empty(cx, oldest)?;
+            io.core.erase_empty(io.cx, oldest)?;
             self.area.remove(oldest);
             return Ok(());
         }
-        if valid == core.pages {
-            let pages = core.valid_pages(cx.flash.medium, oldest)?;
+        if valid == io.core.pages {
+            let pages = io.core.valid_pages(io.cx.flash.medium, oldest)?;
             if !pages.iter().any(|&lpn| self.on_second_chance(lpn)) {
                 pages.iter().for_each(|&lpn| self.set_second_chance(lpn, true));
                 self.area.move_to_end(oldest);
                 return Ok(());
             }
         }
-        core.move_out(cx, oldest, |core, cx, lpn| {
-            if 2 * valid >= core.pages && self.on_second_chance(lpn) {
-                return sequential.room_in(core, cx, isolation);
+        io.core.move_out(io.cx, oldest, |io, lpn| {
+            if 2 * valid >= io.core.pages && self.on_second_chance(lpn) {
+                return sequential.room_in(io, isolation);
             }
             self.set_second_chance(lpn, true);
             Ok(head)
@@ -214,74 +212,69 @@ impl Faster {
     /// logical block.
     fn open_in_the_middle(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
-        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
-        let log = self.sequential.start(core, cx, lbn)?;
-        core.fill_up(cx, lbn, log, 0..offset, None)?;
-        self.sequential.put(core, cx, log, page)
+        let (lbn, offset) = (io.core.lbn(page.lpn()), io.core.offset(page.lpn()));
+        let log = self.sequential.start(io, lbn)?;
+        io.core.fill_up(io.cx, lbn, log, 0..offset, None)?;
+        self.sequential.put(io, log, page)
     }
 }
 
 impl LogScheme for Faster {
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
         let lpn = page.lpn();
         self.run = if self.last.is_some_and(|last| last.0 + 1 == lpn.0) { self.run + 1 } else { 1 };
         self.last = Some(lpn);
         self.circle.set_second_chance(lpn, false);
-        if core.write_in_place(cx, page)? || self.sequential.write(core, cx, page)? {
+        if io.core.write_in_place(io.cx, page)? || self.sequential.write(io, page)? {
             return Ok(());
         }
         if self.run > self.sequential_pages {
-            return self.open_in_the_middle(core, cx, page);
+            return self.open_in_the_middle(io, page);
         }
-        let log = self.circle.room(core, cx, &mut self.isolation, &mut self.sequential)?;
-        core.append(cx, log, page)?;
+        let log = self.circle.room(io, &mut self.isolation, &mut self.sequential)?;
+        io.core.append(io.cx, log, page)?;
         self.entered = (self.entered + 1).min(self.interval);
-        if self.entered >= self.interval && self.isolation.is_short(core, cx.flash.medium, KEPT) {
+        if self.entered >= self.interval
+            && self.isolation.is_short(io.core, io.cx.flash.medium, KEPT)
+        {
             self.entered = 0;
-            self.sequential.reclaim_oldest_step(core, cx, &mut self.isolation)?;
+            self.sequential.reclaim_oldest_step(io, &mut self.isolation)?;
         }
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let (circle, isolation) = (&mut self.circle.area, &mut self.isolation);
         let isolation_is_least = isolation.budget == KEPT + 1;
         if circle.budget > 2 && (isolation_is_least || circle.budget > isolation.budget) {
-            self.sequential.shrink(core, cx, circle)
+            self.sequential.shrink(io, circle)
         } else if !isolation_is_least {
-            self.sequential.shrink(core, cx, isolation)
+            self.sequential.shrink(io, isolation)
         } else {
-            Err(core.no_space())
+            Err(io.core.no_space())
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
-        if !self.isolation.is_short(core, cx.flash.medium, self.idle_free) {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
+        if !self.isolation.is_short(io.core, io.cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        self.sequential.reclaim_oldest_step(core, cx, &mut self.isolation)?;
+        self.sequential.reclaim_oldest_step(io, &mut self.isolation)?;
         Ok(true)
     }
 
     fn adopt(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        self.sequential.adopt(core, cx, &mut found, true)?;
-        self.circle.area.take_over(core, cx, &mut found)?;
-        self.isolation.take_over(core, cx, &mut found)?;
-        core.reclaim_all(cx, &found)
+        self.sequential.adopt(io, &mut found, true)?;
+        self.circle.area.take_over(io, &mut found)?;
+        self.isolation.take_over(io, &mut found)?;
+        io.core.reclaim_all(io.cx, &found)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {

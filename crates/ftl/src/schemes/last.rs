@@ -26,12 +26,12 @@
 //!   through that, any other by a full merge.
 
 use super::{SchemeConfig, SchemeDef};
+use crate::MemoryUse;
 use crate::logblock::{
-    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD,
-    ROLE_HOT, Sequential, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
+    ROLE_COLD, ROLE_HOT, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{
@@ -205,23 +205,22 @@ impl Last {
     /// Write a page of a sequential request.
     fn write_sequential(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         page: &HostPage<'_>,
     ) -> Result<(), FtlError> {
-        let (lbn, offset) = (core.lbn(page.lpn()), core.offset(page.lpn()));
+        let (lbn, offset) = (io.core.lbn(page.lpn()), io.core.offset(page.lpn()));
         let open =
-            self.sequential.of(lbn).filter(|&log| offset >= cx.flash.medium.write_pointer(log));
+            self.sequential.of(lbn).filter(|&log| offset >= io.cx.flash.medium.write_pointer(log));
         let log = match open {
             Some(log) => log,
             None => {
                 if self.sequential.of(lbn).is_some() {
-                    self.sequential.close(core, cx, lbn, None)?;
+                    self.sequential.close(io, lbn, None)?;
                 }
-                self.sequential.start(core, cx, lbn)?
+                self.sequential.start(io, lbn)?
             }
         };
-        self.sequential.put(core, cx, log, page)
+        self.sequential.put(io, log, page)
     }
 }
 
@@ -229,34 +228,29 @@ impl Random {
     /// The hot block that takes the next page.
     fn room_in_hot(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        Area::room(
-            self,
-            |random| &mut random.hot,
-            core,
-            cx,
-            |random, core, cx| random.free_hot(core, cx, sequential),
-        )
+        Area::room(self, |random| &mut random.hot, io, |random, io| random.free_hot(io, sequential))
     }
 
     /// Make a hot block free.
     fn free_hot(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
-        if self.hot.erase_empty(core, cx)? {
-            self.adapt(core, 0);
+        if self.hot.erase_empty(io)? {
+            self.adapt(io.core, 0);
             return Ok(());
         }
-        let victim =
-            self.hot.closed(core, cx.flash.medium).next().ok_or_else(|| core.no_space())?;
-        self.adapt(core, core.valid(victim));
-        core.move_out(cx, victim, |core, cx, _| self.room_in_cold(core, cx, sequential))?;
+        let victim = self
+            .hot
+            .closed(io.core, io.cx.flash.medium)
+            .next()
+            .ok_or_else(|| io.core.no_space())?;
+        self.adapt(io.core, io.core.valid(victim));
+        io.core.move_out(io.cx, victim, |io, _| self.room_in_cold(io, sequential))?;
         self.hot.remove(victim);
         Ok(())
     }
@@ -264,31 +258,29 @@ impl Random {
     /// The cold block that takes the next page.
     fn room_in_cold(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
         Area::room(
             self,
             |random| &mut random.cold,
-            core,
-            cx,
-            |random, core, cx| random.free_cold(core, cx, sequential),
+            io,
+            |random, io| random.free_cold(io, sequential),
         )
     }
 
     /// Make a cold block free.
     fn free_cold(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
-        if self.cold.erase_empty(core, cx)? {
+        if self.cold.erase_empty(io)? {
             return Ok(());
         }
-        let victim = self.cheapest(core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-        sequential.reclaim(core, cx, &mut self.cold, victim)
+        let victim =
+            self.cheapest(io.core, io.cx.flash.medium).ok_or_else(|| io.core.no_space())?;
+        sequential.reclaim(io, &mut self.cold, victim)
     }
 
     /// The cold block of least merge cost.
@@ -326,77 +318,59 @@ impl LogScheme for Last {
         }
     }
 
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
-        if core.write_in_place(cx, page)? {
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        if io.core.write_in_place(io.cx, page)? {
             return Ok(());
         }
         if self.is_sequential {
-            return self.write_sequential(core, cx, page);
+            return self.write_sequential(io, page);
         }
         let log = if self.random.recent.contains(page.lpn()) {
-            self.random.room_in_hot(core, cx, &mut self.sequential)?
+            self.random.room_in_hot(io, &mut self.sequential)?
         } else {
-            self.random.room_in_cold(core, cx, &mut self.sequential)?
+            self.random.room_in_cold(io, &mut self.sequential)?
         };
-        core.append(cx, log, page)?;
+        io.core.append(io.cx, log, page)?;
         self.random.recent.push(page.lpn());
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let (random, sequential) = (&mut self.random, &mut self.sequential);
         if random.hot.budget >= random.cold.budget {
-            Area::shrink(
-                random,
-                |r| &mut r.hot,
-                core,
-                cx,
-                |r, core, cx| r.free_hot(core, cx, sequential),
-            )
+            Area::shrink(random, |r| &mut r.hot, io, |r, io| r.free_hot(io, sequential))
         } else if random.cold.budget > 2 {
-            Area::shrink(
-                random,
-                |r| &mut r.cold,
-                core,
-                cx,
-                |r, core, cx| r.free_cold(core, cx, sequential),
-            )
+            Area::shrink(random, |r| &mut r.cold, io, |r, io| r.free_cold(io, sequential))
         } else {
-            Err(core.no_space())
+            Err(io.core.no_space())
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
         let cold = &mut self.random.cold;
-        if !cold.is_short(core, cx.flash.medium, self.idle_free) {
+        if !cold.is_short(io.core, io.cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        if cold.erase_empty(core, cx)? {
+        if cold.erase_empty(io)? {
             return Ok(true);
         }
-        let begun = cold.begun(core, cx.flash.medium);
+        let begun = cold.begun(io.core, io.cx.flash.medium);
         let victim = begun
-            .or_else(|| self.random.cheapest(core, cx.flash.medium))
-            .ok_or_else(|| core.no_space())?;
-        self.sequential.reclaim_step(core, cx, &mut self.random.cold, victim)?;
+            .or_else(|| self.random.cheapest(io.core, io.cx.flash.medium))
+            .ok_or_else(|| io.core.no_space())?;
+        self.sequential.reclaim_step(io, &mut self.random.cold, victim)?;
         Ok(true)
     }
 
     fn adopt(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        self.sequential.adopt(core, cx, &mut found, true)?;
-        self.random.hot.take_over(core, cx, &mut found)?;
-        self.random.cold.take_over(core, cx, &mut found)?;
-        core.reclaim_all(cx, &found)
+        self.sequential.adopt(io, &mut found, true)?;
+        self.random.hot.take_over(io, &mut found)?;
+        self.random.cold.take_over(io, &mut found)?;
+        io.core.reclaim_all(io.cx, &found)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {

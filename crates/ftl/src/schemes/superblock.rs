@@ -20,12 +20,12 @@
 //! moved.
 
 use super::{SchemeConfig, SchemeDef};
+use crate::MemoryUse;
 use crate::logblock::{
-    Core, FoundLog, HostPage, Hybrid, IDLE, LogScheme, LogSettings, PARAMS, ROLE_COLD, ROLE_HOT,
-    ROLE_RANDOM, fits_budget,
+    Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
+    ROLE_HOT, ROLE_RANDOM, fits_budget,
 };
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Lpn, MemoryKind, Param, Params, Violation};
 use std::cmp::Reverse;
@@ -131,18 +131,17 @@ impl Superblocks {
 
     fn take_block(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         group: usize,
         pages: Pages,
     ) -> Result<BlockId, FtlError> {
         let superblock = &mut self.all[group];
         let update = superblock.blocks.len() as u32 >= superblock.size;
         let block = match pages {
-            Pages::Hot => core.take_log_block(cx, ROLE_HOT)?,
-            Pages::Other if update => core.take_log_block(cx, ROLE_RANDOM)?,
-            Pages::Other => core.take_log_block(cx, ROLE_COLD)?,
-            Pages::Collected => core.take_spare_block(cx, ROLE_COLD)?,
+            Pages::Hot => io.core.take_log_block(io.cx, ROLE_HOT)?,
+            Pages::Other if update => io.core.take_log_block(io.cx, ROLE_RANDOM)?,
+            Pages::Other => io.core.take_log_block(io.cx, ROLE_COLD)?,
+            Pages::Collected => io.core.take_spare_block(io.cx, ROLE_COLD)?,
         };
         superblock.blocks.push(block);
         *(if pages == Pages::Hot { &mut superblock.hot } else { &mut superblock.other }) =
@@ -163,33 +162,27 @@ impl Superblocks {
     /// The block that takes the next page of a superblock.
     fn room(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         group: usize,
         hot: bool,
     ) -> Result<BlockId, FtlError> {
         loop {
             let own = &self.all[group];
-            if let Some(block) = own.frontier(core, cx.flash.medium, hot) {
+            if let Some(block) = own.frontier(io.core, io.cx.flash.medium, hot) {
                 return Ok(block);
             }
             let free = (own.blocks.len() as u32) < own.size || self.used < self.pool;
-            if free && core.has_slot() {
-                return self.take_block(
-                    core,
-                    cx,
-                    group,
-                    if hot { Pages::Hot } else { Pages::Other },
-                );
+            if free && io.core.has_slot() {
+                return self.take_block(io, group, if hot { Pages::Hot } else { Pages::Other });
             }
-            if let Some(block) = own.frontier(core, cx.flash.medium, !hot) {
+            if let Some(block) = own.frontier(io.core, io.cx.flash.medium, !hot) {
                 return Ok(block);
             }
-            let from = match own.victim(core, cx.flash.medium) {
+            let from = match own.victim(io.core, io.cx.flash.medium) {
                 Some(_) => group,
-                None => self.richest().ok_or_else(|| core.no_space())?,
+                None => self.richest().ok_or_else(|| io.core.no_space())?,
             };
-            self.collect(core, cx, from)?;
+            self.collect(io, from)?;
         }
     }
 
@@ -212,39 +205,29 @@ impl Superblocks {
 
     /// Collect until so many blocks of the pool are in use: after a cut, what was being collected,
     /// which fits into its open block; otherwise the superblock with the most of the pool.
-    fn collect_down_to(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        most: u32,
-    ) -> Result<(), FtlError> {
+    fn collect_down_to(&mut self, io: &mut LogContext<'_, '_>, most: u32) -> Result<(), FtlError> {
         while self.used > most {
-            let cut =
-                (0..self.all.len()).find(|&g| self.fits_into_frontier(core, cx.flash.medium, g));
-            let from = cut.or_else(|| self.richest()).ok_or_else(|| core.no_space())?;
-            self.collect(core, cx, from)?;
+            let cut = (0..self.all.len())
+                .find(|&g| self.fits_into_frontier(io.core, io.cx.flash.medium, g));
+            let from = cut.or_else(|| self.richest()).ok_or_else(|| io.core.no_space())?;
+            self.collect(io, from)?;
         }
         Ok(())
     }
 
     /// Collect one block of a superblock.
-    fn collect(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        group: usize,
-    ) -> Result<(), FtlError> {
+    fn collect(&mut self, io: &mut LogContext<'_, '_>, group: usize) -> Result<(), FtlError> {
         let superblock = &mut self.all[group];
         // where every closed block is full of valid pages, one that is open has room to give
-        let victim = superblock.victim(core, cx.flash.medium).or_else(|| {
-            let wasted = superblock.other.filter(|&b| core.valid(b) < core.log(b).programmed);
+        let victim = superblock.victim(io.core, io.cx.flash.medium).or_else(|| {
+            let wasted = superblock.other.filter(|&b| io.core.valid(b) < io.core.log(b).programmed);
             if wasted.is_some() { superblock.other.take() } else { superblock.hot.take() }
         });
-        let victim = victim.ok_or_else(|| core.no_space())?;
-        core.move_out(cx, victim, |core, cx, _| {
-            match self.all[group].frontier(core, cx.flash.medium, false) {
+        let victim = victim.ok_or_else(|| io.core.no_space())?;
+        io.core.move_out(io.cx, victim, |io, _| {
+            match self.all[group].frontier(io.core, io.cx.flash.medium, false) {
                 Some(block) => Ok(block),
-                None => self.take_block(core, cx, group, Pages::Collected),
+                None => self.take_block(io, group, Pages::Collected),
             }
         })?;
         self.give_back(group, victim);
@@ -255,49 +238,39 @@ impl Superblocks {
 impl LogScheme for Superblocks {
     const HAS_DATA_BLOCKS: bool = false;
 
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
-        let group = self.of(core, page.lpn());
-        let hot = core.log_of(page.lpn()).is_some_and(|log| core.log(log).role != ROLE_COLD);
-        let block = self.room(core, cx, group, hot)?;
-        core.append(cx, block, page)?;
-        self.all[group].written = core.clock;
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
+        let group = self.of(io.core, page.lpn());
+        let hot = io.core.log_of(page.lpn()).is_some_and(|log| io.core.log(log).role != ROLE_COLD);
+        let block = self.room(io, group, hot)?;
+        io.core.append(io.cx, block, page)?;
+        self.all[group].written = io.core.clock;
         Ok(())
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.pool == 1 {
-            return Err(core.no_space());
+            return Err(io.core.no_space());
         }
-        self.collect_down_to(core, cx, self.pool - 1)?;
+        self.collect_down_to(io, self.pool - 1)?;
         self.pool -= 1;
-        core.budget.give_up();
+        io.core.budget.give_up();
         Ok(())
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
         if self.pool.saturating_sub(self.used) >= self.idle_free {
             return Ok(false);
         }
         let Some(group) = self.richest() else { return Ok(false) };
-        self.collect(core, cx, group)?;
+        self.collect(io, group)?;
         Ok(true)
     }
 
-    fn adopt(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        found: Vec<FoundLog>,
-    ) -> Result<(), FtlError> {
+    fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError> {
         let mut strays = Vec::new();
         for log in found {
-            let group = core.log(log.block).group(self.size);
-            if !core.log(log.block).holds_only(group, self.size) {
+            let group = io.core.log(log.block).group(self.size);
+            if !io.core.log(log.block).holds_only(group, self.size) {
                 strays.push(log.block);
                 continue;
             }
@@ -305,16 +278,15 @@ impl LogScheme for Superblocks {
             self.used -= superblock.extra();
             superblock.blocks.push(log.block);
             self.used += superblock.extra();
-            superblock.written = core.log(log.block).touched;
+            superblock.written = io.core.log(log.block).touched;
             *(if log.role == ROLE_HOT { &mut superblock.hot } else { &mut superblock.other }) =
                 Some(log.block);
         }
         for stray in strays {
-            core.move_out(cx, stray, |core, cx, lpn| {
-                self.room(core, cx, self.of(core, lpn), false)
-            })?;
+            io.core
+                .move_out(io.cx, stray, |io, lpn| self.room(io, self.of(io.core, lpn), false))?;
         }
-        self.collect_down_to(core, cx, self.pool)
+        self.collect_down_to(io, self.pool)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {

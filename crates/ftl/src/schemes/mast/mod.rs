@@ -37,12 +37,12 @@
 mod sizes;
 
 use super::{SchemeConfig, SchemeDef};
+use crate::MemoryUse;
 use crate::logblock::{
-    Area, Core, FoundLog, HostPage, Hybrid, LogScheme, LogSettings, PARAMS, ROLE_COLD, ROLE_HOT,
-    ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
+    Area, Core, FoundLog, HostPage, Hybrid, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
+    ROLE_HOT, ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
 };
 use crate::report::AreaUse;
-use crate::{FtlContext, MemoryUse};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, MemoryKind, Param, ParamDef, Params, Text, Violation,
@@ -268,53 +268,44 @@ impl Mast {
     }
 
     /// The random log block of the locality area that takes the next page.
-    fn room_in_locality(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-    ) -> Result<BlockId, FtlError> {
-        Area::room(self, |mast| &mut mast.locality, core, cx, Mast::free_locality)
+    fn room_in_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
+        Area::room(self, |mast| &mut mast.locality, io, Mast::free_locality)
     }
 
     /// A step towards a free random log block of the locality area.
-    fn free_locality(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if self.locality.erase_empty(core, cx)? {
+    fn free_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        if self.locality.erase_empty(io)? {
             return Ok(());
         }
         let victim = self
-            .leaves_next(&self.locality, core, cx.flash.medium)
-            .ok_or_else(|| core.no_space())?;
-        if core.valid(victim) < self.migrate_valid {
-            core.move_out(cx, victim, |core, cx, _| {
-                self.cold.room(core, cx, &mut self.sequential)
-            })?;
+            .leaves_next(&self.locality, io.core, io.cx.flash.medium)
+            .ok_or_else(|| io.core.no_space())?;
+        if io.core.valid(victim) < self.migrate_valid {
+            io.core.move_out(io.cx, victim, |io, _| self.cold.room(io, &mut self.sequential))?;
             self.locality.remove(victim);
         } else if self.cold.area.len() < self.cold.area.budget {
             self.locality.remove(victim);
-            self.cold.area.migrate(core, victim);
+            self.cold.area.migrate(io.core, victim);
         } else {
-            self.cold.reclaim(core, cx, &mut self.sequential)?;
+            self.cold.reclaim(io, &mut self.sequential)?;
         }
         Ok(())
     }
 
     /// The hot block that takes the next page.
-    fn room_in_hot(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-    ) -> Result<BlockId, FtlError> {
-        Area::room(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
+    fn room_in_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
+        Area::room(self, |mast| &mut mast.hot, io, Mast::free_hot)
     }
 
     /// Make a hot block free.
-    fn free_hot(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if self.hot.erase_empty(core, cx)? {
+    fn free_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
+        if self.hot.erase_empty(io)? {
             return Ok(());
         }
-        let victim =
-            self.leaves_next(&self.hot, core, cx.flash.medium).ok_or_else(|| core.no_space())?;
-        core.move_out(cx, victim, |core, cx, _| self.cold.room(core, cx, &mut self.sequential))?;
+        let victim = self
+            .leaves_next(&self.hot, io.core, io.cx.flash.medium)
+            .ok_or_else(|| io.core.no_space())?;
+        io.core.move_out(io.cx, victim, |io, _| self.cold.room(io, &mut self.sequential))?;
         self.hot.remove(victim);
         Ok(())
     }
@@ -324,44 +315,36 @@ impl Cold {
     /// The cold block that takes the next page.
     fn room(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<BlockId, FtlError> {
-        Area::room(
-            self,
-            |cold| &mut cold.area,
-            core,
-            cx,
-            |cold, core, cx| cold.reclaim(core, cx, sequential),
-        )
+        Area::room(self, |cold| &mut cold.area, io, |cold, io| cold.reclaim(io, sequential))
     }
 
     /// Make one block free.
     fn reclaim(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<(), FtlError> {
-        while !self.reclaim_step(core, cx, sequential)? {}
+        while !self.reclaim_step(io, sequential)? {}
         Ok(())
     }
 
     /// One merge on the way to a free block; whether there is one.
     fn reclaim_step(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         sequential: &mut Sequential,
     ) -> Result<bool, FtlError> {
-        let begun = self.area.begun(core, cx.flash.medium);
-        if begun.is_none() && self.area.erase_empty(core, cx)? {
+        let begun = self.area.begun(io.core, io.cx.flash.medium);
+        if begun.is_none() && self.area.erase_empty(io)? {
             return Ok(true);
         }
-        let victim =
-            begun.or_else(|| self.victim(core, cx.flash.medium)).ok_or_else(|| core.no_space())?;
-        sequential.reclaim_step(core, cx, &mut self.area, victim)
+        let victim = begun
+            .or_else(|| self.victim(io.core, io.cx.flash.medium))
+            .ok_or_else(|| io.core.no_space())?;
+        sequential.reclaim_step(io, &mut self.area, victim)
     }
 
     /// The block to reclaim (papers/1, section 2.2).
@@ -384,26 +367,20 @@ impl Cold {
 }
 
 impl LogScheme for Mast {
-    fn write(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        page: &HostPage<'_>,
-    ) -> Result<(), FtlError> {
+    fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
         // as the page stands before it is written: rule 2 may merge the block
-        let hot = self.is_hot(core, page);
-        if !core.write_in_place(cx, page)? && !self.sequential.write(core, cx, page)? {
-            let log =
-                if hot { self.room_in_hot(core, cx)? } else { self.room_in_locality(core, cx)? };
-            core.append(cx, log, page)?;
+        let hot = self.is_hot(io.core, page);
+        if !io.core.write_in_place(io.cx, page)? && !self.sequential.write(io, page)? {
+            let log = if hot { self.room_in_hot(io)? } else { self.room_in_locality(io)? };
+            io.core.append(io.cx, log, page)?;
         }
-        let Some(change) = self.resize.after_write(core, &self.hot, &self.cold.area) else {
+        let Some(change) = self.resize.after_write(io.core, &self.hot, &self.cold.area) else {
             return Ok(());
         };
-        self.resize(core, cx, change)
+        self.resize(io, change)
     }
 
-    fn give_up(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let spare = [
             self.locality.budget - sizes::LEAST_LOCALITY,
             self.hot.budget - sizes::LEAST_HOT,
@@ -411,51 +388,44 @@ impl LogScheme for Mast {
         ];
         let most = spare.into_iter().max().expect("three areas");
         if most == 0 {
-            return Err(core.no_space());
+            return Err(io.core.no_space());
         }
         if spare[2] == most {
             let (cold, sequential) = (&mut self.cold, &mut self.sequential);
-            Area::shrink(
-                cold,
-                |c| &mut c.area,
-                core,
-                cx,
-                |c, core, cx| c.reclaim(core, cx, sequential),
-            )
+            Area::shrink(cold, |c| &mut c.area, io, |c, io| c.reclaim(io, sequential))
         } else if spare[1] == most {
-            Area::shrink(self, |mast| &mut mast.hot, core, cx, Mast::free_hot)
+            Area::shrink(self, |mast| &mut mast.hot, io, Mast::free_hot)
         } else {
-            Area::shrink(self, |mast| &mut mast.locality, core, cx, Mast::free_locality)
+            Area::shrink(self, |mast| &mut mast.locality, io, Mast::free_locality)
         }
     }
 
-    fn idle(&mut self, core: &mut Core, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
-        if !self.cold.area.is_short(core, cx.flash.medium, self.idle_free) {
+    fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
+        if !self.cold.area.is_short(io.core, io.cx.flash.medium, self.idle_free) {
             return Ok(false);
         }
-        self.cold.reclaim_step(core, cx, &mut self.sequential)?;
+        self.cold.reclaim_step(io, &mut self.sequential)?;
         Ok(true)
     }
 
     fn adopt(
         &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
+        io: &mut LogContext<'_, '_>,
         mut found: Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        self.sequential.adopt(core, cx, &mut found, false)?;
-        self.hot.take_over(core, cx, &mut found)?;
-        self.cold.area.take_over(core, cx, &mut found)?;
+        self.sequential.adopt(io, &mut found, false)?;
+        self.hot.take_over(io, &mut found)?;
+        self.cold.area.take_over(io, &mut found)?;
         // blocks that had migrated say that they are of the locality area
         let mut entered = FoundLog::take(&mut found, ROLE_RANDOM);
         while entered.len() > self.locality.budget as usize
             && self.cold.area.len() < self.cold.area.budget
         {
             let oldest = entered.remove(0);
-            self.cold.area.migrate(core, oldest.block);
+            self.cold.area.migrate(io.core, oldest.block);
         }
-        self.locality.take_over(core, cx, &mut entered)?;
-        core.reclaim_all(cx, &found)
+        self.locality.take_over(io, &mut entered)?;
+        io.core.reclaim_all(io.cx, &found)
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {
@@ -498,12 +468,7 @@ impl LogScheme for Mast {
 impl Mast {
     /// Move a log block of budget from one area to another. Only a block that is free or dead can
     /// move; otherwise the sizes stay.
-    fn resize(
-        &mut self,
-        core: &mut Core,
-        cx: &mut FtlContext<'_>,
-        change: Sizes,
-    ) -> Result<(), FtlError> {
+    fn resize(&mut self, io: &mut LogContext<'_, '_>, change: Sizes) -> Result<(), FtlError> {
         let (from, to) = match change {
             Sizes::ColdToLocality => (&mut self.cold.area, &mut self.locality),
             Sizes::LocalityToCold => (&mut self.locality, &mut self.cold.area),
@@ -514,7 +479,7 @@ impl Mast {
         } else {
             sizes::LEAST_LOCALITY
         };
-        if from.budget > least && (from.len() < from.budget || from.erase_empty(core, cx)?) {
+        if from.budget > least && (from.len() < from.budget || from.erase_empty(io)?) {
             from.budget -= 1;
             to.budget += 1;
             self.resize.changed();

@@ -1,7 +1,6 @@
 //! An area of the log: blocks that take pages of one kind, filled one after the other.
 
-use super::{Core, FoundLog};
-use crate::logblock::LogContext;
+use super::{Core, FoundLog, LogContext};
 use crate::report::AreaUse;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, FtlError, Violation};

@@ -1,8 +1,7 @@
 //! The translation layer around a log-block scheme: what does not differ between them.
 
-use super::{Core, FoundLog, HostPage, LogSettings};
+use super::{Core, FoundLog, HostPage, LogContext, LogSettings};
 use crate::blocks::{Role, check_names};
-use crate::logblock::LogContext;
 use crate::report::AreaUse;
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters,

@@ -12,9 +12,10 @@
 //! switch or a partial merge; any other a full merge of each associated logical block.
 
 use super::area::area_use;
-use super::{Core, FoundLog, HostPage, LogScheme, LogSettings, ROLE_GROUP, fits_budget};
+use super::{
+    Core, FoundLog, HostPage, LogContext, LogScheme, LogSettings, ROLE_GROUP, fits_budget,
+};
 use crate::MemoryUse;
-use crate::logblock::LogContext;
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
 use flashatlas_types::{

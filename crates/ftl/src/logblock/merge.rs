@@ -6,9 +6,8 @@
 //! if its valid pages were copied to another log block. Pages that were never written are not
 //! copied.
 
-use super::{Core, FoundLog, HostPage};
+use super::{Core, FoundLog, HostPage, LogContext};
 use crate::FtlContext;
-use crate::logblock::LogContext;
 use crate::report::MergeClass;
 use crate::sealed::seal;
 use flashatlas_nand::Medium;

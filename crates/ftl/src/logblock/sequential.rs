@@ -3,8 +3,7 @@
 //! in order is appended, anything else closes it.
 
 use super::area::area_use;
-use super::{Area, Core, FoundLog, HostPage, ROLE_SEQUENTIAL};
-use crate::logblock::LogContext;
+use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
 use crate::report::{AreaUse, MergeClass};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Violation};

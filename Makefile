@@ -14,7 +14,7 @@ FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked \
+.PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory papers fuzz miri memcheck docs \
   clean tools
 
@@ -75,7 +75,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 test: test-rust test-seeded-bugs test-python crash ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
 
 test-full: ## all tests with every random case and every power failure, and with checked arithmetic (half an hour)
-	$(MAKE) --no-print-directory test test-checked FLASHATLAS_PROOFS=1
+	$(MAKE) --no-print-directory test test-checked test-guides FLASHATLAS_PROOFS=1
 
 test-rust: tools
 	cargo test --release --quiet --workspace
@@ -85,6 +85,9 @@ test-seeded-bugs: tools # bugs on purpose, each of which `crash` must find; a bu
 
 test-checked: tools # the Rust tests with debug assertions and overflow checks
 	cargo test --profile checked --quiet --workspace
+
+test-guides: $(STAMP) # the code of the guides compiles and passes the tests
+	$(PY) tests/guides.py
 
 test-python: $(STAMP) $(TESTS)
 	$(PY) -m pytest -n auto

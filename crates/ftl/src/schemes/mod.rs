@@ -137,10 +137,7 @@ mod tests {
                 crate::classifiers::CLASSIFIERS.iter().map(|c| c.name.replace('-', "_")).collect(),
             ),
         ];
-        for (folder, helpers, mut names) in registries {
-            if names.remove("d_choices") {
-                names.insert("dchoices".into());
-            }
+        for (folder, helpers, names) in registries {
             let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder);
             let files: BTreeSet<String> = std::fs::read_dir(dir)
                 .unwrap()

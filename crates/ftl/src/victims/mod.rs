@@ -7,7 +7,7 @@
 //! collection always ends.
 
 mod cost_benefit;
-mod dchoices;
+mod d_choices;
 mod fifo;
 mod greedy;
 mod random;
@@ -69,7 +69,7 @@ pub struct VictimDef {
 
 /// All policies.
 pub const VICTIMS: &[VictimDef] =
-    &[greedy::DEF, fifo::DEF, random::DEF, dchoices::DEF, windowed::DEF, cost_benefit::DEF];
+    &[greedy::DEF, fifo::DEF, random::DEF, d_choices::DEF, windowed::DEF, cost_benefit::DEF];
 
 pub(crate) const VICTIM: Param<Text> = Param::name(
     "ftl.victim",

@@ -98,8 +98,8 @@ pub trait Metric: Send {
         let _ = (clock, now);
     }
 
-    /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do not apply
-    /// stay out.
+    /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do
+    /// not apply stay out.
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings);
 }
 

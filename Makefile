@@ -107,7 +107,7 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
-lint: $(STAMP) $(TESTS) ## formatting and lints of both languages
+lint: $(STAMP) $(TESTS) docs ## formatting and lints of both languages, and the links of the API documentation
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests
@@ -153,7 +153,7 @@ memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
 	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
 docs: tools ## the API documentation of the Rust crates
-	cargo doc --workspace --exclude flashatlas-python --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude flashatlas-python --no-deps --quiet
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) out

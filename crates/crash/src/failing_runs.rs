@@ -144,7 +144,7 @@ impl Workload<'_> {
         tally
     }
 
-    /// The frames of a drive that is switched off that hold a newest version, or stand in a block
+    /// The frames of a drive that is switched off that hold a newest version, or are in a block
     /// of map pages.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();

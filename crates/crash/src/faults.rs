@@ -1,4 +1,4 @@
-//! The switches: which faults are injected. What each of them is stands in
+//! The switches: which faults are injected. Each of them is described in
 //! [`flashatlas_nand::faults`].
 
 use flashatlas_nand::{Change, Torn};

@@ -3,7 +3,7 @@
 //! the copy is mounted, every logical unit is compared with what a reference model allows, the
 //! tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
 //!
-//! [`run`] goes through every scheme and map store of the registries ([`subject`]), on every
+//! [`run()`] goes through every scheme and map store of the registries ([`subject`]), on every
 //! geometry, under every workload ([`workloads`]).
 
 pub mod cut;

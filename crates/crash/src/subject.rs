@@ -134,7 +134,7 @@ fn layer_stacks(layers: &'static [LayerDef]) -> Vec<Vec<&'static LayerDef>> {
     one.chain(two).collect()
 }
 
-/// Whether layers may stand in this order over a page-mapped drive with this store, were it large
+/// Whether layers may be in this order over a page-mapped drive with this store, were it large
 /// enough for anything.
 fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) -> bool {
     let names: Vec<&str> = layers.iter().map(|l| l.name).collect();

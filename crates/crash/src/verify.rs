@@ -136,7 +136,7 @@ impl<'c> Verifier<'c> {
         (self.contents, self.drive) = (contents, None);
     }
 
-    /// The next medium is one of the workload: what stands on those that were examined is of no
+    /// The next medium is one of the workload: what is on those that were examined is of no
     /// account.
     pub fn begin_again(&mut self) {
         if let (Some(knows), Some(contents)) =

@@ -276,7 +276,7 @@ impl DriveConfig {
     }
 
     /// Build the drive around a medium that was written before under the same
-    /// [`DriveConfig::on_flash`] parameters: it mounts what stands there, at time zero.
+    /// [`DriveConfig::on_flash`] parameters: it mounts what is there, at time zero.
     ///
     /// # Errors
     /// When the scheme cannot mount it.
@@ -295,7 +295,8 @@ impl DriveConfig {
         crate::ssd::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
     }
 
-    /// The parameters that decide what stands where on flash, by key: shape, mapping unit, scheme.
+    /// The parameters that decide the places of pages on flash, by key: shape, mapping unit,
+    /// scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = self.scheme();
         let own = [

@@ -2,7 +2,7 @@
 //!
 //! A simulation keeps a stamp of 32 bits for the bytes of a mapping unit (see [`Stamp`]). A layer
 //! that gathers several pages of its own in one unit, or writes records of its own, gets that stamp
-//! back when it reads, and must know what stands there: this is the table from a stamp to what it
+//! back when it reads, and must know what is there: this is the table from a stamp to what it
 //! is the digest of. It is part of the simulation of *data*, not of the layer's memory: a stamp
 //! that a drive returns after a power failure is looked up here, as the bytes would be read.
 

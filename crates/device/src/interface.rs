@@ -81,7 +81,7 @@ pub trait PowerCycle {
     /// brought into a state.
     fn set_instant(&mut self, on: bool);
 
-    /// The power is back: everything in memory is gone, and what stands on the medium is mounted.
+    /// The power is back: everything in memory is gone, and what is on the medium is mounted.
     /// `config` is that of the device.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ pub trait Layer: Device {
     fn own_failure(&self) -> Option<SubmitError>;
 
     /// As [`PowerCycle::power_on`]: the next device is powered on first, and then the layer mounts
-    /// what stands there.
+    /// what is there.
     ///
     /// # Errors
     /// When either cannot be mounted.
@@ -169,7 +169,7 @@ pub trait Layer: Device {
         Ok(())
     }
 
-    /// As [`Inspect::peek_stamp`]; by default units stand where the next device has them.
+    /// As [`Inspect::peek_stamp`]; by default the unit has the same address there.
     ///
     /// # Errors
     /// As [`Inspect::peek_stamp`].

@@ -4,7 +4,7 @@
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
 use flashatlas_types::{ConfigError, ParamDef, Params};
 
-/// What a layer stands on.
+/// What a layer is put on.
 pub struct LayersBelow<'a> {
     /// What that exports.
     pub shape: DeviceShape,
@@ -36,9 +36,9 @@ pub struct LayerDef {
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// What it exports over what is below, or why it cannot stand there.
+    /// What it exports over what is below, or why it cannot be put there.
     pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
-    /// Build it over a device and mount what stands there; on a blank one, format it.
+    /// Build it over a device and mount what is there; on a blank one, format it.
     pub build: Build,
     /// What a mount does at most.
     pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
@@ -50,7 +50,7 @@ pub struct LayerDef {
 /// What `layers` export over a drive that exports `drive`.
 ///
 /// # Errors
-/// The first, from the bottom up, that cannot stand where it is put.
+/// The first, from the bottom up, that cannot be put where it is.
 pub fn exported(
     layers: &[&'static LayerDef],
     registry: &Registry,

@@ -1,4 +1,4 @@
-//! The part of a command that falls into one mapping unit, and where its sectors and bytes stand.
+//! The part of a command that falls into one mapping unit, and where its sectors and bytes are.
 
 use crate::cache::CacheEntry;
 use flashatlas_nand::ReadPart;

@@ -1,4 +1,4 @@
-//! The parts that a drive and what stands over it may be built of.
+//! The parts that a drive and its layers may be built of.
 
 use crate::{DriveConfig, LayerDef, PRESETS, Preset};
 use flashatlas_types::{ConfigError, by_name};

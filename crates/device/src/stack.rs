@@ -37,7 +37,7 @@ impl Stack {
     }
 
     /// Power off and on again: whatever is in memory, of the drive and of the host, is lost, and
-    /// what stands on the medium is mounted.
+    /// what is on the medium is mounted.
     ///
     /// # Errors
     /// When it cannot be mounted.

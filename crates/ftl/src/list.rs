@@ -1,5 +1,5 @@
 //! A doubly linked list over numbers below a bound: every step takes constant time, and a number
-//! stands in it once.
+//! is in it once.
 
 const NIL: u32 = u32::MAX;
 
@@ -30,7 +30,7 @@ impl IndexList {
         self.len == 0
     }
 
-    /// Whether a number stands in the list.
+    /// Whether a number is in the list.
     #[inline]
     pub fn contains(&self, n: u32) -> bool {
         self.previous[n as usize] != NIL || self.first == n

@@ -8,7 +8,7 @@ use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, SeededBug};
 pub struct MemoryUse {
     /// What the table is.
     pub table: &'static str,
-    /// Where it stands in the drive.
+    /// Where it is in the drive.
     pub memory: MemoryKind,
     /// Bytes in the drive (not in the simulator).
     pub bytes: u64,
@@ -113,7 +113,7 @@ pub struct MountLimit {
 
 impl MountLimit {
     /// For schemes whose mounts end merges that were cut, of logical blocks of `pages`: each of
-    /// these is merged once at most, for after that nothing of it stands elsewhere; and what is
+    /// these is merged once at most, for after that nothing of it is elsewhere; and what is
     /// left of any block is erased once.
     pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
         let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));

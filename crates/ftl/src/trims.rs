@@ -1,12 +1,12 @@
 //! What was trimmed, where it survives: for schemes that write no map to flash, and find pages by
 //! their spare areas.
 //!
-//! A trim leaves no trace on flash: after a mount, the newest copy that still stands somewhere
+//! A trim leaves no trace on flash: after a mount, the newest copy that is still there
 //! would come back. So these schemes write a *trim record* before a FLUSH completes, and before a
 //! block is erased from which a page was trimmed that no record names yet (a copy older than the
 //! last FLUSH would come back in its stead). A record names every trimmed page that was not written
 //! since, and has a number; a copy of such a page with a smaller number is dead. The newest whole
-//! record counts. Records stand in blocks of role [`OobRole::MAP`], one frame after the other; when
+//! record counts. Records are in blocks of role [`OobRole::MAP`], one frame after the other; when
 //! a block has no room for the next record, that begins another, and blocks are erased that hold
 //! nothing of the newest.
 //!
@@ -352,7 +352,7 @@ impl Trims {
         sequence < self.recorded && self.has(lpn)
     }
 
-    /// End a mount that found the newest copy of each page there: those that stand somewhere are
+    /// End a mount that found the newest copy of each page there: those that are somewhere are
     /// newer than the record.
     pub fn mounted(&mut self, newest: &[Ppn]) {
         if !self.bits.is_empty() {

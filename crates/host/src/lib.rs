@@ -1,7 +1,7 @@
 //! What a host puts over a drive: layers, each a [`Device`](flashatlas_device::Device) that owns
 //! the next one. A layer is a folder or file here and a line in [`LAYERS`].
 //!
-//! [`wire`] says how the commands that a layer and a drive exchange stand in bytes.
+//! [`wire`] says how the commands of a layer and a drive are encoded.
 
 mod completion;
 mod hard;

@@ -11,7 +11,7 @@ use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
 /// Why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`] was
-/// asked, and the caller says where a page stands and where it goes.
+/// asked, and the caller says where a page is and where it goes.
 const ROOM: &str =
     "tables that hold any addresses, a page that is where it is said to be, and a free one";
 
@@ -204,7 +204,7 @@ impl Extents {
         ends.then_some(last)
     }
 
-    /// A page moves; who moves it knows where it stands, and the links lead on from there.
+    /// A page moves; who moves it knows where it is, and the links lead on from there.
     ///
     /// # Errors
     /// As [`Tables::relocate`].

@@ -160,7 +160,7 @@ impl Medium {
         }
     }
 
-    /// Fault: a bit of the bytes that stand in a slot has flipped, and the checksum is what it was.
+    /// Fault: a bit of the bytes that are in a slot has flipped, and the checksum is what it was.
     ///
     /// # Panics
     /// When no bytes are kept there.

@@ -157,7 +157,7 @@ fn gang(
     plan.join(class, &ids[..layout.dies_per_frame as usize])
 }
 
-/// Where the part of a frame on its `index`-th die stands, in the numbers of the plan.
+/// Where the part of a frame on its `index`-th die is, in the numbers of the plan.
 struct DiePlace {
     die: u32,
     block: u32,

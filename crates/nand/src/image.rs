@@ -1,4 +1,4 @@
-//! What stands on a medium, as plain arrays: how a checkpoint keeps a drive.
+//! What is on a medium, as plain arrays: how a checkpoint keeps a drive.
 
 use crate::medium::{Block, FrameState};
 use crate::power::Power;

@@ -2,7 +2,7 @@
 //! how power cuts are enumerated without running a workload more than once.
 //!
 //! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a
-//! change out on another medium that stands where the first one stood; [`crate::faults`] leaves it
+//! change out on another medium in the same state; [`crate::faults`] leaves it
 //! half done.
 
 use crate::{Medium, OobRole, Unit};
@@ -95,7 +95,7 @@ impl Medium {
         self.note(|| change);
     }
 
-    /// Do again what was done to another medium when it stood where this one stands. Takes no power
+    /// Do again what was done to another medium that was in the same state. Takes no power
     /// and counts nothing.
     pub fn redo(&mut self, change: &Change) {
         match *change {

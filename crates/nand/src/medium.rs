@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The content of one mapping unit on its way to or from the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Which logical page it is; stands in the spare area.
+    /// Which logical page it is, as the spare area says.
     pub lpn: Lpn,
     /// What it holds, as a stamp.
     pub stamp: Stamp,

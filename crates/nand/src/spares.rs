@@ -9,7 +9,7 @@
 //! - Where no spare block is left, a failed erase makes the block bad, which the scheme hears of; a
 //!   failed program is an error.
 //!
-//! The copy counts once its entry stands in the table of replaced blocks. A power failure before
+//! The copy counts once its entry is in the table of replaced blocks. A power failure before
 //! leaves the failed block as it is: the next program of it fails, and the replacement begins anew.
 //! That table, like the firmware, is not simulated and costs nothing.
 
@@ -52,7 +52,7 @@ impl Medium {
         }
     }
 
-    /// What stands where once a spare block has the number of `block`.
+    /// What is in which place once a spare block has the number of `block`.
     pub(crate) fn put_spare(&mut self, block: BlockId, failed: Option<FrameId>) {
         self.spares[self.layout.lane_of(block).0 as usize] -= 1;
         let Some(failed) = failed else {

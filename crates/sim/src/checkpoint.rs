@@ -1,9 +1,9 @@
 //! Checkpoints: a preconditioned drive in a file, to start many runs from.
 //!
-//! A checkpoint holds what stands on the flash and what every page must read as. Loading it is
+//! A checkpoint holds what is on the flash and what every page must read as. Loading it is
 //! switching the drive on: the scheme mounts the medium. So a run from a checkpoint does exactly
 //! what a run does that preconditions the drive itself, and a checkpoint serves every drive that
-//! differs in nothing that decides what stands where on flash. The bytes are described in
+//! differs in nothing that decides the places of pages on flash. The bytes are described in
 //! `docs/FORMATS.md`.
 
 use flashatlas_device::DriveConfig;
@@ -34,7 +34,7 @@ pub(crate) struct Header {
     /// Version of the program that wrote it.
     pub version: String,
     pub drive: String,
-    /// The parameters that decide what stands where on flash.
+    /// The parameters that decide the places of pages on flash.
     pub on_flash: Map<String, Value>,
     pub logical_units: u32,
     pub precondition: Value,
@@ -123,7 +123,7 @@ impl From<io::Error> for CheckpointError {
     }
 }
 
-/// The parameters of `config` that decide what stands on flash, the capacity as one of them.
+/// The parameters of `config` that decide what is on flash, the capacity as one of them.
 pub(crate) fn on_flash(config: &DriveConfig) -> Map<String, Value> {
     let capacity = ["drive.logical_pages", "drive.over_provisioning"];
     let pairs = config.on_flash().filter(|(key, _)| !capacity.contains(key));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the JSON text of a value, its keys in the order in which they stand (configurations
+/// SHA-256 of the JSON text of a value, its keys in their own order (configurations
 /// are sorted).
 pub fn config_hash(config: &Value) -> String {
     hex(&Sha256::digest(config.to_string().as_bytes()))

@@ -1,7 +1,7 @@
 //! The player: hands requests to a drive, checks what it reads, and shows the metrics what happens
 //! and when.
 //!
-//! Who decides *which* request comes next, and when, stands elsewhere: [`crate::stream`] for traces
+//! Who decides *which* request comes next, and when, is elsewhere: [`crate::stream`] for traces
 //! and generators.
 
 use crate::metrics::{Event, Findings, METRICS, Metric, Snapshot, Start};

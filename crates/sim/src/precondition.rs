@@ -1,6 +1,6 @@
 //! Bringing a drive into a state, in no simulated time.
 //!
-//! Whatever the way, the drive is then switched off and on again: the run begins with what stands
+//! Whatever the way, the drive is then switched off and on again: the run begins with what is
 //! on flash, and a checkpoint of it, loaded another day, gives the same bytes.
 
 use crate::checkpoint::{Checkpoint, Header};

@@ -102,7 +102,7 @@ pub enum MediumError {
     Unreadable(FrameId),
     /// The block is bad: it takes no operation.
     BadBlock(BlockId),
-    /// What stands there does not match its checksum.
+    /// What is there does not match its checksum.
     Damaged(Ppn),
     /// There is no power any more.
     PowerLost,

@@ -1,4 +1,4 @@
-//! The shape of a drive: what stands on the board, and how the FTL groups it into lanes, blocks and
+//! The shape of a drive: what is on the board, and how the FTL groups it into lanes, blocks and
 //! frames.
 //!
 //! One mechanism serves mapping units of every size. A *frame* is what one program operation of the
@@ -35,7 +35,7 @@ impl Cell {
     }
 }
 
-/// What stands on the board. All counts are at least 1; every level is counted within the one
+/// What is on the board. All counts are at least 1; every level is counted within the one
 /// before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
@@ -53,7 +53,7 @@ pub struct Geometry {
     pub pages: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
-    /// Spare bytes of a page, where the OOB record stands.
+    /// Spare bytes of a page, where the OOB record is.
     pub spare_bytes: u32,
     /// Bits a cell.
     pub cell: Cell,

@@ -113,7 +113,7 @@ struct RawEntry {
 pub struct Params {
     /// In the order of their keys.
     values: Vec<(&'static str, Value)>,
-    /// Where each key stands: a mount looks up dozens of them.
+    /// The place of each key in `values`: a mount looks up dozens of them.
     places: FxHashMap<&'static str, usize>,
 }
 

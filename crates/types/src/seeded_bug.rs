@@ -54,7 +54,7 @@ pub enum SeededBug {
     SpareWithoutCopy,
     /// A mount does not say that it could not read pages.
     HideDamage,
-    /// A mount copies every logical block, whether it stands in two places or not, and then once
+    /// A mount copies every logical block, whether it is in two places or not, and then once
     /// more.
     CopyTwice,
     /// A host layer writes a superpage again before the mapping that vacated it is durable.

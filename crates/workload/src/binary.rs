@@ -16,7 +16,7 @@ pub(crate) trait Fixed: Send {
     /// Bytes of a record, at most [`LONGEST`].
     fn bytes(&self) -> usize;
 
-    /// What should stand where a record is cut short.
+    /// What was expected where a record is cut short.
     fn truncated(&self) -> &'static str;
 
     /// Decode a record; `None` when it holds no request.

@@ -32,7 +32,7 @@ pub struct TraceError {
     pub record: u64,
     /// What is wrong, without a full stop.
     pub why: Cow<'static, str>,
-    /// What should stand there; empty when nothing specific should.
+    /// What was expected there; empty when nothing specific was.
     pub expected: &'static str,
     /// The offending bytes, escaped and cut to 40 characters; empty when there are none to show.
     pub excerpt: String,

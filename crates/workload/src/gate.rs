@@ -189,7 +189,7 @@ impl Gate {
 /// From the times of a trace to times since its first record.
 struct Clock {
     origin_ps: Option<u128>,
-    /// The latest time as it stands in the trace, and what it became: picoseconds since the origin,
+    /// The latest time as the trace has it, and what it became: picoseconds since the origin,
     /// before it when negative.
     latest: Option<(u128, i128)>,
 }

@@ -35,7 +35,7 @@ pub struct Opened {
 }
 
 /// Open a trace: find out how it is compressed and, unless `format` names it, in which format it
-/// is. After the name of a format may stand its parameters: `blkparse:action=C`.
+/// is. The name of a format may be followed by its parameters: `blkparse:action=C`.
 ///
 /// # Errors
 /// A format name or parameter that does not exist; an empty stream, or one damaged at the start;

@@ -45,7 +45,7 @@ pub(crate) enum ExtentError {
 }
 
 impl ExtentError {
-    /// What is wrong, and what should stand there.
+    /// What is wrong, and what should be there.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             ExtentError::Empty => ("a length of zero", "at least one byte"),

@@ -65,9 +65,9 @@ pub struct Account {
     /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was
     /// set.
     pub backward_steps: u64,
-    /// The first step of time of more than a day ([`JUMP`]), as it stands in the trace.
+    /// The first step of time of more than a day ([`JUMP`]), as the trace has it.
     pub first_jump: Option<Jump>,
-    /// The names of the devices as they stand in the trace, in the order of the numbers that
+    /// The names of the devices as the trace has them, in the order of the numbers that
     /// [`DeviceMap::Separate`] gives them; empty in formats that name none. The atlas format tells
     /// them at its end.
     pub device_names: Vec<String>,

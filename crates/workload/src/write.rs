@@ -276,7 +276,7 @@ pub(crate) trait Encoder: Send + 'static {
     /// What the text can hold.
     fn holds(&self) -> Holds;
 
-    /// What stands before the first record.
+    /// What is before the first record.
     fn header(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -145,7 +145,7 @@ impl Sealer {
         self.protect
     }
 
-    /// The entry that says, in `generation`, that `lpn` stands at `ppn`.
+    /// The entry that says, in `generation`, that `lpn` is at `ppn`.
     pub fn seal(&self, lpn: Lpn, ppn: Ppn, generation: u8) -> u64 {
         debug_assert!(ppn.0 < PLACE, "the layer is refused over drives with more slots");
         match self.protect {

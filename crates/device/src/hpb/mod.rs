@@ -257,7 +257,7 @@ impl Manager {
         }
     }
 
-    /// Where the page stands if `entry` is believed. What it says is to be confirmed by the spare
+    /// Where the page is if `entry` is believed. What it says is to be confirmed by the spare
     /// area there.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Manager {
         self.notices.touch(self.terms.subregion_of(lpn) / self.terms.subregions);
     }
 
-    /// A subregion goes to the host: the entries of its pages, which stand at `place`.
+    /// A subregion goes to the host: the entries of its pages, which are at `place`.
     pub fn export_entries(
         &mut self,
         subregion: u32,
@@ -359,7 +359,7 @@ impl Manager {
         }
     }
 
-    /// What the response to `tag` says, if anything; `place` is where pages stand.
+    /// What the response to `tag` says, if anything; `place` is where pages are.
     #[inline]
     pub fn notice(&mut self, tag: Tag, place: impl Fn(Lpn) -> Option<Ppn>) -> Option<Box<Notice>> {
         if self.notices.is_empty() {

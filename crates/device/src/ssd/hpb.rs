@@ -13,7 +13,7 @@ use flashatlas_types::{
     Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
 };
 
-/// Where an entry says that a page stands: its place on flash, if it has one. What waits in a page
+/// Where an entry says that a page is: its place on flash, if it has one. What waits in a page
 /// buffer has none yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
     |lpn| match ftl.peek(lpn) {
@@ -141,7 +141,7 @@ impl Ssd {
         Ok(None)
     }
 
-    /// What stands in a slot, if its spare area names this page, in a block of data. A page of
+    /// What is in a slot, if its spare area names this page, in a block of data. A page of
     /// which the write cache has a part must be the version that this part was written over.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;

@@ -14,7 +14,7 @@ use flashatlas_types::{
 };
 use std::sync::Arc;
 
-/// The FTL of a drive, its tables built from what stands on the medium.
+/// The FTL of a drive, its tables built from what is on the medium.
 pub(crate) fn mount(
     config: &DriveConfig,
     seed: Seed,
@@ -95,7 +95,7 @@ impl Ssd {
         Ssd::on(medium, config, seed)
     }
 
-    /// A drive that mounts what stands on `medium`, whose layout is that of `config`.
+    /// A drive that mounts what is on `medium`, whose layout is that of `config`.
     pub(crate) fn on(
         mut medium: Medium,
         config: &DriveConfig,

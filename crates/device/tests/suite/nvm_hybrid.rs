@@ -278,7 +278,7 @@ fn a_damaged_slot_is_found_and_mended_from_spare_areas() {
     drive.flush();
     drive.write(5..6);
     drive.flush();
-    // of each byte of a slot's header that says something, and of its entries; segment 0 stands in
+    // of each byte of a slot's header that says something, and of its entries; segment 0 is in
     // the fourth slot
     for at in [0, 4, 8, 12, 16, 24, 32, 40, 64, 100, 127] {
         let mut medium = drive.ssd.medium().clone();

@@ -1,4 +1,4 @@
-//! Two LRU lists: a page that is written while it stands in the candidate list is hot.
+//! Two LRU lists: a page that is written while it is in the candidate list is hot.
 
 use super::{Classifier, ClassifierDef};
 use crate::MemoryUse;

@@ -122,7 +122,7 @@ impl Area {
         Ok(block)
     }
 
-    /// Take over a full block of another area, as it is. It stands behind the frontier, if that has
+    /// Take over a full block of another area, as it is. It is behind the frontier, if that has
     /// room.
     pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
         core.log_mut(block).role = self.role;

@@ -1,4 +1,4 @@
-//! Where every page stands: the block map, the log map, and the operations that change them.
+//! Where every page is: the block map, the log map, and the operations that change them.
 
 use super::budget::LogBudget;
 use super::{Log, LogSettings, ROLE_DATA};
@@ -82,7 +82,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Empty tables. Without data blocks, everything stands in log blocks.
+    /// Empty tables. Without data blocks, everything is in log blocks.
     pub fn new(
         settings: &LogSettings,
         layout: &Layout,
@@ -431,7 +431,7 @@ impl Core {
         Ok(())
     }
 
-    /// Copy the newest version of a page, which stands at `from`.
+    /// Copy the newest version of a page, which is at `from`.
     pub(super) fn copy(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -14,7 +14,7 @@ use flashatlas_types::{
 
 /// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
 pub(crate) trait LogScheme: Send {
-    /// Data stands in data blocks, each page at its offset. Without them, everything stands in log
+    /// Data is in data blocks, each page at its offset. Without them, everything is in log
     /// blocks.
     const HAS_DATA_BLOCKS: bool = true;
 

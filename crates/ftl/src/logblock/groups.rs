@@ -202,7 +202,7 @@ impl LogScheme for Groups {
         Ok(())
     }
 
-    /// Which page of its group stands there.
+    /// Which page of its group is there.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let pages = u64::from(self.size) * u64::from(core.pages);
         u64::from(u64::BITS - (pages - 1).leading_zeros()).div_ceil(8).max(1)

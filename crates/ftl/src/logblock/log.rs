@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 /// The books of one log block.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    /// The kind of log block. In the spare areas stands the one that it was opened as.
+    /// The kind of log block. The spare areas have the kind that it was opened as.
     pub role: OobRole,
     /// Associated logical blocks: those with a valid page here, and how many.
     pub lbns: FxHashMap<u32, u32>,
     /// The logical block of its first page.
     pub owner: u32,
-    /// Every page so far is one of `owner` and stands at its offset.
+    /// Every page so far is one of `owner` and is at its offset.
     pub in_place: bool,
     /// Pages programmed.
     pub programmed: u32,
@@ -30,7 +30,7 @@ impl Log {
         Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
     }
 
-    /// One more page, of `lbn`; whether it stands at its offset.
+    /// One more page, of `lbn`; whether it is at its offset.
     pub fn program(&mut self, lbn: u32, at_its_offset: bool) {
         if self.programmed == 0 {
             self.owner = lbn;

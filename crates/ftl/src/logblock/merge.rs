@@ -98,7 +98,7 @@ impl Core {
     }
 
     /// Bring every page of `lbn` at these offsets that holds something into `block`, each to its
-    /// offset, unless it stands there already.
+    /// offset, unless it is there already.
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -213,7 +213,7 @@ impl Core {
         Ok(())
     }
 
-    /// The valid pages of a block, in the order in which they stand.
+    /// The valid pages of a block, in their order in the block.
     pub fn valid_pages(&self, medium: &Medium, block: BlockId) -> Result<Vec<Lpn>, FtlError> {
         let first = self.layout.block_slot(block).0;
         let slots = (first..first + self.pages).map(Ppn).filter(|&ppn| self.blocks.is_valid(ppn));

@@ -9,7 +9,7 @@
 //!
 //! | here | what it is |
 //! |---|---|
-//! | [`Core`] | where every page stands: block map, log map, association counts; in-place writes, trims, erases |
+//! | [`Core`] | where every page is: block map, log map, association counts; in-place writes, trims, erases |
 //! | [`Log`] | the books of one log block |
 //! | `merge` | switch, partial, full and dead merges; moving pages from log block to log block |
 //! | [`Area`] | log blocks that take pages of one kind, filled one after the other |

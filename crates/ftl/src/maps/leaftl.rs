@@ -1,4 +1,4 @@
-//! LeaFTL: the map in memory as learned segments, which predict where pages stand; the spare area
+//! LeaFTL: the map in memory as learned segments, which predict where pages are; the spare area
 //! of what is read says whether the prediction was right (Sun, Li, Sun, Sun, Vucinic and Huang,
 //! *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*, ASPLOS 2023).
 //!
@@ -298,7 +298,7 @@ impl Cache for Leaftl {
         if number == wanted {
             return Ok(ready);
         }
-        // what stands there is another page; its spare area names its neighbours
+        // what is there is another page; its spare area names its neighbours
         self.counters.wrong += 1;
         let neighbours = number.saturating_sub(self.gamma)..=number + self.gamma;
         if io.cx.flash.medium.lpn(truth).is_err() {

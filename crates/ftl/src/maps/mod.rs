@@ -1,5 +1,5 @@
 //! Map stores: where the logical-to-physical map lives, what a lookup costs, and what survives a
-//! power cut. One file each; what they share is in [`pages`].
+//! power cut. One file each; what they share is in `pages`.
 
 mod cdftl;
 mod demand;
@@ -61,7 +61,7 @@ pub struct Replay {
 pub struct Update {
     /// The logical page.
     pub lpn: Lpn,
-    /// Where it stands now; [`Ppn::NONE`] when it was trimmed.
+    /// Where it is now; [`Ppn::NONE`] when it was trimmed.
     pub ppn: Ppn,
     /// The program that took it there.
     pub op: OpId,

@@ -4,10 +4,10 @@
 //! to Optimize Address Translation in Flash Memory*, EuroSys 2015).
 //!
 //! A node stands for a map page with entries in memory. An entry says its place in the page and
-//! where it stands: 6 bytes rather than 8. Of a node the least recently used entry leaves,
+//! where it is: 6 bytes rather than 8. Of a node the least recently used entry leaves,
 //! unchanged ones first; with a changed one all changed entries of the node are written.
 //! Prefetching: what the current request still needs of the page; and, while nodes disappear faster
-//! than they come (a sign of sequential access), as many entries as stand in memory just before the
+//! than they come (a sign of sequential access), as many entries as are in memory just before the
 //! one that was missed. It stays within the map page, and takes room from one node only.
 
 use crate::maps::MapStoreDef;

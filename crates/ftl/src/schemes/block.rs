@@ -1,4 +1,4 @@
-//! The block-mapped FTL: a logical block stands in one physical block, page `i` at offset `i`.
+//! The block-mapped FTL: a logical block is in one physical block, page `i` at offset `i`.
 //!
 //! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are
 //! copied to a new block together with the new page, and the old block is erased. With spare pages
@@ -108,7 +108,7 @@ struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// Rebuild from the spare areas. A logical block whose rewrite was cut stands in two physical
+    /// Rebuild from the spare areas. A logical block whose rewrite was cut is in two physical
     /// blocks: page by page the version programmed last is valid, and it is rewritten once more; so
     /// is one whose rewrite by a mount was cut, from what it was made of.
     fn mount(params: &Params, cx: &mut FtlContext<'_>) -> Result<BlockMapped, FtlError> {

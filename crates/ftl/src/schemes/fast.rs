@@ -1,4 +1,4 @@
-//! FAST: fully-associative sector translation. Any page may stand in any log block.
+//! FAST: fully-associative sector translation. Any page may be in any log block.
 //!
 //! Lee, Park, Chung, Lee, Park, Song: *A log buffer-based flash translation layer using
 //! fully-associative sector translation*, ACM Transactions on Embedded Computing Systems 6:3, 2007

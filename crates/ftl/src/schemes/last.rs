@@ -18,7 +18,7 @@
 //!
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
 //! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which
-//!   they stand, and erases it;
+//!   they are, and erases it;
 //! - *cold* reclaims the block of least merge cost, the oldest of several: for each associated
 //!   logical block its pages that hold something, read and programmed, and an erase if it has a
 //!   data block; and an erase for the log block. The logical blocks are merged in the order of

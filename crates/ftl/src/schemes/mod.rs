@@ -61,8 +61,8 @@ pub struct SchemeDef {
     /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it).
     /// Formatting is mounting a blank medium.
     pub rebuild: Mount,
-    /// Parameters, beside the shape of the drive, that decide what stands where on flash: a medium
-    /// is mounted only under the values with which it was written.
+    /// Parameters, beside the shape of the drive, that decide the places of pages on flash: a
+    /// medium is mounted only under the values with which it was written.
     pub on_flash: &'static [&'static str],
     /// What a mount takes at most; `docs/FORMATS.md` says why.
     pub mount_limit: fn(&SchemeConfig<'_>, &Layout) -> MountLimit,

@@ -1,12 +1,12 @@
 //! Superblock FTL: neighbouring logical blocks share their physical blocks, and any page of theirs
-//! may stand in any of them.
+//! may be in any of them.
 //!
 //! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT
 //! 2006. A superblock of D logical blocks has up to D physical blocks for its data, and more for
-//! updates out of a pool that all superblocks share. Its page map stands in the spare areas of its
+//! updates out of a pool that all superblocks share. Its page map is in the spare areas of its
 //! pages; the drive's memory knows the blocks of each superblock.
 //!
-//! - A page is hot if its newest version stands in a block that was opened for updates; hot and
+//! - A page is hot if its newest version is in a block that was opened for updates; hot and
 //!   other pages are written to different blocks. When the pool is used up, they go where their
 //!   superblock has room.
 //! - A superblock that needs a block and gets none is collected itself: the block with the fewest

@@ -1,4 +1,4 @@
-//! What stands on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each
+//! What is on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each
 //! in a superpage of its own with the same header.
 
 use super::settings::{Areas, HEADER_BYTES};
@@ -11,7 +11,7 @@ const VERSION: u16 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(super) enum Kind {
-    /// Where everything stands; written once.
+    /// Where everything is; written once.
     Superblock = 1,
     /// Changes of the map since the record before, of a whole segment.
     Summary = 2,
@@ -68,7 +68,7 @@ impl Record {
         bytes
     }
 
-    /// The record that stands in a superpage.
+    /// The record of a superpage.
     ///
     /// # Errors
     /// When there is none.

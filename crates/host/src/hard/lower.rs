@@ -1,4 +1,4 @@
-//! The lower device, in superpages: what is sent there, and what stands there (see [`Contents`]).
+//! The lower device, in superpages: what is sent there, and what is there (see [`Contents`]).
 
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
@@ -110,7 +110,7 @@ impl LowerDevice {
     }
 
     /// The stamps of the layer's pages that the last read, of `sectors` sectors from `lba` on,
-    /// touched; an error for a page that nothing this layer wrote stands in.
+    /// touched; an error for a page that this layer did not write.
     pub fn pages_read(
         &self,
         lba: u64,
@@ -232,7 +232,7 @@ impl LowerDevice {
         self.send(now, tag, cmd, after)
     }
 
-    /// The bytes of a superpage; `None` where something stands in it that is no record of this
+    /// The bytes of a superpage; `None` where something is in it that is no record of this
     /// layer.
     pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
         let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);

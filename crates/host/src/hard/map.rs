@@ -70,7 +70,7 @@ impl Map {
         map
     }
 
-    /// Where a page stands.
+    /// Where a page is.
     #[inline]
     pub fn get(&self, lpn: u32) -> Option<u32> {
         Some(self.forward[lpn as usize]).filter(|&vpn| vpn != NONE)
@@ -138,7 +138,7 @@ impl Map {
         self.policy.removed(superpage);
     }
 
-    /// What was set aside stands to be named again.
+    /// What was set aside can be named again.
     pub fn put_back(&mut self, aside: &[u32]) {
         for &superpage in aside {
             self.tell_policy(superpage);

@@ -9,7 +9,7 @@
 //! all moved is written again only when the log says so.
 //!
 //! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
-//! paper's VAR), [`mount`] reads what stands on the drive.
+//! paper's VAR), [`mount`] reads what is on the drive.
 
 mod buffer;
 mod format;

@@ -7,7 +7,7 @@ use flashatlas_device::{Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
-/// Pieces of pages that stand one behind the other on the lower device.
+/// Pieces of pages that follow one another on the lower device.
 struct PageRun {
     lba: u64,
     sectors: u32,

@@ -1,4 +1,4 @@
-//! Parameters, and where everything stands on the lower device.
+//! Parameters, and where everything is on the lower device.
 
 use flashatlas_device::{DeviceShape, LayersBelow};
 use flashatlas_nand::params::DATA;
@@ -121,7 +121,7 @@ pub(super) const HEADER_BYTES: u32 = 32;
 /// it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Where everything stands, in superpages of the lower device: the superblock, two checkpoints of
+/// Where everything is, in superpages of the lower device: the superblock, two checkpoints of
 /// the map, the ring of log records, data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
@@ -273,7 +273,7 @@ impl Areas {
         1 + which * (1 + self.chunks)
     }
 
-    /// Where the record with this number stands.
+    /// Where the record with this number is.
     pub fn record(&self, sequence: u64) -> u32 {
         self.checkpoint(2) + (sequence % u64::from(self.ring)) as u32
     }

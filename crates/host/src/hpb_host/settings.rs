@@ -93,7 +93,7 @@ pub(super) const PARAMS: &[ParamDef] = &concat::<24>(&[
     ],
 ]);
 
-/// What may stand between the host and the map.
+/// What may be between the host and the map.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let no = |why: String| Err(ConfigError::new("layers", why));
     if let Some(layer) = lower.layers.first() {

@@ -42,7 +42,7 @@ impl HpbRead {
         bytes
     }
 
-    /// The command that stands in `bytes`.
+    /// The command that `bytes` encode.
     ///
     /// # Errors
     /// Another length or operation code, no blocks, and reserved bits: 0 and 2 of byte 1, 7 of byte
@@ -96,7 +96,7 @@ impl WriteBuffer {
         bytes
     }
 
-    /// The command that stands in `bytes`.
+    /// The command that `bytes` encode.
     ///
     /// # Errors
     /// Another length, operation code or buffer, and whatever else is not zero.
@@ -192,7 +192,7 @@ impl Notice {
         bytes
     }
 
-    /// The notice that stands in `bytes`.
+    /// The notice that `bytes` encode.
     ///
     /// # Errors
     /// Another length, descriptor or operation, more than two of a kind, and whatever else is not

@@ -50,7 +50,7 @@ impl Read16 {
         bytes
     }
 
-    /// The command that stands in `bytes`.
+    /// The command that `bytes` encode.
     ///
     /// # Errors
     /// Another length or operation code, and reserved bits: bit 2 of byte 1, bits 5 to 7 of byte
@@ -160,7 +160,7 @@ impl<'a> Response<'a> {
         Ok(())
     }
 
-    /// The response that stands in `bytes`.
+    /// The response that `bytes` encode.
     ///
     /// # Errors
     /// Another length than it says, another transaction, reserved bits, and device information that

@@ -30,7 +30,7 @@ impl Read16 {
         bytes
     }
 
-    /// The command that stands in `bytes`.
+    /// The command that `bytes` encode.
     ///
     /// # Errors
     /// Another length, operation code, mark or number of blocks, and bits 0 and 2 of byte 1, which
@@ -78,7 +78,7 @@ impl ReadBuffer {
         bytes
     }
 
-    /// The command that stands in `bytes`.
+    /// The command that `bytes` encode.
     ///
     /// # Errors
     /// Another length, operation code or buffer, and bytes 9 to 15, which are reserved.

@@ -230,7 +230,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// With bytes, what stands on the drive is all that a mount has: the layer and its table of digests
+/// With bytes, what is on the drive is all that a mount has: the layer and its table of digests
 /// are gone.
 #[test]
 fn a_mount_needs_the_drive_alone() {

@@ -60,7 +60,7 @@ impl std::error::Error for JobError {}
 /// `file:line:column: option: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Where it stands first.
+    /// Where it comes first.
     pub at: Position,
     /// The option; each is named once.
     pub option: String,

@@ -26,7 +26,7 @@ pub struct JobFile {
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What stands in brackets, or `name`.
+    /// What is in brackets, or `name`.
     pub name: String,
     /// Where.
     pub at: Position,

@@ -52,7 +52,7 @@ impl LineFormat for Fiu {
         let time_ps = u128::from(time.number("a time in nanoseconds")?) * NANOSECOND_PS;
         major.number("a major number")?;
         minor.number("a minor number")?;
-        // `major minor`, as it stands in the line
+        // `major minor`, as the line has it
         let name =
             Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
         Ok(Some(Raw::plain(time_ps, self.devices.number(name)?, kind, extent)))

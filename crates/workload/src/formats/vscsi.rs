@@ -43,7 +43,7 @@ const MICROSECOND_PS: u128 = 1_000_000;
 /// Records that tell the version.
 const TELLING_RECORDS: usize = 4;
 
-/// Where the fields stand.
+/// Where the fields are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     bytes: usize,
@@ -55,7 +55,7 @@ struct Layout {
 
 const V1: Layout = Layout { bytes: 32, command: 12, version: 14, number: 1, length: 4 };
 const V2: Layout = Layout { bytes: 40, command: 0, version: 2, number: 2, length: 8 };
-/// First sector and time stand at the same places in both versions.
+/// First sector and time are at the same places in both versions.
 const SECTOR: usize = 16;
 const TIME: usize = 24;
 

@@ -1,7 +1,7 @@
 //! Synthetic load: one file a generator, listed in [`GENERATORS`].
 //!
 //! A generator's file says where its requests go (a `Pattern`) and which parameters that takes.
-//! Everything else (how many requests, which kinds, when) is the same for all and stands in
+//! Everything else (how many requests, which kinds, when) is the same for all and is in
 //! `common`.
 
 mod common;
@@ -23,7 +23,7 @@ pub type Build = fn(&Params, u64, Seed) -> Result<Box<dyn RecordSource>, ConfigE
 /// A generator of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratorDef {
-    /// The name, as it stands before the colon of a specification.
+    /// The name, before the colon of a specification.
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,

@@ -55,7 +55,7 @@ fn gib(bytes: u64) -> String {
 type Case =
     (&'static str, Option<&'static str>, &'static str, u64, u64, &'static str, &'static str);
 
-/// Every trace that is read as it stands. Notes say where the list that comes with them differs.
+/// Every trace that is read as it is. Notes say where the list that comes with them differs.
 const CASES: &[Case] = &[
     // 1,050.45 MiB written; the list says 1,051
     (

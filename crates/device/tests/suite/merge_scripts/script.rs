@@ -114,7 +114,7 @@ impl Script {
         }
     }
 
-    /// Where each page of a logical block stands.
+    /// Where each page of a logical block is.
     fn places(&self, lbn: u32) -> String {
         let mut roles = BTreeMap::new();
         self.drive.for_each_block(&mut |block, role, _| {

@@ -48,7 +48,7 @@ pub struct Store {
     pub sequential_budget: usize,
     blocks: BTreeMap<BlockId, Block>,
     opened: BlockId,
-    /// Where the valid version of each page stands.
+    /// Where the valid version of each page is.
     places: BTreeMap<u32, (BlockId, u32)>,
     /// By logical block.
     data: BTreeMap<u32, BlockId>,
@@ -129,7 +129,7 @@ impl Store {
         self.blocks[&block].programmed[index as usize].is_some()
     }
 
-    /// The valid pages of a block, in the order in which they stand.
+    /// The valid pages of a block, in their order in the block.
     pub fn valid(&self, block: BlockId) -> Vec<u32> {
         let stands = |&(index, page): &(u32, u32)| self.place(page) == Some((block, index));
         self.programmed(block).into_iter().filter(stands).map(|(_, page)| page).collect()
@@ -227,7 +227,7 @@ impl Store {
         self.counts.data_full += 1;
     }
 
-    /// Program the host page, and copy the other pages of the logical block that stand elsewhere.
+    /// Program the host page, and copy the other pages of the logical block that are elsewhere.
     fn bring_in(&mut self, block: BlockId, lbn: u32, host: Option<u32>) {
         for page in self.pages_of(lbn) {
             let offset = self.offset(page);

@@ -1,9 +1,9 @@
-//! Map pages on flash: where each stands, how it is written, and how its blocks are collected.
+//! Map pages on flash: where each is, how it is written, and how its blocks are collected.
 //!
 //! A map page has a lane (its number modulo their count), a frontier there, and blocks that hold
 //! nothing else. When the blocks that a lane may have for map pages are used up but for one, that
 //! one takes what is valid in the block with the least of it, and that block is erased: so a write
-//! of a map page never waits for anything but map pages. Where a map page stands is said by the
+//! of a map page never waits for anything but map pages. The place of a map page is in the
 //! directory in the controller's memory; what it says is persisted with every map page, whose spare
 //! area names it and carries the number of its program.
 
@@ -24,7 +24,7 @@ pub(crate) struct Image {
     pub bytes: Arc<[u8]>,
 }
 
-/// How map pages stand in frames.
+/// How map pages are laid out in frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AreaShape {
     /// Map pages of the drive.
@@ -42,7 +42,7 @@ pub(crate) struct AreaShape {
     pub pack: bool,
 }
 
-/// The blocks of map pages, and what stands where in them.
+/// The blocks of map pages, and the place of each page in them.
 pub(crate) struct MapArea {
     pub shape: AreaShape,
     frames_per_block: u32,
@@ -81,7 +81,7 @@ impl MapArea {
         }
     }
 
-    /// Where a map page stands.
+    /// Where a map page is.
     pub fn place(&self, page: u32) -> Option<Ppn> {
         self.directory[page as usize].mapped()
     }
@@ -91,12 +91,12 @@ impl MapArea {
         u64::from(self.shape.pages) * 4
     }
 
-    /// Whether a page with this number can stand in a map block.
+    /// Whether a page with this number can be in a map block.
     fn knows(&self, page: u32) -> bool {
         (page as usize) < self.directory.len()
     }
 
-    /// Where so many map pages from `first` on stand, as the directory says it: 4 bytes each,
+    /// Where so many map pages from `first` on are, as the directory says it: 4 bytes each,
     /// little-endian.
     pub fn places(&self, first: u32, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
         let end = (first + count).min(self.shape.pages);
@@ -108,7 +108,7 @@ impl MapArea {
         if self.shape.pack { self.shape.per_frame as usize } else { 1 }
     }
 
-    /// Read a map page that stands on flash.
+    /// Read a map page that is on flash.
     pub fn read(
         &self,
         cx: &mut FtlContext<'_>,
@@ -127,7 +127,7 @@ impl MapArea {
         Ok(cx.flash.read(frame, slots, ReadPart::Whole, Cause::Map, after)?)
     }
 
-    /// Program one frame with map pages of one lane, at most as many as stand in a frame.
+    /// Program one frame with map pages of one lane, at most as many as are in a frame.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -350,7 +350,7 @@ impl MapArea {
         Ok(())
     }
 
-    /// Map pages, as they stand on flash: the directory and the valid slots agree, and every block
+    /// Map pages, as they are on flash: the directory and the valid slots agree, and every block
     /// is in its place.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;

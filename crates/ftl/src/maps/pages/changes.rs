@@ -69,7 +69,7 @@ impl Changes {
         pages.into_iter().for_each(|p| self.order.touch(p));
     }
 
-    /// A page is as it stands where it survives.
+    /// A page is as its surviving copy says.
     pub fn clear(&mut self, page: u32) {
         if !self.order.remove(page) {
             return;

@@ -1,11 +1,11 @@
 //! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict where pages
-//! stand, in levels.
+//! are, in levels.
 //!
 //! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off
 //! by at most gamma. It is kept in 8 bytes: start and length (1 each), slope (2: half precision),
 //! base (4). An approximate one (off by more than 0, or with pages that do not lie on a grid) has
 //! its pages listed in the group's conflict resolution buffer, a byte each and one between
-//! segments. New segments stand in the top level; older ones that overlap them lose the pages that
+//! segments. New segments are in the top level; older ones that overlap them lose the pages that
 //! are newer there, and sink one level if they still overlap. A lookup takes the first segment from
 //! the top that knows the page.
 
@@ -73,7 +73,7 @@ impl Segment {
     }
 }
 
-/// A point: place in the group, and where the page stands.
+/// A point: place in the group, and where the page is.
 pub(crate) type Point = (u8, u32);
 
 /// The segments of a group, newest level first.
@@ -124,7 +124,7 @@ impl SegmentGroup {
         }
     }
 
-    /// A page stands nowhere any more.
+    /// A page has no place any more.
     pub fn forget(&mut self, at: u8) {
         let mut gone = Members::default();
         gone.insert(at);
@@ -138,7 +138,7 @@ impl SegmentGroup {
         self.levels.retain(|level| !level.is_empty());
     }
 
-    /// Where a page is predicted to stand, and how many levels were searched; `None` when no
+    /// Where a page is predicted to be, and how many levels were searched; `None` when no
     /// segment knows it.
     pub fn predict(&self, at: u8) -> Option<(u32, u32)> {
         let knows = |s: &&Segment| s.start <= at && at <= s.last && s.members.contains(at);

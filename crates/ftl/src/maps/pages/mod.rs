@@ -1,7 +1,7 @@
 //! What every map store needs that keeps its map on flash: the table, the pages on flash with their
 //! directory and collection, what has changed since, and how a mount puts them together again.
 //!
-//! [`MapOnFlash`] is that machinery. On top of it stand two kinds of store: those whose whole map
+//! [`MapOnFlash`] is that machinery. On top of it are two kinds of store: those whose whole map
 //! is in DRAM ([`resident`]) and those that load map pages on demand ([`paged`]). A map page always
 //! goes to flash whole and up to date; its header says up to which program its entries are
 //! (`upto`), and up to which program *every* page on flash is (`replay_from`): a mount reads the
@@ -47,7 +47,7 @@ pub(crate) struct MapOnFlash {
     incomplete: bool,
     /// Counts up whenever no change is left that a mount could not find; and for each block, its
     /// value when a change was made that a mount could find only where the block's pages still
-    /// stand.
+    /// are.
     epoch: u64,
     pointed: Vec<u64>,
     /// Copies that may not be complete, the oldest first, each with the number of the first program

@@ -43,7 +43,7 @@ pub(crate) struct MapShape {
     pub per_page: u32,
     /// Bytes of an entry.
     pub entry_bytes: u32,
-    /// How map pages stand on flash.
+    /// How map pages are laid out on flash.
     pub on_flash: AreaShape,
     /// Whether a mount may read the spare areas of data.
     pub roll_forward: bool,

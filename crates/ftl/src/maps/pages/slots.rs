@@ -64,7 +64,7 @@ impl Slots {
         self.count
     }
 
-    /// Whether the newest persisted copy of a segment may stand in a slot.
+    /// Whether the newest persisted copy of a segment may be in a slot.
     pub fn holds(&self, segment: u32) -> bool {
         self.of[segment as usize].is_some()
     }

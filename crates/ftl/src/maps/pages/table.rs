@@ -1,5 +1,5 @@
-//! The map itself, whole, as the simulator knows it: where every page really stands. What a store
-//! has of it in memory, and what stands on flash, is checked against this.
+//! The map itself, whole, as the simulator knows it: where every page really is. What a store
+//! has of it in memory, and what is on flash, is checked against this.
 
 use flashatlas_types::{Lpn, Ppn};
 
@@ -48,7 +48,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// `pages` logical pages that stand nowhere.
+    /// `pages` logical pages that are nowhere.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
         Table {
@@ -102,7 +102,7 @@ impl Table {
     }
 
     /// Append the entries of a map page as bytes, little-endian, `map.entry_bytes` each; all ones
-    /// for pages that stand nowhere and for those beyond the end of the drive.
+    /// for pages that are nowhere and for those beyond the end of the drive.
     pub fn encode(&self, page: u32, out: &mut Vec<u8>) {
         let slice = self.slice(page);
         let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - slice.len());

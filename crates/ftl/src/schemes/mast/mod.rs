@@ -11,8 +11,8 @@
 //!
 //! 1. to its place in its data block, if that is erased;
 //! 2. to a sequential log block of LA, by FAST's rule ([`Sequential`]);
-//! 3. to HA, if its newest version stands in HA or in a random log block of LA (`ftl.cold_update`,
-//!    `ftl.sequential_hit`: also if it stands in CA, or in a sequential log block);
+//! 3. to HA, if its newest version is in HA or in a random log block of LA (`ftl.cold_update`,
+//!    `ftl.sequential_hit`: also if it is in CA, or in a sequential log block);
 //! 4. otherwise to a random log block of LA.
 //!
 //! An area fills one log block after the other. When it may open no more (section 2):
@@ -21,7 +21,7 @@
 //! - *LA* takes the block that the host has touched least recently (wrote to it, or updated a page
 //!   of it; `ftl.recency`). If at least `ftl.migrate_valid` of its pages are valid, it becomes a
 //!   block of CA as it is (`ftl.migrate`); CA reclaims first if it has no block to spare, and LA
-//!   then chooses again. Else its valid pages are moved to CA, in the order in which they stand,
+//!   then chooses again. Else its valid pages are moved to CA, in their order in the block,
 //!   and it is erased;
 //! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
 //! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the
@@ -251,7 +251,7 @@ impl Mast {
         }
     }
 
-    /// Whether a page that the host updates is hot: where its newest version stands says so.
+    /// Whether a page that the host updates is hot: the place of its newest version says so.
     fn is_hot(&self, core: &Core, page: &HostPage<'_>) -> bool {
         let Some(log) = core.log_of(page.lpn()) else { return false };
         if self.cold.area.contains(core, log) {
@@ -368,7 +368,7 @@ impl Cold {
 
 impl LogScheme for Mast {
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
-        // as the page stands before it is written: rule 2 may merge the block
+        // as the page was before it is written: rule 2 may merge the block
         let hot = self.is_hot(io.core, page);
         if !io.core.write_in_place(io.cx, page)? && !self.sequential.write(io, page)? {
             let log = if hot { self.room_in_hot(io)? } else { self.room_in_locality(io)? };

@@ -1,4 +1,4 @@
-//! The page-mapped FTL: every logical page may stand anywhere; full blocks are collected.
+//! The page-mapped FTL: every logical page may be anywhere; full blocks are collected.
 //!
 //! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so
 //! lanes collect independently. Host writes go round the lanes in allocation order. A frame is

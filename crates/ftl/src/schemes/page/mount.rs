@@ -1,4 +1,4 @@
-//! Building the tables of the page-mapped FTL from what stands on the medium.
+//! Building the tables of the page-mapped FTL from what is on the medium.
 //!
 //! 1. The spare area of each block's first page says whether it is erased, or holds data or map
 //!    pages. (Where that page cannot be read, the first one that can does.) A block without a

@@ -3,7 +3,7 @@
 //! Each lane gets as many full blocks as it would have, with as many valid slots in each as the
 //! victim policy's model says ([`crate::steady`]). Blocks are programmed from the one that is to be
 //! collected first to the newest, and a slot that is to be invalid is given a page whose valid
-//! version comes later: what stands there is then an old version of it.
+//! version comes later: what is there is then an old version of it.
 
 use super::settings::{GcMode, PageSettings};
 use crate::FtlContext;

@@ -226,7 +226,8 @@ fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestC
     Ok(())
 }
 
-/// Entries of a drive with other keys, whose pages stand where those of the drive under test do.
+/// Entries of a drive with other keys, whose pages have the places of those of the drive under
+/// test.
 fn of_another(settings: &[&str]) -> Vec<(u32, u64)> {
     let mut other = Forger::new(&[settings, &["hpb.key=2"]].concat());
     (0..PAGES).for_each(|page| other.write(page));

@@ -40,7 +40,7 @@ impl Player {
         self.in_flight.push(tag);
     }
 
-    /// Read, and compare with what stands behind the drive's back.
+    /// Read, and compare with what is there, behind the drive's back.
     fn read(&mut self, tag: u64, lba: Lba, sectors: u32) {
         let unit = u64::from(self.stack.unit_sectors());
         let pages = lba.0 / unit..(lba.0 + u64::from(sectors)).div_ceil(unit);

@@ -42,12 +42,11 @@ pub(crate) use sequential::Sequential;
 pub(crate) use settings::{IDLE, LogSettings, PARAMS, fits_budget, fits_parts, share};
 
 use crate::MountLimit;
-use crate::schemes::SchemeConfig;
 use flashatlas_nand::OobRole;
 use flashatlas_types::Layout;
 
 /// What the mount of a log-block scheme takes at most.
-pub(crate) fn mount_limit(_: &SchemeConfig<'_>, layout: &Layout) -> MountLimit {
+pub(crate) fn mount_limit(layout: &Layout) -> MountLimit {
     MountLimit::of_merges(layout, layout.frames_per_block)
 }
 

@@ -6,9 +6,9 @@
 
 use crate::ENTRY_BYTES;
 use crate::maps::pages::resident::{
-    DIRECTORY, DRAM_BYTES, ROLL_FORWARD, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
+    DRAM_BYTES, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
 };
-use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::pages::{DIRECTORY, LANES, OVER_PROVISIONING, PACK, ROLL_FORWARD};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};

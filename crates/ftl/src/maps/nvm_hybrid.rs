@@ -13,11 +13,9 @@
 //! of the segment.
 
 use crate::list::IndexList;
-use crate::maps::pages::resident::{
-    DIRECTORY, DRAM_BYTES, ROLL_FORWARD, Resident, SEGMENT_BYTES, fits, segment_pages,
-};
+use crate::maps::pages::resident::{DRAM_BYTES, Resident, SEGMENT_BYTES, fits, segment_pages};
 use crate::maps::pages::slots::{Slots, slot_bytes};
-use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::pages::{DIRECTORY, LANES, OVER_PROVISIONING, PACK, ROLL_FORWARD};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};

@@ -20,7 +20,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?))
     },
     on_flash: &[],
-    mount_limit: crate::logblock::mount_limit,
+    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
 };

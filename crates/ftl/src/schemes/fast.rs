@@ -30,7 +30,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?))
     },
     on_flash: &[],
-    mount_limit: crate::logblock::mount_limit,
+    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
 };

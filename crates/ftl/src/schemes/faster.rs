@@ -47,7 +47,7 @@ pub const DEF: SchemeDef = SchemeDef {
         })?))
     },
     on_flash: &[],
-    mount_limit: crate::logblock::mount_limit,
+    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=6"],

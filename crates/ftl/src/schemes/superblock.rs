@@ -43,7 +43,7 @@ pub const DEF: SchemeDef = SchemeDef {
         })?))
     },
     on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
-    mount_limit: crate::logblock::mount_limit,
+    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=2", "ftl.superblock_blocks=2"],

@@ -20,7 +20,9 @@ mod settings;
 pub(crate) mod slots;
 mod table;
 
-pub(crate) use settings::{LANES, MapShape, OVER_PROVISIONING, PACK, quota};
+pub(crate) use settings::{
+    DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
+};
 
 use crate::maps::MapContext;
 use crate::maps::Replay;

@@ -8,7 +8,7 @@ use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
 use crate::{FtlContext, MapCounters, MemoryUse};
 use flashatlas_types::{
-    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, Params, Ppn, Text,
+    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, Params, Ppn,
 };
 
 /// `map.dram_bytes`.
@@ -19,25 +19,6 @@ pub(crate) const DRAM_BYTES: Param<u64> = Param::bytes(
     "DRAM that there is for the map; a larger map is an error; 0: as much as it needs",
 )
 .or("0");
-
-/// `map.roll_forward`.
-pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
-    "map.roll_forward",
-    "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of \
-     data; false: the controller cannot read them (Jasmine), what was not flushed is lost, and \
-     collection writes the map before it erases",
-)
-.or("true");
-
-/// `map.directory`.
-pub(crate) const DIRECTORY: Param<Text> = Param::choice(
-    "map.directory",
-    &["spare", "page"],
-    "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
-     `page` of its own, which a FLUSH that wrote map pages writes after them (controllers that \
-     cannot read spare areas)",
-)
-.or("spare");
 
 /// `map.segment_bytes`.
 pub(crate) const SEGMENT_BYTES: Param<u64> =

@@ -3,10 +3,9 @@
 use super::area::AreaShape;
 use super::table::HEADER_BYTES;
 use crate::ENTRY_BYTES;
-use crate::maps::pages::resident::{DIRECTORY, ROLL_FORWARD};
 use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
-use flashatlas_types::{ConfigError, Layout, Param, Params};
+use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
 /// Whether map pages share a program.
 pub(crate) const PACK: Param<bool> = Param::flag(
@@ -35,6 +34,25 @@ pub(crate) const LANES: Param<u32> = Param::int(
      one after the other",
 )
 .or("0");
+
+/// `map.roll_forward`.
+pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
+    "map.roll_forward",
+    "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of \
+     data; false: the controller cannot read them (Jasmine), what was not flushed is lost, and \
+     collection writes the map before it erases",
+)
+.or("true");
+
+/// `map.directory`.
+pub(crate) const DIRECTORY: Param<Text> = Param::choice(
+    "map.directory",
+    &["spare", "page"],
+    "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
+     `page` of its own, which a FLUSH that wrote map pages writes after them (controllers that \
+     cannot read spare areas)",
+)
+.or("spare");
 
 /// How the map is cut into pages.
 #[derive(Clone, Copy, Debug)]

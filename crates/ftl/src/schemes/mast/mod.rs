@@ -60,7 +60,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
     },
     on_flash: &[],
-    mount_limit: crate::logblock::mount_limit,
+    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=7"],

@@ -17,6 +17,7 @@ pub mod report;
 pub mod schemes;
 mod sealed;
 pub mod steady;
+mod superseded;
 mod trims;
 pub mod victims;
 

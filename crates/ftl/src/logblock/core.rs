@@ -5,6 +5,7 @@ use super::{Log, LogSettings, ROLE_DATA};
 use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
+use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
@@ -63,8 +64,8 @@ pub(crate) struct Core {
     pub budget: LogBudget,
     /// What programs of each block wait for: that there was room for it.
     ready: Vec<OpId>,
-    /// Programs that superseded pages of each block: its erase waits for them.
-    superseded: Vec<Vec<OpId>>,
+    /// Programs that superseded pages of a block: its erase waits for them.
+    superseded: Superseded,
     /// What was trimmed.
     pub(super) trims: Trims,
     /// See [`kept`].
@@ -105,7 +106,7 @@ impl Core {
             logs: vec![None; blocks],
             budget: LogBudget::new(budget),
             ready: vec![OpId::NONE; blocks],
-            superseded: vec![Vec::new(); blocks],
+            superseded: Superseded::new(blocks as u32),
             trims: Trims::new(layout),
             kept: kept(layout),
             cursor: 0,
@@ -269,9 +270,9 @@ impl Core {
             self.record_trims(cx)?;
         }
         let recorded = self.trims.unfinished_for(cx, block);
-        let mut after = std::mem::take(&mut self.superseded[block.0 as usize]);
-        after.push(recorded);
-        after.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let superseded = self.superseded.take(block, cx.oldest_unfinished);
+        let recorded = Some(recorded).filter(|&op| op != OpId::NONE && op >= cx.oldest_unfinished);
+        let after: Vec<OpId> = superseded.chain(recorded).collect();
         self.erase_after(cx, block, &after, self.cause)
     }
 
@@ -464,7 +465,7 @@ impl Core {
             Some(old) => {
                 let old = self.forget(old, lbn);
                 if op != OpId::NONE {
-                    self.superseded[old.0 as usize].push(op);
+                    self.superseded.add(old, op, cx.oldest_unfinished);
                 }
             }
             None => self.live[lbn as usize] += 1,

@@ -10,6 +10,7 @@ use crate::blocks::WEAR_DYNAMIC;
 use crate::blocks::{Blocks, Role, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
+use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
@@ -101,6 +102,8 @@ struct BlockMapped {
     free: FreePool,
     /// What programs of each block wait for: that there was room for it.
     ready: Vec<OpId>,
+    /// Programs that superseded pages of a block: its erase waits for them.
+    superseded: Superseded,
     trims: Trims,
     report: FtlReport,
     mount: MountReport,
@@ -124,6 +127,7 @@ impl BlockMapped {
             blocks: Blocks::new(&layout, medium),
             free: FreePool::new(&layout, params.get(WEAR_DYNAMIC)),
             ready: vec![OpId::NONE; layout.blocks() as usize],
+            superseded: Superseded::new(layout.blocks()),
             report: FtlReport::default(),
             mount: MountReport::new(&layout),
             merges: MergeCounters::default(),
@@ -236,6 +240,7 @@ impl BlockMapped {
         Ok(block)
     }
 
+    /// Erase a block without valid pages, once what superseded them and `after` are complete.
     fn retire(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -244,6 +249,7 @@ impl BlockMapped {
         cause: Cause,
     ) -> Result<(), FtlError> {
         let mut after = after.to_vec();
+        after.extend(self.superseded.take(block, cx.oldest_unfinished));
         if self.trims.needs(block) {
             self.record_trims(cx)?;
         }
@@ -310,7 +316,8 @@ impl BlockMapped {
         self.trims.written(unit.lpn, op);
         let newest = &mut self.newest[unit.lpn.0 as usize];
         if let Some(old) = newest.mapped() {
-            self.blocks.invalidate(old);
+            let (block, _) = self.blocks.invalidate(old);
+            self.superseded.add(block, op, cx.oldest_unfinished);
         }
         *newest = ppn;
         self.blocks.set_valid(ppn);
@@ -360,14 +367,14 @@ impl BlockMapped {
         if !old.is_empty() {
             self.merges.merged(MergeClass::Full);
         }
+        // what a mount writes counts only once all of it is there
+        let (complete, cause) = match cause {
+            Cause::Recovery => (&done[..], cause),
+            _ => (&[][..], Cause::Merge),
+        };
         for block in old {
             if self.blocks.valid(block) == 0 {
-                self.retire(
-                    cx,
-                    block,
-                    &done,
-                    if cause == Cause::Recovery { cause } else { Cause::Merge },
-                )?;
+                self.retire(cx, block, complete, cause)?;
             }
         }
         Ok(())

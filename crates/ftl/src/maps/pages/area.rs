@@ -9,12 +9,12 @@
 
 use crate::FtlContext;
 use crate::maps::MapContext;
-use crate::pool::{Pool, forget_finished};
+use crate::pool::Pool;
+use crate::superseded::Superseded;
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
     BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
 };
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A map page on its way to flash.
@@ -52,15 +52,13 @@ pub(crate) struct MapArea {
     frontiers: Vec<Option<(BlockId, u32)>>,
     /// Full blocks of each lane.
     closed: Vec<Vec<BlockId>>,
-    /// Newest program that made a page of the block obsolete.
-    superseded: Vec<OpId>,
+    /// Programs of newer versions of the pages of a block.
+    superseded: Superseded,
     /// The last erase of a map block of each lane, and what programs of its frontier wait for: that
     /// the block which made room for it is erased, so that a cut finds no more map blocks than a
     /// lane may have.
     erases: Vec<OpId>,
     ready: Vec<OpId>,
-    /// Programs of map pages that may be unfinished, oldest first.
-    in_flight: VecDeque<OpId>,
     /// Map pages copied by collection.
     pub copies: u64,
 }
@@ -73,10 +71,9 @@ impl MapArea {
             directory: vec![Ppn::NONE; (shape.pages + shape.directory) as usize],
             frontiers: vec![None; layout.lanes as usize],
             closed: vec![Vec::new(); layout.lanes as usize],
-            superseded: vec![OpId::NONE; layout.blocks() as usize],
+            superseded: Superseded::new(layout.blocks()),
             erases: vec![OpId::NONE; layout.lanes as usize],
             ready: vec![OpId::NONE; layout.lanes as usize],
-            in_flight: VecDeque::new(),
             copies: 0,
         }
     }
@@ -163,10 +160,6 @@ impl MapArea {
             .filter(|&op| op >= io.cx.oldest_unfinished && op != OpId::NONE);
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (first, op) = io.cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
-        forget_finished(&mut self.in_flight, io.cx);
-        if op != OpId::NONE {
-            self.in_flight.push_back(op);
-        }
         for (i, image) in images.iter().enumerate() {
             let at = Ppn(first.0 + i as u32 * self.shape.slots);
             if let Some(old) =
@@ -175,7 +168,8 @@ impl MapArea {
                 for slot in self.slots_of(old) {
                     io.pool.blocks.invalidate(slot);
                 }
-                self.superseded[io.pool.layout().block_of(old).0 as usize] = op;
+                let block = io.pool.layout().block_of(old);
+                self.superseded.add(block, op, io.cx.oldest_unfinished);
             }
             self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
         }
@@ -272,8 +266,7 @@ impl MapArea {
             }
             after.push(self.program(io, lane, &images, &sensed)?);
         }
-        let superseded = std::mem::replace(&mut self.superseded[victim.0 as usize], OpId::NONE);
-        after.extend(self.in_flight.iter().copied().take_while(|&op| op <= superseded));
+        after.extend(self.superseded.take(victim, io.cx.oldest_unfinished));
         self.erases[lane as usize] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
         Ok(())
     }

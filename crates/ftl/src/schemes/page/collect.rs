@@ -371,8 +371,7 @@ impl PageMapped {
         leaving: &mut Leaving,
     ) -> Result<(), FtlError> {
         let block = leaving.block;
-        let superseded = std::mem::replace(&mut self.superseded[block.0 as usize], OpId::NONE);
-        leaving.after.extend(self.in_flight.iter().take_while(|&&op| op <= superseded));
+        leaving.after.extend(self.superseded.take(block, cx.oldest_unfinished));
         if !SeededBug::EraseBeforeMap.is_active() {
             leaving
                 .after

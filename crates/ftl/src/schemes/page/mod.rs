@@ -18,7 +18,8 @@ use crate::blocks::Role;
 use crate::classifiers::{self, Classifier};
 use crate::maps;
 use crate::maps::{MapContext, MapStore, Update};
-use crate::pool::{Pool, forget_finished};
+use crate::pool::Pool;
+use crate::superseded::Superseded;
 use crate::victims::{self, VictimPolicy};
 use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
 use flashatlas_nand::{Medium, OobRole, Unit};
@@ -28,7 +29,6 @@ use flashatlas_types::{
 use frontier::{Frontier, Leaving, Pending};
 use rustc_hash::FxHashMap;
 use settings::{GcMode, PARAMS, PageSettings, fits, mount_limit};
-use std::collections::VecDeque;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
@@ -87,10 +87,8 @@ struct PageMapped {
     gathering: Vec<Option<u32>>,
     /// Lane and frontier of host units in buffers. Looked up only, never iterated.
     buffered: FxHashMap<Lpn, (u32, u32)>,
-    /// Newest program that made a slot of the block invalid.
-    superseded: Vec<OpId>,
-    /// Host programs that may be unfinished, oldest first.
-    in_flight: VecDeque<OpId>,
+    /// Host programs that made slots of a block invalid.
+    superseded: Superseded,
     /// Slots programmed so far.
     clock: u64,
     report: FtlReport,
@@ -204,9 +202,6 @@ impl PageMapped {
         let (first, op) =
             cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
         self.clock += u64::from(self.layout.slots_per_frame);
-        if host_units > 0 {
-            self.remember_in_flight(cx, op);
-        }
         self.pool.programmed(cx, op);
         let mut mapped = op;
         let ahead = followers(&buffer);
@@ -234,7 +229,7 @@ impl PageMapped {
                 }
                 if let Some(old) = old.mapped() {
                     let block = self.invalidate(old);
-                    self.superseded[block.0 as usize] = op;
+                    self.superseded.add(block, op, cx.oldest_unfinished);
                 }
             }
             self.pool.blocks.set_valid(update.ppn);
@@ -267,13 +262,6 @@ impl PageMapped {
                 .find(|p| p.is_host() && p.unit.lpn == lpn)
                 .expect("indexed pages are buffered"),
         )
-    }
-
-    fn remember_in_flight(&mut self, cx: &FtlContext<'_>, op: OpId) {
-        forget_finished(&mut self.in_flight, cx);
-        if op != OpId::NONE {
-            self.in_flight.push_back(op);
-        }
     }
 
     /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before

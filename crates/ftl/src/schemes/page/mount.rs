@@ -26,13 +26,13 @@ use crate::maps::Replay;
 use crate::maps::STORE;
 use crate::pool::Pool;
 use crate::schemes::SchemeConfig;
+use crate::superseded::Superseded;
 use crate::victims::LaneShape;
 use crate::victims::VICTIM;
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 impl PageMapped {
     /// Rebuild the tables: of several copies of a page the one programmed last is valid.
@@ -65,8 +65,7 @@ impl PageMapped {
             cursor: vec![0; streams as usize],
             gathering: vec![None; streams as usize],
             buffered: FxHashMap::default(),
-            superseded: vec![OpId::NONE; layout.blocks() as usize],
-            in_flight: VecDeque::new(),
+            superseded: Superseded::new(layout.blocks()),
             clock: 0,
             report: FtlReport::default(),
             mount: MountReport::new(&layout),

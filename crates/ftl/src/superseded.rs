@@ -1,0 +1,67 @@
+//! What the erase of a block waits for beside its own copies: the programs that superseded pages of
+//! it. Whatever else is in flight does not concern the block.
+
+use flashatlas_types::{BlockId, OpId};
+
+/// The programs that superseded pages of each block and may be unfinished.
+pub(crate) struct Superseded {
+    programs: Vec<Vec<OpId>>,
+}
+
+impl Superseded {
+    /// None, for a drive of so many blocks.
+    pub fn new(blocks: u32) -> Superseded {
+        Superseded { programs: vec![Vec::new(); blocks as usize] }
+    }
+
+    /// `program` superseded a page of `block`. Operations before `oldest_unfinished` are complete.
+    #[inline]
+    pub fn add(&mut self, block: BlockId, program: OpId, oldest_unfinished: OpId) {
+        let programs = &mut self.programs[block.0 as usize];
+        if program == OpId::NONE || programs.last() == Some(&program) {
+            return;
+        }
+        if programs.len() == programs.capacity() {
+            programs.retain(|&op| op >= oldest_unfinished);
+        }
+        programs.push(program);
+    }
+
+    /// What the erase of `block` waits for; it begins anew then.
+    pub fn take(
+        &mut self,
+        block: BlockId,
+        oldest_unfinished: OpId,
+    ) -> impl Iterator<Item = OpId> + use<> {
+        std::mem::take(&mut self.programs[block.0 as usize])
+            .into_iter()
+            .filter(move |&op| op >= oldest_unfinished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_erase_waits_for_the_programs_of_its_own_pages() {
+        let mut superseded = Superseded::new(2);
+        let (a, b) = (BlockId(0), BlockId(1));
+        for (block, program) in [(a, 3), (b, 4), (a, 5), (a, 5), (b, 6)] {
+            superseded.add(block, OpId(program), OpId(1));
+        }
+        superseded.add(a, OpId::NONE, OpId(1));
+        assert_eq!(superseded.take(a, OpId(4)).collect::<Vec<_>>(), [OpId(5)], "3 is complete");
+        assert_eq!(superseded.take(a, OpId(1)).count(), 0, "a new life");
+        assert_eq!(superseded.take(b, OpId(1)).collect::<Vec<_>>(), [OpId(4), OpId(6)]);
+    }
+
+    #[test]
+    fn what_is_complete_takes_no_room() {
+        let mut superseded = Superseded::new(1);
+        for program in 1..100_000 {
+            superseded.add(BlockId(0), OpId(program), OpId(program.saturating_sub(3)));
+        }
+        assert!(superseded.programs[0].capacity() <= 16, "three are unfinished at a time");
+    }
+}

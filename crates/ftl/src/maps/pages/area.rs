@@ -266,7 +266,10 @@ impl MapArea {
             }
             after.push(self.program(io, lane, &images, &sensed)?);
         }
-        after.extend(self.superseded.take(victim, io.cx.oldest_unfinished));
+        // copies supersede, too: each is named once
+        let superseded = self.superseded.take(victim, io.cx.oldest_unfinished);
+        let others: Vec<OpId> = superseded.filter(|op| !after.contains(op)).collect();
+        after.extend(others);
         self.erases[lane as usize] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
         Ok(())
     }
@@ -369,5 +372,69 @@ impl MapArea {
             format!("{blocks} blocks, {listed} listed")
         })?;
         Ok(valid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::MapQuota;
+    use flashatlas_nand::{Flash, Medium, Rules};
+    use flashatlas_types::{AllocationOrder, Cell, Geometry, OpKind, Plan, Ps, Seed, Span};
+
+    /// One lane of blocks of two pages, three of them for map pages. Pages 0 and 1 fill block A,
+    /// new versions of 0 and then page 2 fill block B. To write page 1 again, the last block is
+    /// opened, and A is collected: page 1 is copied there. The erase of A waits for that copy and
+    /// for the new version of page 0, and not for page 2, which is in flight as well.
+    #[test]
+    fn the_erase_of_a_map_block_waits_for_its_own_pages() {
+        let geometry = Geometry {
+            channels: 1,
+            ways: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 6,
+            pages: 2,
+            page_bytes: 512,
+            spare_bytes: 128,
+            cell: Cell::Slc,
+        };
+        let order = AllocationOrder::parse("CWDP").unwrap();
+        let layout = Layout::new(geometry, Span::ONE, 512, order, 4).unwrap();
+        let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
+        let mut pool = Pool::new(&layout, &medium, true, MapQuota { blocks: 3, lanes: 1 });
+        (0..6).for_each(|block| pool.put(&medium, BlockId(block)));
+        let shape =
+            AreaShape { pages: 4, directory: 0, lanes: 1, slots: 1, per_frame: 1, pack: true };
+        let mut area = MapArea::new(&layout, shape);
+        let (mut plan, mut programmed) = (Plan::default(), Vec::new());
+        plan.set_recording(true);
+        let mut cx = FtlContext {
+            flash: Flash { medium: &mut medium, plan: &mut plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            oldest_unfinished: OpId(1),
+            ahead: 0,
+            programmed: &mut programmed,
+            remapped: None,
+        };
+        let mut io = MapContext { cx: &mut cx, pool: &mut pool };
+        let mut write = |page| {
+            let bytes = vec![page as u8; 512].into();
+            area.write(&mut io, &[Image { page, bytes }], &[]).unwrap()
+        };
+        write(0);
+        write(1);
+        let (zero_again, two) = (write(0), write(2));
+        write(1);
+        let programs: Vec<OpId> = plan
+            .iter()
+            .filter(|(_, op, _)| matches!(op.kind, OpKind::Program { .. }))
+            .map(|(id, ..)| id)
+            .collect();
+        let copy = programs[4];
+        let erase = plan.iter().find(|(_, op, _)| matches!(op.kind, OpKind::Erase { .. }));
+        let (_, _, after) = erase.expect("A was collected");
+        assert_eq!(after.to_vec(), [copy, zero_again], "and not {two}");
     }
 }

@@ -1,15 +1,13 @@
 //! From names, files and single settings to a drive.
 
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
-use crate::params::resolve;
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
     FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
-    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS,
+    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS, resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
-use flashatlas_ftl::{SCHEME, UNIT};
-use flashatlas_ftl::{SchemeConfig, SchemeDef};
+use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, RawConfig, Seed,

@@ -68,13 +68,7 @@ impl FreePool {
             self.erases.pop_front().unwrap_or(OpId::NONE),
             self.erases.front().copied().unwrap_or(OpId::NONE),
         ];
-        Some((
-            block,
-            waits
-                .into_iter()
-                .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE)
-                .collect(),
-        ))
+        Some((block, waits.into_iter().filter(|&op| cx.may_be_unfinished(op)).collect()))
     }
 
     /// Blocks in it.

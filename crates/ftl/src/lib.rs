@@ -83,6 +83,12 @@ pub struct FtlContext<'a> {
 }
 
 impl FtlContext<'_> {
+    /// Whether there is such an operation and it may be unfinished: others need no waiting for.
+    #[inline]
+    pub(crate) fn may_be_unfinished(&self, op: OpId) -> bool {
+        op != OpId::NONE && op >= self.oldest_unfinished
+    }
+
     /// The map entry of a page is another from now on.
     #[inline]
     pub(crate) fn remap(&mut self, lpn: Lpn) {

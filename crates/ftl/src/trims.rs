@@ -237,7 +237,7 @@ impl Trims {
     /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from
     /// which pages were trimmed.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
-        self.in_flight.retain(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        self.in_flight.retain(|&op| cx.may_be_unfinished(op));
         cx.flash.plan.join(Class::Map, &self.in_flight)
     }
 

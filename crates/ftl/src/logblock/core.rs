@@ -242,7 +242,7 @@ impl Core {
         let (block, mut waits) = self.free.take(cx, lane).ok_or_else(|| self.no_space())?;
         cx.flash.open(block, oob);
         self.blocks.set_role(block, role);
-        waits.extend(Some(slot).filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE));
+        waits.extend(Some(slot).filter(|&op| cx.may_be_unfinished(op)));
         self.ready[block.0 as usize] = cx.flash.plan.join(self.cause.class(false), &waits);
         Ok(block)
     }
@@ -271,7 +271,7 @@ impl Core {
         }
         let recorded = self.trims.unfinished_for(cx, block);
         let superseded = self.superseded.take(block, cx.oldest_unfinished);
-        let recorded = Some(recorded).filter(|&op| op != OpId::NONE && op >= cx.oldest_unfinished);
+        let recorded = Some(recorded).filter(|&op| cx.may_be_unfinished(op));
         let after: Vec<OpId> = superseded.chain(recorded).collect();
         self.erase_after(cx, block, &after, self.cause)
     }

@@ -1,8 +1,7 @@
 //! Parameters that all log-block schemes share, and whether a layout leaves them room.
 
 use super::kept;
-use crate::blocks::WEAR_DYNAMIC;
-use crate::blocks::fits_whole_frames;
+use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params};
 
 /// Log blocks where nothing was said: those of papers/1, section 4.

@@ -4,16 +4,13 @@
 //! DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL of the
 //! Jasmine board).
 
-use crate::ENTRY_BYTES;
-use crate::maps::pages::resident::{
-    DRAM_BYTES, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram,
-};
-use crate::maps::pages::{DIRECTORY, LANES, OVER_PROVISIONING, PACK, ROLL_FORWARD};
+use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::{FREE_CHANGES, MapCounters, MemoryUse, MountReport};
+use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
+use flashatlas_types::params::concat;
 use flashatlas_types::{
     BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn, Text, Violation,
 };
@@ -23,17 +20,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     summary: "the whole map in DRAM; at a FLUSH nothing of it, its changed pages or segments, or \
               all of it goes to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
-    params: &[
-        FLUSH.def,
-        PAGE_BYTES.def,
-        SEGMENT_BYTES.def,
-        DRAM_BYTES.def,
-        ROLL_FORWARD.def,
-        PACK.def,
-        OVER_PROVISIONING.def,
-        LANES.def,
-        DIRECTORY.def,
-    ],
+    params: &concat::<9>(&[&[FLUSH.def, PAGE_BYTES.def, SEGMENT_BYTES.def], PARAMS]),
     fits: |params, layout| match flushed(params) {
         None => fits_dram(params, layout).map(|()| MapQuota::default()),
         Some(bytes) => fits(params, layout, bytes),

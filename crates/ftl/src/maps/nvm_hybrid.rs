@@ -13,15 +13,15 @@
 //! of the segment.
 
 use crate::list::IndexList;
-use crate::maps::pages::resident::{DRAM_BYTES, Resident, SEGMENT_BYTES, fits, segment_pages};
+use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, fits, segment_pages};
 use crate::maps::pages::slots::{Slots, slot_bytes};
-use crate::maps::pages::{DIRECTORY, LANES, OVER_PROVISIONING, PACK, ROLL_FORWARD};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
+use flashatlas_types::params::concat;
 use flashatlas_types::{
     BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn,
     Ps, SeededBug, Violation,
@@ -33,18 +33,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
               where that has no room",
     paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory \
             Architecture (2016)",
-    params: &[
-        SEGMENT_BYTES.def,
-        DENSE_SHARE.def,
-        FULL_SHARE.def,
-        NVM_IDLE.def,
-        DRAM_BYTES.def,
-        ROLL_FORWARD.def,
-        PACK.def,
-        OVER_PROVISIONING.def,
-        LANES.def,
-        DIRECTORY.def,
-    ],
+    params: &concat::<10>(&[
+        &[SEGMENT_BYTES.def, DENSE_SHARE.def, FULL_SHARE.def, NVM_IDLE.def],
+        PARAMS,
+    ]),
     fits: |params, layout| {
         let quota = fits(params, layout, SEGMENT_BYTES)?;
         let (nvm, slot) = (params.get(NVM_BYTES), slot_bytes(params.get(SEGMENT_BYTES)));

@@ -6,8 +6,7 @@
 //! left the block is rewritten.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::blocks::WEAR_DYNAMIC;
-use crate::blocks::{Blocks, Role, check_names, fits_whole_frames, unit_at};
+use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::superseded::Superseded;
@@ -309,8 +308,7 @@ impl BlockMapped {
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let ready = Some(self.ready[block.0 as usize])
-            .filter(|&op| op >= cx.oldest_unfinished && op != OpId::NONE);
+        let ready = Some(self.ready[block.0 as usize]).filter(|&op| cx.may_be_unfinished(op));
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         self.trims.written(unit.lpn, op);

@@ -66,7 +66,7 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
 )
 .or("4");
 
-pub(crate) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
+const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
     "ftl.sequential_blocks",
     0,
     1 << 24,
@@ -74,11 +74,11 @@ pub(crate) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
 )
 .or("0");
 
-pub(crate) const HOT_BLOCKS: Param<u64> =
+const HOT_BLOCKS: Param<u64> =
     Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot partition; 0: three eighths")
         .or("0");
 
-pub(crate) const COLD_BLOCKS: Param<u64> =
+const COLD_BLOCKS: Param<u64> =
     Param::int("ftl.cold_blocks", 0, 1 << 24, "log blocks of the cold partition; 0: the others")
         .or("0");
 

@@ -3,8 +3,9 @@
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
 use flashatlas_device::pieces::{pieces, units};
-use flashatlas_device::{Cmd, Contents, Done, LayerError, Reply, Storage, Submission, SubmitError};
-use flashatlas_device::{Pages, UnitContent};
+use flashatlas_device::{
+    Cmd, Contents, Done, LayerError, Pages, Reply, Storage, Submission, SubmitError, UnitContent,
+};
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 use std::sync::Arc;
 

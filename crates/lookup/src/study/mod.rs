@@ -10,8 +10,7 @@ mod measure;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
-use crate::hashes::HASH;
-use crate::hashes::{self, hash_by_name};
+use crate::hashes::{self, HASH, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
 use flashatlas_dram::{self as dram, Device, Dram, Served};

@@ -5,8 +5,7 @@ mod workload;
 
 use crate::run::Progress;
 use crate::{Environment, Reading, RunError};
-use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, TABLE};
-use flashatlas_lookup::study::{Study, settings};
+use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, Study, TABLE, settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workload::LookupWorkload;

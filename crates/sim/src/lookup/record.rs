@@ -3,8 +3,7 @@
 use super::LookupSpec;
 use crate::record::param;
 use flashatlas_dram::paper_table::CLASSES;
-use flashatlas_lookup::study::LOOK_AHEAD;
-use flashatlas_lookup::study::{PERCENTILES, Summary};
+use flashatlas_lookup::study::{LOOK_AHEAD, PERCENTILES, Summary};
 use flashatlas_types::Params;
 use serde_json::{Map, Value, json};
 

@@ -33,7 +33,7 @@ const SYNCS_PER_TICK: Param<u64> = Param::int(
 )
 .or("1");
 
-pub(crate) const RANGE: Param<f64> = Param::ratio(
+const RANGE: Param<f64> = Param::ratio(
     "range",
     0.0,
     1.0,

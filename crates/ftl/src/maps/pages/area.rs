@@ -156,8 +156,7 @@ impl MapArea {
             units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
-        let ready = Some(self.ready[lane as usize])
-            .filter(|&op| op >= io.cx.oldest_unfinished && op != OpId::NONE);
+        let ready = Some(self.ready[lane as usize]).filter(|&op| io.cx.may_be_unfinished(op));
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (first, op) = io.cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
         for (i, image) in images.iter().enumerate() {

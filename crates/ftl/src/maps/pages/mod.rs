@@ -24,8 +24,7 @@ pub(crate) use settings::{
     DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
 };
 
-use crate::maps::MapContext;
-use crate::maps::Replay;
+use crate::maps::{MapContext, Replay};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MountReport};

@@ -1,18 +1,18 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
 //! what has changed.
 
-use super::{MapOnFlash, MapShape, quota};
-use crate::maps::MapContext;
-use crate::maps::Update;
+use super::{DIRECTORY, LANES, MapOnFlash, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota};
+use crate::maps::{MapContext, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
 use crate::{FtlContext, MapCounters, MemoryUse};
 use flashatlas_types::{
-    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, Params, Ppn,
+    Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, ParamDef, Params,
+    Ppn,
 };
 
 /// `map.dram_bytes`.
-pub(crate) const DRAM_BYTES: Param<u64> = Param::bytes(
+const DRAM_BYTES: Param<u64> = Param::bytes(
     "map.dram_bytes",
     0,
     1 << 40,
@@ -23,6 +23,10 @@ pub(crate) const DRAM_BYTES: Param<u64> = Param::bytes(
 /// `map.segment_bytes`.
 pub(crate) const SEGMENT_BYTES: Param<u64> =
     Param::bytes("map.segment_bytes", 64, 1 << 20, "bytes of a map segment").or("32KiB");
+
+/// What all of these stores have, beside their own.
+pub(crate) const PARAMS: &[ParamDef] =
+    &[DRAM_BYTES.def, ROLL_FORWARD.def, PACK.def, OVER_PROVISIONING.def, LANES.def, DIRECTORY.def];
 
 /// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
 pub(crate) struct Resident {

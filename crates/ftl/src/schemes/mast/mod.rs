@@ -73,7 +73,7 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-pub(crate) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
+const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
     "ftl.sequential_blocks",
     0,
     1 << 24,
@@ -89,11 +89,11 @@ const LOCALITY_BLOCKS: Param<u64> = Param::int(
 )
 .or("0");
 
-pub(crate) const HOT_BLOCKS: Param<u64> =
+const HOT_BLOCKS: Param<u64> =
     Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot area, at first; 0: a quarter")
         .or("0");
 
-pub(crate) const COLD_BLOCKS: Param<u64> = Param::int(
+const COLD_BLOCKS: Param<u64> = Param::int(
     "ftl.cold_blocks",
     0,
     1 << 24,
@@ -146,7 +146,7 @@ const SEQUENTIAL_HIT: Param<Text> = Param::choice(
 )
 .or("locality");
 
-pub(crate) const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
+const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
     1 << 24,

@@ -16,12 +16,13 @@ mod steady;
 use super::SchemeDef;
 use crate::blocks::Role;
 use crate::classifiers::{self, Classifier};
-use crate::maps;
 use crate::maps::{MapContext, MapStore, Update};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
 use crate::victims::{self, VictimPolicy};
-use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed};
+use crate::{
+    Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed, maps,
+};
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation,

@@ -5,10 +5,9 @@
 
 mod reference;
 
-use flashatlas_ftl::Registry;
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{FtlContext, PARAMS, Reason};
+use flashatlas_ftl::{FtlContext, PARAMS, Reason, Registry};
 use flashatlas_nand::{Flash, Medium, Rules};
 use flashatlas_types::{
     AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig,

@@ -1,5 +1,6 @@
 //! The drive and its layers, tried as a host sees them.
 
+mod collection;
 mod config;
 mod images;
 mod log_blocks_reference;

@@ -112,6 +112,7 @@ impl PageMapped {
         lane: u32,
         target: u32,
     ) -> Result<(), FtlError> {
+        self.finish_sweep(cx, lane)?;
         // A pass over all blocks gathers every invalid slot there is; a second one is for what
         // padding left behind.
         let mut fruitful = 2 * self.layout.blocks_per_lane;
@@ -151,7 +152,7 @@ impl PageMapped {
     }
 
     /// Survivors of any victim fit: each frontier of collection may need a block.
-    fn collection_has_room(&self, lane: u32) -> bool {
+    pub(super) fn collection_has_room(&self, lane: u32) -> bool {
         let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
         let free = self.pool.free(lane);
@@ -183,7 +184,10 @@ impl PageMapped {
     /// Other lanes that are down to the low-water mark collect one block at the same time.
     fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for other in (0..self.layout.lanes).filter(|&l| l != lane) {
-            if self.pool.free(other) <= self.settings.low_water && self.collection_has_room(other) {
+            if self.pool.free(other) <= self.settings.low_water
+                && !self.finish_sweep(cx, other)?
+                && self.collection_has_room(other)
+            {
                 if let Some(victim) = self.pick(other, u32::MAX) {
                     self.collect(cx, other, victim, Cause::Gc)?;
                 }
@@ -202,8 +206,12 @@ impl PageMapped {
             return Ok(false);
         }
         for lane in 0..self.layout.lanes {
-            if self.pool.free(lane) < self.settings.idle_free
-                && self.collection_has_room(lane)
+            if self.pool.free(lane) >= self.settings.idle_free {
+                continue;
+            }
+            if self.finish_sweep(cx, lane)? {
+                worked = true;
+            } else if self.collection_has_room(lane)
                 && let Some(victim) = self.pick(lane, self.settings.idle_valid)
             {
                 self.collect(cx, lane, victim, Cause::Idle)?;
@@ -214,7 +222,7 @@ impl PageMapped {
     }
 
     /// The policy's victim, unless it has more than `most` valid slots.
-    fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
+    pub(super) fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
         let valid = self.pool.blocks.valid_of(&self.layout, LaneId(lane));
         let candidates =
             Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
@@ -237,6 +245,23 @@ impl PageMapped {
         victim: BlockId,
         cause: Cause,
     ) -> Result<(), FtlError> {
+        self.begin_collection(cx, lane, victim, cause)?;
+        if self.pool.blocks.valid(victim) > 0 {
+            for index in 0..cx.flash.medium.write_pointer(victim) {
+                self.move_frame(cx, lane, victim, index, cause)?;
+            }
+        }
+        self.end_collection(cx, lane, victim)
+    }
+
+    /// `victim` leaves: from now on its valid slots are read and moved.
+    pub(super) fn begin_collection(
+        &mut self,
+        cx: &FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
         self.pool.blocks.set_role(victim, Role::Leaving);
@@ -248,12 +273,16 @@ impl PageMapped {
         self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
         let leaving = Leaving { block: victim, cause, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane as usize].leaving.push(leaving);
-        if self.pool.blocks.valid(victim) > 0 {
-            self.verify(cx, victim)?;
-            for index in 0..cx.flash.medium.write_pointer(victim) {
-                self.move_frame(cx, lane, victim, index, cause)?;
-            }
-        }
+        if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
+    }
+
+    /// Every valid slot of `victim` was read.
+    pub(super) fn end_collection(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+    ) -> Result<(), FtlError> {
         self.lanes[lane as usize]
             .leaving
             .iter_mut()
@@ -283,7 +312,7 @@ impl PageMapped {
 
     /// Read the valid slots of one frame in one operation, and put them into the buffers of their
     /// streams.
-    fn move_frame(
+    pub(super) fn move_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
         lane: u32,

@@ -10,6 +10,7 @@ mod check;
 mod collect;
 mod frontier;
 mod mount;
+mod partial;
 mod settings;
 mod steady;
 
@@ -28,8 +29,9 @@ use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
+use partial::Sweep;
 use rustc_hash::FxHashMap;
-use settings::{GcMode, PARAMS, PageSettings, fits, mount_limit};
+use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
@@ -64,6 +66,7 @@ pub const DEF: SchemeDef = SchemeDef {
         &[],
         &["ftl.gc_mode=single"],
         &["ftl.streams=2", "ftl.classifier=dac", "ftl.wear_static=true", "ftl.wear_threshold=2"],
+        &["ftl.gc_pace=even"],
     ],
 };
 
@@ -72,6 +75,10 @@ struct Lane {
     /// Host frontiers by stream, then (dual mode) those of collection.
     frontiers: Vec<Frontier>,
     leaving: Vec<Leaving>,
+    /// At an even pace: the victim that is passed over.
+    sweep: Option<Sweep>,
+    /// Slots that the host has filled and collection has not yet given back.
+    owed_slots: u32,
     erases_until_wear_check: u32,
 }
 
@@ -249,7 +256,8 @@ impl PageMapped {
         if host_units > 0 && (f as usize) < self.gathering.len() {
             self.gathering[f as usize] = None;
         }
-        self.erase_left(cx, lane)
+        self.erase_left(cx, lane)?;
+        if host_units > 0 { self.keep_pace(cx, lane) } else { Ok(()) }
     }
 
     /// A host unit that waits for the rest of its frame.

@@ -47,6 +47,8 @@ impl PageMapped {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
             frontiers: vec![Frontier::default(); settings.frontiers() as usize],
             leaving: Vec::new(),
+            sweep: None,
+            owed_slots: 0,
             erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {

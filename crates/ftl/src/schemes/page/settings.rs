@@ -33,6 +33,15 @@ const GC_PARALLEL: Param<bool> = Param::flag(
 )
 .or("true");
 
+const GC_PACE: Param<Text> = Param::choice(
+    "ftl.gc_pace",
+    &["burst", "even"],
+    "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
+     needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
+     collection)",
+)
+.or("burst");
+
 const IDLE_FREE: Param<u32> = Param::int(
     "ftl.idle_free",
     0,
@@ -65,6 +74,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     GC_MODE.def,
     LOW_WATER.def,
     GC_PARALLEL.def,
+    GC_PACE.def,
     IDLE_FREE.def,
     IDLE_VALID.def,
     WEAR_DYNAMIC.def,
@@ -79,8 +89,16 @@ pub(super) enum GcMode {
     Dual,
 }
 
+/// When collection moves the pages of a victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GcPace {
+    Burst,
+    Even,
+}
+
 pub(super) struct PageSettings {
     pub mode: GcMode,
+    pub pace: GcPace,
     pub streams: u32,
     pub low_water: u32,
     pub gc_parallel: bool,
@@ -144,6 +162,13 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
+    if params.get(GC_MODE) == "single" && params.get(GC_PACE) == "even" {
+        return Err(ConfigError::new(
+            "ftl.gc_pace",
+            "single mode moves the survivors of a victim at once; an even pace needs ftl.gc_mode = \
+             dual",
+        ));
+    }
     if params.get(GC_MODE) == "dual" && low_water(params) <= params.get(STREAMS) {
         return Err(ConfigError::new(
             "ftl.low_water",
@@ -180,6 +205,7 @@ impl PageSettings {
         let params = config.params;
         PageSettings {
             mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
+            pace: if params.get(GC_PACE) == "even" { GcPace::Even } else { GcPace::Burst },
             streams: params.get(STREAMS),
             low_water: low_water(params),
             gc_parallel: params.get(GC_PARALLEL),

@@ -183,6 +183,7 @@ GROUPS = (
     (
         "Checks",
         (
+            Row("steady state", _path("steady"), lambda x: "yes" if x else "no"),
             Row("units read, never written", _positive("host", "unmapped_reads"), number),
             Row("units checked by reads", _path("oracle", "units_checked"), number),
             Row("units checked at the end", _path("oracle", "units_swept"), number),

@@ -18,6 +18,7 @@ mod precondition;
 mod record;
 mod run;
 pub mod spec;
+pub mod steadiness;
 mod stream;
 pub mod table;
 

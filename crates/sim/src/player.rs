@@ -40,9 +40,7 @@ pub(crate) struct Player {
     pub completed: u64,
     /// The measured part has begun.
     pub measuring: bool,
-    /// Time passes.
-    timed: bool,
-    interval: Option<Dur>,
+    start: Start,
     metrics: Vec<Box<dyn Metric>>,
     flights: Vec<Flight>,
     vacant: Vec<u32>,
@@ -58,8 +56,8 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// `interval` is the length of a row in time series, where the user gave one.
-    pub fn new(drive: Stack, oracle: Oracle, timed: bool, interval: Option<Dur>) -> Player {
+    /// `start` says how metrics begin.
+    pub fn new(drive: Stack, oracle: Oracle, start: Start) -> Player {
         let mut player = Player {
             drive,
             oracle,
@@ -69,8 +67,7 @@ impl Player {
             submitted: 0,
             completed: 0,
             measuring: false,
-            timed,
-            interval,
+            start,
             metrics: Vec::new(),
             flights: Vec::new(),
             vacant: Vec::new(),
@@ -82,15 +79,14 @@ impl Player {
             done: Vec::new(),
             reply: Reply::default(),
         };
-        player.drive.set_instant(!timed);
+        player.drive.set_instant(!start.timed);
         player
     }
 
     /// Forget what was measured so far: the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.measuring = true;
-        let start = Start { timed: self.timed, interval: self.interval };
-        self.metrics = METRICS.iter().map(|m| (m.build)(start)).collect();
+        self.metrics = METRICS.iter().map(|m| (m.build)(self.start)).collect();
         self.flights.iter_mut().for_each(|f| f.measured = false);
         self.measured_from = self.now;
         self.submitted_before = self.submitted;
@@ -102,7 +98,7 @@ impl Player {
     /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1)
     /// is what it writes. Returns its tag.
     pub fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<u32, RunError> {
-        if !self.timed
+        if !self.start.timed
             && self.measuring
             && self.submitted - self.submitted_before >= self.next_sample
         {
@@ -143,7 +139,7 @@ impl Player {
         }
         self.reply = reply;
         self.tell(&Event::Submitted { op: r.op, bytes, at: self.now });
-        if self.timed {
+        if self.start.timed {
             self.count_level(self.now);
             self.in_flight += 1;
         } else {
@@ -203,8 +199,9 @@ impl Player {
 
     /// When a metric wants to look next, if that is not after `until`.
     fn sample_before(&self, until: Ps) -> Option<Ps> {
-        let wanted =
-            self.timed && self.measuring && until.since(self.measured_from).0 >= self.next_sample;
+        let wanted = self.start.timed
+            && self.measuring
+            && until.since(self.measured_from).0 >= self.next_sample;
         wanted.then(|| self.measured_from.after(Dur(self.next_sample)))
     }
 
@@ -237,7 +234,7 @@ impl Player {
     /// runs.
     fn sample(&mut self, clock: u64) {
         let mut metrics = std::mem::take(&mut self.metrics);
-        if self.timed {
+        if self.start.timed {
             self.count_level(self.measured_from.after(Dur(clock)));
         }
         self.with_snapshot(Dur::ZERO, |now| metrics.iter_mut().for_each(|m| m.sample(clock, now)));
@@ -247,7 +244,7 @@ impl Player {
     }
 
     fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
-        let statistics = self.timed.then(|| self.drive.ssd_mut().statistics());
+        let statistics = self.start.timed.then(|| self.drive.ssd_mut().statistics());
         let (drive, layers) = (self.drive.ssd(), self.drive.reports());
         let ftl = drive.ftl_report();
         look(&Snapshot {
@@ -257,7 +254,11 @@ impl Player {
             ftl: &ftl,
             device: drive.counters(),
             statistics: statistics.as_ref(),
-            elapsed: if self.timed { self.last_done.since(self.measured_from) } else { Dur::ZERO },
+            elapsed: if self.start.timed {
+                self.last_done.since(self.measured_from)
+            } else {
+                Dur::ZERO
+            },
             active,
             submitted: self.submitted - self.submitted_before,
             in_flight_time: self.level_time,
@@ -267,7 +268,7 @@ impl Player {
     /// What every metric found.
     pub fn measure(&mut self) -> Findings {
         let active =
-            if self.timed { self.drive.drain().since(self.measured_from) } else { Dur::ZERO };
+            if self.start.timed { self.drive.drain().since(self.measured_from) } else { Dur::ZERO };
         let mut metrics = std::mem::take(&mut self.metrics);
         let mut found = Findings::default();
         self.with_snapshot(active, |end| {

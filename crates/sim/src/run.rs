@@ -5,7 +5,7 @@ use crate::config_hash::hex;
 use crate::fit::{Extents, Mapper};
 use crate::input::{Input, Inputs};
 use crate::jobs::{self, Jobs};
-use crate::metrics::Findings;
+use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
@@ -82,7 +82,9 @@ pub fn run(
     input.must_say(&spec.reading)?;
     let Prepared { drive, oracle, mut mapper, origin } =
         prepare(spec, &config, &inputs, true, progress)?;
-    let mut player = Player::new(drive, oracle, spec.mode != Mode::Untimed, spec.interval()?);
+    let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
+    let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
+    let mut player = Player::new(drive, oracle, start);
     let out_of_order =
         stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
     let mut extra = Vec::new();
@@ -116,7 +118,9 @@ fn run_jobs(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
-    let mut player = Player::new(drive, oracle, true, spec.interval()?);
+    let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
+    let mut player =
+        Player::new(drive, oracle, Start { timed: true, pace, interval: spec.interval()? });
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
+from flashatlas import steadiness
 from flashatlas.result import Result
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
@@ -41,10 +43,32 @@ def say(text: str) -> None:
     out.print(text, highlight=False, soft_wrap=True)
 
 
-def notes(results: Iterable[Result]) -> None:
-    """What the runs approximate, each once."""
-    found = dict.fromkeys(note for result in results for note in result.record["approximations"])
-    say("\n[dim]Approximations: " + "; ".join(found) + "[/]")
+REASONS_MAX = 4
+"""Unsteady runs up to which the terminal gives the reasons; the record and the report have all."""
+
+
+def notes(results: Sequence[Result]) -> None:
+    """Which runs were not steady, and what they approximate, each once."""
+    found = steadiness.unsteady(results)
+    if found:
+        count = "not steady" if len(results) == 1 else f"{len(found)} of {len(results)} not steady"
+        advice = steadiness.ADVICE.format("its" if len(results) == 1 else "their")
+        names = [escape(result.name) for result, _ in found]
+        if len(found) <= REASONS_MAX:
+            names = [
+                f"{name}: {escape('; '.join(reasons))}"
+                for name, (_, reasons) in zip(names, found, strict=True)
+            ]
+        between = "\n  " if len(found) <= REASONS_MAX else ", "
+        say(f"\n[yellow]{count}[/], {advice}:\n  {between.join(names)}")
+    if steadiness.compares_unlike(results):
+        say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
+    _approximations(results)
+
+
+def _approximations(results: Sequence[Result]) -> None:
+    said = dict.fromkeys(note for result in results for note in result.record["approximations"])
+    say("\n[dim]Approximations: " + "; ".join(said) + "[/]")
 
 
 def finish(results: Iterable[Result]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flashatlas import steadiness
 from flashatlas.report.html import facts, table, text
 from flashatlas.report.palette import Runs
 from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size, speed
@@ -38,6 +39,27 @@ def verdict(runs: Runs) -> str:
     )
 
 
+def steady(runs: Runs) -> str:
+    """Which runs were not steady, and why; nothing if all were."""
+    found = steadiness.unsteady(runs.results)
+    unlike = steadiness.compares_unlike(runs.results)
+    if not found and not unlike:
+        return ""
+    names = dict(zip(map(id, runs.results), runs.names, strict=True))
+    lines = [
+        ("" if runs.single else f"{names[id(result)]}: ") + "; ".join(reasons)
+        for result, reasons in found
+    ]
+    lines += [steadiness.UNLIKE] if unlike else []
+    items = "".join(f"<li>{text(line)}</li>" for line in lines)
+    advice = text(steadiness.ADVICE.format("Its" if runs.single else "Their"))
+    head = "The run was" if runs.single else f"{len(found)} of {len(runs)} runs were"
+    return (
+        f'<div class="verdict warn" role="note"><p><b>{head} not steady:</b> '
+        f"{advice}.</p><details><summary>Reasons</summary><ul>{items}</ul></details></div>"
+    )
+
+
 def command(line: str) -> str:
     """The command that runs all of it again, with a button that copies it."""
     return (
@@ -53,7 +75,7 @@ def introduction(runs: Runs, line: str) -> str:
     """What was run, how to run it again, and whether the data was right."""
     return (
         '<section id="run" aria-labelledby="run-title"><h2 id="run-title">What was run</h2>'
-        f"{facts(_facts(runs))}{command(line)}{verdict(runs)}{tiles(runs)}</section>"
+        f"{facts(_facts(runs))}{command(line)}{verdict(runs)}{steady(runs)}{tiles(runs)}</section>"
     )
 
 

@@ -36,7 +36,12 @@ def report(
     """
     runs = Runs(results)
     introduction = section(
-        "run", "What was run", facts(list(known)), sections.command(command), sections.verdict(runs)
+        "run",
+        "What was run",
+        facts(list(known)),
+        sections.command(command),
+        sections.verdict(runs),
+        sections.steady(runs),
     )
     shown = [(p.id, p.title, p.html()) if isinstance(p, Section) else p for p in parts]
     shown = [

@@ -83,6 +83,11 @@ impl Jobs {
         })
     }
 
+    /// Whether jobs wait for others to end.
+    pub fn in_stages(&self) -> bool {
+        self.layout.jobs.iter().any(|job| job.stonewall)
+    }
+
     /// What is not simulated as the file asks, in words.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.layout.warnings.iter().map(ToString::to_string)

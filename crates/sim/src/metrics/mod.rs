@@ -14,6 +14,7 @@ mod merges;
 mod mount;
 mod nand;
 mod series;
+mod steady;
 mod throughput;
 mod utilisation;
 mod wear;
@@ -121,13 +122,25 @@ impl Metric for AtEnd {
     }
 }
 
-/// How a metric begins: whether time passes, and how long a row of a time series is, where the user
-/// said so.
+/// Who sets the pace of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// The drive: the host sends the next request when one is complete.
+    Drive,
+    /// The times of the trace or generator.
+    Times,
+    /// Jobs that begin one after the other, each with a load of its own.
+    Stages,
+}
+
+/// How a metric begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Time passes.
     pub timed: bool,
-    /// Length of a row.
+    /// Who sets the pace.
+    pub pace: Pace,
+    /// How long a row of a time series is, where the user said so.
     pub interval: Option<Dur>,
 }
 
@@ -179,6 +192,7 @@ pub const METRICS: &[MetricDef] = &[
     mount::DEF,
     memory::DEF,
     wear::DEF,
+    steady::DEF,
     series::DEF,
     blocks::DEF,
 ];

@@ -6,6 +6,7 @@ mod jobs;
 mod precondition;
 mod real_traces;
 mod replay;
+mod steady;
 mod tables;
 
 use flashatlas_host::STANDARD;

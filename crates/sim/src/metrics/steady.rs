@@ -1,0 +1,187 @@
+//! Whether the numbers of a run would move if it were longer.
+
+use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
+use crate::steadiness::{IMBALANCE_MAX, RANGE_MAX, ROUNDS, Spread, TREND_MAX, imbalance};
+use flashatlas_nand::Counters;
+use flashatlas_types::{HostOp, Ps};
+use serde_json::{Map, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "steady",
+    summary: "whether the measured part was a steady state, and what speaks against it",
+    build: |start| Box::new(Steady::new(start)),
+};
+
+/// Readings at most; above it, every other one is dropped.
+const READINGS_MAX: usize = 256;
+/// The first readings are this much closer to each other than the first rows of a time series.
+const FINER: u64 = 64;
+
+/// Counters since measuring began, at one instant.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    clock: u64,
+    requests: u64,
+    written: u64,
+    programmed: u64,
+    erased: u64,
+}
+
+struct Steady {
+    start: Start,
+    width: u64,
+    readings: Vec<Reading>,
+    requests: u64,
+    written: u64,
+    /// When the last of the requests arrived that are complete, and when it was complete.
+    last: (Ps, Ps),
+}
+
+impl Steady {
+    fn new(start: Start) -> Steady {
+        Steady {
+            start,
+            width: (start.first_width() / FINER).max(1),
+            readings: Vec::new(),
+            requests: 0,
+            written: 0,
+            last: (Ps::ZERO, Ps::ZERO),
+        }
+    }
+
+    fn read(&mut self, clock: u64, now: &Snapshot<'_>) {
+        let block_pages = u64::from(now.medium.layout().geometry.pages);
+        self.readings.push(Reading {
+            clock,
+            requests: self.requests,
+            written: self.written,
+            programmed: Counters::total(&now.medium.counters.programs),
+            erased: Counters::total(&now.medium.counters.erases) * block_pages,
+        });
+    }
+
+    /// By how much a counter grew in each round: rounds end where a fifth of the requests is
+    /// complete, and counters grow evenly between two readings.
+    fn rounds(&self, counter: impl Fn(&Reading) -> u64) -> [f64; ROUNDS] {
+        let all = self.requests as f64;
+        let ends: [f64; ROUNDS + 1] = std::array::from_fn(|i| {
+            let wanted = all * i as f64 / ROUNDS as f64;
+            let next = self.readings.partition_point(|r| (r.requests as f64) < wanted);
+            let (before, after) = (self.readings[next.saturating_sub(1)], self.readings[next]);
+            let between = (after.requests - before.requests) as f64;
+            let share =
+                if between > 0.0 { (wanted - before.requests as f64) / between } else { 1.0 };
+            let (from, to) = (counter(&before) as f64, counter(&after) as f64);
+            from + (to - from) * share
+        });
+        std::array::from_fn(|i| ends[i + 1] - ends[i])
+    }
+}
+
+impl Metric for Steady {
+    fn on(&mut self, event: &Event) {
+        match *event {
+            Event::Submitted { op, bytes, .. } => {
+                self.requests += u64::from(!self.start.timed);
+                self.written += if op == HostOp::Write { bytes } else { 0 };
+            }
+            Event::Done { arrived, at, .. } => {
+                self.requests += 1;
+                self.last = self.last.max((arrived, at));
+            }
+        }
+    }
+
+    fn next_sample(&self) -> u64 {
+        self.readings.last().map_or(0, |r| r.clock.saturating_add(self.width))
+    }
+
+    fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
+        if clock == 0 || clock == self.next_sample() {
+            self.read(clock, now);
+            if self.readings.len() > READINGS_MAX {
+                self.width *= 2;
+                thin_out(&mut self.readings);
+            }
+        }
+    }
+
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
+        if self.start.pace == Pace::Stages || self.requests == 0 {
+            return;
+        }
+        let clock = if self.start.timed { end.elapsed.0 } else { end.submitted };
+        self.read(clock, end);
+        let last = self.readings[self.readings.len() - 1];
+        let (mut reasons, mut rounds) = (Vec::new(), Map::new());
+        let mut judge = |key: &str, name: &str, values: [f64; ROUNDS]| {
+            let spread = Spread::of(&values);
+            if !spread.is_steady() {
+                reasons.push(format!(
+                    "{name} by fifths of the run: {} (range {:.0} % of the mean, at most {:.0}; \
+                     trend {:+.0} %, at most {:.0})",
+                    values.map(short).join(", "),
+                    100.0 * spread.range,
+                    100.0 * RANGE_MAX,
+                    100.0 * spread.trend,
+                    100.0 * TREND_MAX
+                ));
+            }
+            rounds.insert(key.into(), json!(values));
+        };
+        if self.start.timed && self.start.pace == Pace::Drive {
+            let each = self.requests as f64 / ROUNDS as f64;
+            judge(
+                "iops",
+                "requests a second",
+                self.rounds(|r| r.clock).map(|ps| each / (ps / 1e12)),
+            );
+        }
+        let written = self.rounds(|r| r.written);
+        if written.iter().all(|&bytes| bytes > 0.0) {
+            let page = f64::from(end.medium.layout().geometry.page_bytes);
+            let programmed = self.rounds(|r| r.programmed);
+            judge(
+                "waf",
+                "write amplification",
+                std::array::from_fn(|i| programmed[i] * page / written[i]),
+            );
+        }
+        if let Some(share) =
+            imbalance(last.programmed, last.erased).filter(|share| share.abs() > IMBALANCE_MAX)
+        {
+            reasons.push(format!(
+                "{} pages were programmed and {} erased (difference {:+.0} %, at most {:.0}): the \
+                 stock of free blocks changes",
+                last.programmed,
+                last.erased,
+                100.0 * share,
+                100.0 * IMBALANCE_MAX
+            ));
+        }
+        let (arrived, done) = self.last;
+        let waited = done.since(arrived).0 as f64 / end.elapsed.0.max(1) as f64;
+        if self.start.pace == Pace::Times && waited > IMBALANCE_MAX {
+            reasons.push(format!(
+                "requests arrive faster than the drive completes them: the last one waited {:.0} \
+                 % of the run (at most {:.0})",
+                100.0 * waited,
+                100.0 * IMBALANCE_MAX
+            ));
+        }
+        found.record.insert("steady".into(), reasons.is_empty().into());
+        found.record.insert(
+            "steadiness".into(),
+            json!({
+                "reasons": reasons, "rounds": rounds, "programmed_pages": last.programmed,
+                "erased_pages": last.erased,
+            }),
+        );
+    }
+}
+
+/// Three significant digits, without an exponent.
+fn short(value: f64) -> String {
+    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
+    format!("{value:.*}", digits.max(0) as usize)
+}

@@ -1,0 +1,116 @@
+//! When a measured part counts as a steady state: the one criterion of the project.
+//!
+//! The measured part is cut into [`ROUNDS`] rounds of equally many requests. A quantity is steady
+//! where its rounds pass the definition of the SNIA Solid State Storage Performance Test
+//! Specification (version 2.0.2, "steady state"): the largest and the smallest round differ by at
+//! most 20 % of the mean, and the straight line that fits them best rises or falls by at most 10 %
+//! of the mean. The specification tracks a drive until five rounds in a row pass. Here the five
+//! rounds are the whole measured part, because that is what a run record reports.
+//!
+//! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
+//! flows must balance as well ([`imbalance`]).
+
+/// Rounds of the measurement window.
+pub const ROUNDS: usize = 5;
+/// Largest difference between two rounds, as a share of their mean.
+pub const RANGE_MAX: f64 = 0.20;
+/// Largest rise or fall of the fitted line from the first round to the last, as a share of the
+/// mean.
+pub const TREND_MAX: f64 = 0.10;
+/// Largest difference between what comes and what goes, as a share of what comes. The
+/// specification has no such rule; the bound is that of a trend.
+pub const IMBALANCE_MAX: f64 = 0.10;
+
+/// How much rounds differ, as shares of their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Largest round less the smallest.
+    pub range: f64,
+    /// Rise (positive) or fall of the least-squares line from the first round to the last.
+    pub trend: f64,
+}
+
+impl Spread {
+    /// The spread of five rounds; 0 where all are 0.
+    pub fn of(rounds: &[f64; ROUNDS]) -> Spread {
+        let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
+        if mean == 0.0 {
+            return Spread { range: 0.0, trend: 0.0 };
+        }
+        let largest = rounds.iter().copied().fold(f64::MIN, f64::max);
+        let smallest = rounds.iter().copied().fold(f64::MAX, f64::min);
+        let middle = (ROUNDS - 1) as f64 / 2.0;
+        let along = |i: usize| i as f64 - middle;
+        let slope = rounds.iter().enumerate().map(|(i, y)| along(i) * y).sum::<f64>()
+            / (0..ROUNDS).map(|i| along(i) * along(i)).sum::<f64>();
+        Spread { range: (largest - smallest) / mean, trend: slope * (ROUNDS - 1) as f64 / mean }
+    }
+
+    /// Whether the rounds pass.
+    pub fn is_steady(self) -> bool {
+        self.range <= RANGE_MAX && self.trend.abs() <= TREND_MAX
+    }
+}
+
+/// What came less what went, as a share of what came; `None` where nothing came.
+///
+/// Pages programmed and pages erased: a drive that programs more than it erases lives on free
+/// blocks that it will run out of.
+pub fn imbalance(came: u64, went: u64) -> Option<f64> {
+    (came > 0).then(|| (came as f64 - went as f64) / came as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Rng, Seed};
+
+    #[test]
+    fn the_spread_of_rounds_by_hand() {
+        // mean 10; 12 - 9 = 3; line: sum (i - 2) y / 10 = (-18 - 10 + 10 + 24) / 10 = 0.6 a round
+        let spread = Spread::of(&[9.0, 10.0, 9.0, 10.0, 12.0]);
+        assert!((spread.range - 0.3).abs() < 1e-12);
+        assert!((spread.trend - 0.24).abs() < 1e-12);
+        assert!(!spread.is_steady());
+        let falling = Spread::of(&[12.0, 10.0, 9.0, 10.0, 9.0]);
+        assert!((falling.trend + 0.24).abs() < 1e-12);
+        assert!(Spread::of(&[10.0, 11.0, 9.0, 11.0, 10.0]).is_steady());
+        // a range within the bound and a trend beyond it: 9.1 to 10.9 in equal steps
+        let drift = Spread::of(&[9.1, 9.55, 10.0, 10.45, 10.9]);
+        assert!(drift.range < RANGE_MAX && !drift.is_steady());
+        // a range beyond the bound without a trend
+        let peak = Spread::of(&[9.5, 9.5, 12.0, 9.5, 9.5]);
+        assert!(peak.trend.abs() < 1e-12 && !peak.is_steady());
+        assert_eq!(Spread::of(&[0.0; 5]), Spread { range: 0.0, trend: 0.0 });
+    }
+
+    #[test]
+    fn flows_that_do_not_balance() {
+        assert_eq!(imbalance(0, 7), None);
+        assert_eq!(imbalance(200, 100), Some(0.5));
+        assert_eq!(imbalance(100, 120), Some(-0.2));
+    }
+
+    /// Share of false alarms among independent rounds of equal mean whose standard deviation is
+    /// `noise` of it; each round is a sum of twelve uniform numbers, which is nearly normal.
+    fn false_alarms(noise: f64) -> f64 {
+        const SERIES: u32 = 20_000;
+        let mut rng = Rng::stream(Seed(1), "steadiness");
+        let mut round = || 1.0 + noise * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
+        let alarm = |_: &u32| !Spread::of(&std::array::from_fn(|_| round())).is_steady();
+        (0..SERIES).filter(alarm).count() as f64 / f64::from(SERIES)
+    }
+
+    /// The trend of normal rounds has a standard deviation of 4 / sqrt(10) of theirs, and the
+    /// range of five exceeds 4 of them with a probability of 0.039: with 2 % of noise an alarm is
+    /// a trend beyond 3.95 standard deviations (1 in 10,000), with 3 % beyond 2.64 (0.8 %), and
+    /// with 5 % beyond 1.58 (11 %).
+    #[test]
+    fn false_alarms_on_stationary_series() {
+        assert!(false_alarms(0.02) <= 0.001);
+        let three = false_alarms(0.03);
+        assert!((0.004..0.013).contains(&three), "{three}");
+        let five = false_alarms(0.05);
+        assert!((0.10..0.15).contains(&five), "{five}");
+    }
+}

@@ -1,0 +1,41 @@
+"""Which runs were no steady state, and why: what a table of results must say beside its numbers.
+
+The criterion of one run is in ``crates/sim/src/steadiness.rs``; the record has its result
+(``steady``, ``steadiness.reasons``). Here is what only shows in several runs side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flashatlas.result import Result
+
+
+def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
+    """The runs whose numbers would move if they were longer, each with its reasons."""
+    return [
+        (result, result.record["steadiness"]["reasons"])
+        for result in results
+        if result.record.get("steady") is False
+    ]
+
+
+def compares_unlike(results: Sequence[Result]) -> bool:
+    """Whether some runs erase what they program and others erase nothing.
+
+    The others still live on free blocks: the comparison is between a drive that collects and one
+    that does not have to yet.
+    """
+    found = [result.record.get("steadiness", {}) for result in results]
+    erased = [each["erased_pages"] > 0 for each in found if each.get("programmed_pages")]
+    return any(erased) and not all(erased)
+
+
+UNLIKE = (
+    "some of the runs erase blocks and others only use up free ones: their numbers cannot be "
+    "compared"
+)
+"""What is said then."""
+
+ADVICE = "{} numbers would move with a longer run (--precondition, --warmup, more requests)"
+"""What an unsteady run means, with its pronoun."""

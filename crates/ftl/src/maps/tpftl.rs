@@ -9,6 +9,9 @@
 //! Prefetching: what the current request still needs of the page; and, while nodes disappear faster
 //! than they come (a sign of sequential access), as many entries as are in memory just before the
 //! one that was missed. It stays within the map page, and takes room from one node only.
+//!
+//! What a write request still needs is known as far as its units are in the same frame: behind a
+//! write cache the map changes when a frame is programmed, and the request is long complete.
 
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
@@ -153,16 +156,13 @@ impl Tpftl {
         }
     }
 
-    /// An entry of the coldest node (or of `only`, if given) leaves. `None`: no such node.
-    fn evict(
-        &mut self,
-        io: &mut Io<'_, '_>,
-        only: Option<u32>,
-    ) -> Result<Option<(u32, OpId)>, FtlError> {
-        let Some(&(_, page)) = self.coldest.first() else { return Ok(None) };
-        if only.is_some_and(|only| only != page) {
-            return Ok(None);
-        }
+    /// The node whose entries are used least, on average.
+    fn coldest(&self) -> Option<u32> {
+        self.coldest.first().map(|&(_, page)| page)
+    }
+
+    /// An entry of the node of `page` leaves.
+    fn evict(&mut self, io: &mut Io<'_, '_>, page: u32) -> Result<OpId, FtlError> {
         let mut evicted = OpId::NONE;
         if self.nodes[&page].clean.is_empty() {
             evicted = io.evict(page, false)?;
@@ -180,7 +180,7 @@ impl Tpftl {
             self.used -= NODE_BYTES;
             self.count(-1);
         }
-        Ok(Some((page, evicted)))
+        Ok(evicted)
     }
 
     fn clean(&mut self, page: u32) {
@@ -243,23 +243,24 @@ impl Cache for Tpftl {
         let more = self.wanted(io, lpn, page);
         let (mut evicted, mut from) = (OpId::NONE, None);
         while self.used + NODE_BYTES + ENTRY_BYTES > self.budget {
-            let (victim, op) = self.evict(io, None)?.expect("two entries fit");
-            (from, evicted) = (Some(victim), evicted.max(op));
+            let coldest = self.coldest().expect("two entries fit");
+            evicted = evicted.max(self.evict(io, coldest)?);
+            from = Some(coldest);
         }
         self.insert(page, lpn.0);
         for next in lpn.0 + 1..=lpn.0 + more {
             if self.nodes[&page].entries.contains_key(&next) {
                 continue;
             }
-            // room for what may not be needed is taken from one node, and not from the one that it
-            // is for
+            // Room for what may not be needed is taken from one node, until that is empty. Each
+            // entry that it gives up makes it warmer on average, so it is chosen once.
             while self.used + ENTRY_BYTES > self.budget {
-                let Some(&(_, coldest)) = self.coldest.first() else { break };
-                if coldest == page || from.is_some_and(|from| from != coldest) {
+                let Some(victim) = from.or_else(|| self.coldest()) else { break };
+                if victim == page || !self.nodes.contains_key(&victim) {
                     break;
                 }
-                let Some((victim, op)) = self.evict(io, Some(coldest))? else { break };
-                (from, evicted) = (Some(victim), evicted.max(op));
+                evicted = evicted.max(self.evict(io, victim)?);
+                from = Some(victim);
             }
             if self.used + ENTRY_BYTES > self.budget {
                 break;

@@ -21,6 +21,17 @@ fn open(path: &str) -> std::io::Result<Stream> {
             "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 2048\n/dev/a close\n"
                 .into()
         }
+        // three map pages, eight entries each; the first two are read in turn, then the third
+        "prefetch.csv" => {
+            let writes = [0, 128, 256].map(|first| (first..first + 8).map(|page| (page, 1, "W")));
+            let reads = (0..8).flat_map(|i| [(i, 1, "R"), (128 + i, 1, "R")]);
+            let all = writes.into_iter().flatten().chain(reads).chain([(256, 8, "R")]);
+            let line = |(time, (page, pages, op)): (usize, (u64, u64, &str))| {
+                let op = if op == "W" { "Write" } else { "Read" };
+                format!("{time},host,0,{op},{},{},0\n", 2048 * page, 2048 * pages)
+            };
+            all.enumerate().map(line).collect()
+        }
         real => return Ok((Box::new(std::fs::File::open(real)?), None)),
     };
     let length = text.len() as u64;
@@ -121,6 +132,31 @@ fn preconditioning_costs_nothing_and_is_there() {
         "set": ["cache.mode=write-through"]
     }));
     assert_eq!(traced["nand"]["programs"]["host"], 8, "the trace's own writes only");
+}
+
+/// 134 bytes hold two nodes of 16 bytes with eight entries of 6 each, and 6 bytes. A read of eight
+/// pages of a third node takes the room of its eight entries from the coldest node, which has 8:
+/// one miss, seven hits, although the node is not the coldest any more once it has given up some.
+#[test]
+fn prefetching_takes_all_of_one_node() {
+    let settings = [
+        "cache.mode=write-through",
+        "map.store=tpftl",
+        "map.page_bytes=512",
+        "map.cache_bytes=134",
+        "map.prefetch_threshold=0",
+        "drive.blocks=64",
+        "map.unit=2KiB",
+    ];
+    let counts = |limit: u64| {
+        let found = record(json!({ "drive": "tiny", "trace": "prefetch.csv", "mode": "untimed",
+            "limit": limit, "set": settings }));
+        ["hits", "misses", "loads", "entries_prefetched"]
+            .map(|key| found["map"][key].as_u64().unwrap())
+    };
+    let (before, after) = (counts(40), counts(41));
+    let last: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+    assert_eq!(last, [7, 1, 1, 7]);
 }
 
 #[test]

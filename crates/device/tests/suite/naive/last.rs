@@ -1,6 +1,7 @@
 //! LAST.
 
-use super::store::{Area, BlockId, Shape, Store};
+use super::area::Area;
+use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
 use std::collections::VecDeque;
 

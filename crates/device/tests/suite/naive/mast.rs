@@ -1,6 +1,7 @@
 //! MAST.
 
-use super::store::{Area, BlockId, Shape, Store};
+use super::area::Area;
+use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
 
 /// What MAST can be set to; shares in millionths.
@@ -85,7 +86,7 @@ impl Mast {
         // before rule 2, which merges a sequential log block before rule 3 could find the page
         // there
         let is_hot = self.is_hot(page);
-        if self.store.write_in_place(page) || self.write_sequential(page) {
+        if self.store.write_in_place(page) || self.store.write_sequential(page) {
             return;
         }
         if is_hot {
@@ -104,27 +105,6 @@ impl Mast {
             || self.rules.cold_update_is_hot && self.cold.blocks.contains(&block)
             || self.rules.sequential_hit_is_hot
                 && self.store.sequential_block(self.store.lbn(page)) == Some(block)
-    }
-
-    /// Whether the sequential log took the page.
-    fn write_sequential(&mut self, page: u32) -> bool {
-        let (lbn, offset) = (self.store.lbn(page), self.store.offset(page));
-        let log = self.store.sequential_block(lbn);
-        if offset == 0 {
-            if log.is_some() {
-                self.store.merge_sequential(lbn, None);
-            }
-            self.store.begin_sequential(page);
-            return true;
-        }
-        let Some(log) = log else { return false };
-        if offset == self.store.write_pointer(log) {
-            self.store.append_sequential(page);
-            return true;
-        }
-        let complete = self.store.is_complete(log, lbn);
-        self.store.merge_sequential(lbn, (!complete).then_some(page));
-        !complete
     }
 
     // Room.

@@ -1,7 +1,8 @@
-//! The log-block schemes LAST and MAST a second time: a reference written from their rules, page by
-//! page, that shares no code with the schemes. It knows no time, no geometry and no free list; a
-//! block is a number that is used once.
+//! Log-block schemes a second time: references written from their rules, page by page, that share
+//! no code with the schemes. They know no time, no geometry and no free list; a block is a number
+//! that is used once.
 
+mod area;
 mod last;
 mod mast;
 mod store;
@@ -29,11 +30,12 @@ pub struct Counts {
     pub in_place: u64,
     pub order_detours: u64,
     pub erases: u64,
+    pub programs: u64,
 }
 
 impl Counts {
     /// All of them, by name.
-    pub fn list(&self) -> [(&'static str, u64); 15] {
+    pub fn list(&self) -> [(&'static str, u64); 16] {
         [
             ("data_switch", self.data_switch),
             ("data_partial", self.data_partial),
@@ -50,6 +52,7 @@ impl Counts {
             ("in_place", self.in_place),
             ("order_detours", self.order_detours),
             ("erases", self.erases),
+            ("programs", self.programs),
         ]
     }
 }
@@ -57,7 +60,7 @@ impl Counts {
 /// One area of the log: its name, how many blocks it may have, and how many it has.
 pub type AreaSize = (&'static str, usize, usize);
 
-/// What both references offer.
+/// What all references offer.
 pub trait Reference {
     /// One request: `pages` pages from `first` on.
     fn write(&mut self, first: u32, pages: u32);

@@ -1,4 +1,4 @@
-//! What both schemes have in common: blocks, data blocks, sequential log blocks, merges, and areas.
+//! What the schemes have in common: blocks, data blocks, sequential log blocks, and merges.
 
 use super::Counts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Everything that was programmed in a block: index and page.
-    fn programmed(&self, block: BlockId) -> Vec<(u32, u32)> {
+    pub fn programmed(&self, block: BlockId) -> Vec<(u32, u32)> {
         let pages = self.blocks[&block].programmed.iter().zip(0..);
         pages.filter_map(|(page, index)| page.map(|page| (index, page))).collect()
     }
@@ -156,7 +156,7 @@ impl Store {
             .then_some(lbn)
     }
 
-    fn program(&mut self, block: BlockId, index: u32, page: u32) {
+    pub fn program(&mut self, block: BlockId, index: u32, page: u32) {
         assert!(
             !self.is_programmed(block, index),
             "block {block} index {index} is programmed twice"
@@ -167,9 +167,10 @@ impl Store {
         );
         self.blocks.get_mut(&block).unwrap().programmed[index as usize] = Some(page);
         self.places.insert(page, (block, index));
+        self.counts.programs += 1;
     }
 
-    fn program_host(&mut self, block: BlockId, index: u32, page: u32) {
+    pub fn program_host(&mut self, block: BlockId, index: u32, page: u32) {
         let old = self.place(page).map(|(old, _)| old);
         for touched in old.into_iter().chain([block]) {
             self.blocks.get_mut(&touched).unwrap().touched = self.clock;
@@ -202,8 +203,13 @@ impl Store {
         true
     }
 
-    pub fn trim(&mut self, page: u32) {
+    /// Nothing is at a page any more.
+    pub fn forget(&mut self, page: u32) {
         self.places.remove(&page);
+    }
+
+    pub fn trim(&mut self, page: u32) {
+        self.forget(page);
         let lbn = self.lbn(page);
         if self.live(lbn) == 0 {
             if let Some(block) = self.data.remove(&lbn) {
@@ -301,18 +307,23 @@ impl Store {
     pub fn reclaim(&mut self, log: BlockId) {
         let dead = self.valid(log).is_empty();
         while let Some(&page) = self.valid(log).first() {
-            let lbn = self.lbn(page);
-            let through_sequential =
-                self.sequential.get(&lbn).is_some_and(|s| !self.valid(s.block).is_empty());
-            if self.sequential.contains_key(&lbn) {
-                self.merge_sequential(lbn, None);
-            }
-            if !through_sequential {
-                self.full_merge(lbn, None);
-            }
+            self.merge_newest(self.lbn(page));
         }
         self.erase(log);
         *if dead { &mut self.counts.log_dead } else { &mut self.counts.log_full } += 1;
+    }
+
+    /// Bring a logical block up to date that has pages in the random log: through its sequential
+    /// log block if it has one.
+    pub fn merge_newest(&mut self, lbn: u32) {
+        let through_sequential =
+            self.sequential.get(&lbn).is_some_and(|s| !self.valid(s.block).is_empty());
+        if self.sequential.contains_key(&lbn) {
+            self.merge_sequential(lbn, None);
+        }
+        if !through_sequential {
+            self.full_merge(lbn, None);
+        }
     }
 
     // The sequential log.
@@ -321,7 +332,7 @@ impl Store {
         self.sequential.get(&lbn).map(|s| s.block)
     }
 
-    pub fn is_complete(&self, log: BlockId, lbn: u32) -> bool {
+    fn is_complete(&self, log: BlockId, lbn: u32) -> bool {
         self.programmed(log).len() == self.pages_of(lbn).len()
     }
 
@@ -332,8 +343,34 @@ impl Store {
         }
     }
 
+    /// FAST's rule: whether the sequential log took the page.
+    pub fn write_sequential(&mut self, page: u32) -> bool {
+        let (lbn, offset) = (self.lbn(page), self.offset(page));
+        let log = self.sequential_block(lbn);
+        if offset == 0 {
+            if log.is_some() {
+                self.merge_sequential(lbn, None);
+            }
+            self.begin_sequential(page);
+            return true;
+        }
+        let Some(log) = log else { return false };
+        if offset == self.write_pointer(log) {
+            self.append_sequential(page);
+            return true;
+        }
+        let complete = self.is_complete(log, lbn);
+        self.merge_sequential(lbn, (!complete).then_some(page));
+        !complete
+    }
+
     /// Open one for the page, which has none, and program it.
     pub fn begin_sequential(&mut self, page: u32) {
+        self.open_sequential(page);
+        self.append_sequential(page);
+    }
+
+    fn open_sequential(&mut self, page: u32) -> BlockId {
         if self.sequential.len() >= self.sequential_budget {
             let (&oldest, _) = self
                 .sequential
@@ -344,7 +381,7 @@ impl Store {
         }
         let block = self.open();
         self.sequential.insert(self.lbn(page), Sequential { block, written: self.clock });
-        self.append_sequential(page);
+        block
     }
 
     pub fn append_sequential(&mut self, page: u32) {
@@ -356,102 +393,5 @@ impl Store {
 
     pub fn sequential_size(&self) -> super::AreaSize {
         ("sequential", self.sequential_budget, self.sequential.len())
-    }
-}
-
-/// An area of the random log.
-pub struct Area {
-    name: &'static str,
-    pub budget: usize,
-    /// In the order in which they entered.
-    pub blocks: Vec<BlockId>,
-    /// The block opened last, while it is in the area.
-    frontier: Option<BlockId>,
-}
-
-impl Area {
-    pub fn new(name: &'static str, budget: usize) -> Area {
-        Area { name, budget, blocks: Vec::new(), frontier: None }
-    }
-
-    pub fn size(&self) -> super::AreaSize {
-        (self.name, self.budget, self.blocks.len())
-    }
-
-    fn filling(&self, store: &Store) -> Option<BlockId> {
-        self.frontier.filter(|&block| store.write_pointer(block) < store.shape.block_pages)
-    }
-
-    pub fn may_open(&self) -> bool {
-        self.blocks.len() < self.budget
-    }
-
-    /// Whether there is neither room for a page nor leave to open a block.
-    pub fn is_full(&self, store: &Store) -> bool {
-        self.filling(store).is_none() && !self.may_open()
-    }
-
-    /// The closed blocks, oldest first.
-    pub fn closed(&self, store: &Store) -> Vec<BlockId> {
-        let filling = self.filling(store);
-        self.blocks.iter().copied().filter(|&block| Some(block) != filling).collect()
-    }
-
-    pub fn remove(&mut self, block: BlockId) {
-        self.blocks.retain(|&b| b != block);
-        if self.frontier == Some(block) {
-            self.frontier = None;
-        }
-    }
-
-    /// Erase the oldest closed block in which nothing is valid. Whether there was one.
-    pub fn erase_dead(&mut self, store: &mut Store) -> bool {
-        let Some(dead) =
-            self.closed(store).into_iter().find(|&block| store.valid(block).is_empty())
-        else {
-            return false;
-        };
-        self.remove(dead);
-        store.erase(dead);
-        store.counts.log_dead += 1;
-        true
-    }
-
-    /// The block that takes the next page; the area is not full.
-    fn ready(&mut self, store: &mut Store) -> BlockId {
-        self.filling(store).unwrap_or_else(|| {
-            assert!(self.may_open(), "{} has no room", self.name);
-            let block = store.open();
-            self.blocks.push(block);
-            self.frontier = Some(block);
-            block
-        })
-    }
-
-    pub fn append_host(&mut self, store: &mut Store, page: u32) {
-        let block = self.ready(store);
-        store.program_host(block, store.write_pointer(block), page);
-    }
-
-    /// Copy the valid pages of `log` here and erase it. `make_room` must leave this area not full;
-    /// it may merge pages of `log` away.
-    pub fn take_pages(
-        &mut self,
-        store: &mut Store,
-        log: BlockId,
-        mut make_room: impl FnMut(&mut Area, &mut Store),
-    ) {
-        let dead = store.valid(log).is_empty();
-        while let Some(&page) = store.valid(log).first() {
-            make_room(self, store);
-            // opened even if the page needs it no more
-            let block = self.ready(store);
-            if store.place(page).is_some_and(|(at, _)| at == log) {
-                store.program(block, store.write_pointer(block), page);
-                store.counts.moved_pages += 1;
-            }
-        }
-        store.erase(log);
-        *if dead { &mut store.counts.log_dead } else { &mut store.counts.log_moved } += 1;
     }
 }

@@ -236,6 +236,8 @@ impl LogScheme for Faster {
         }
         let log = self.circle.room(io, &mut self.isolation, &mut self.sequential)?;
         io.core.append(io.cx, log, page)?;
+        // making room may have given one to the old version
+        self.circle.set_second_chance(lpn, false);
         self.entered = (self.entered + 1).min(self.interval);
         if self.entered >= self.interval
             && self.isolation.is_short(io.core, io.cx.flash.medium, KEPT)

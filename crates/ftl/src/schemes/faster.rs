@@ -12,10 +12,13 @@
 //! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others
 //!   are copied to the head, on their second chance.
 //!
-//! A host write ends a page's second chance. The isolation area is drained progressively: while it
-//! has fewer than two blocks left, every `ftl.isolation_interval`-th page that enters the log
-//! brings one full merge of a logical block in its oldest block; if it has none left, its oldest
-//! block is reclaimed at once.
+//! One block of the circle is left for what the oldest block keeps. A host write ends a page's
+//! second chance.
+//!
+//! The isolation area is drained progressively: while it has fewer than two blocks left, every
+//! `ftl.isolation_interval`-th page that the host writes to the circle brings one step, a full
+//! merge of a logical block in its oldest block, or the erase after the last of them; if it has
+//! none left, its oldest block is reclaimed at once.
 //!
 //! Sequential writes have one log block by FAST's rule. Beside that, a run of more than
 //! `ftl.sequential_pages` consecutive pages opens it in the middle of a logical block: the pages

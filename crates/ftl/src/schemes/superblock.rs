@@ -9,12 +9,15 @@
 //! - A page is hot if its newest version is in a block that was opened for updates; hot and
 //!   other pages are written to different blocks. When the pool is used up, they go where their
 //!   superblock has room.
-//! - A superblock that needs a block and gets none is collected itself: the block with the fewest
-//!   valid pages, the oldest of several, gives them up to the superblock's block for pages that are
-//!   not hot, and is erased. If that one is full, a block of the reserve takes its place until the
-//!   erase has freed another.
+//! - A superblock that needs a block and gets none is collected itself: of the blocks that take no
+//!   more pages the one with the fewest valid pages, the oldest of several, gives them up to the
+//!   superblock's block for pages that are not hot, and is erased. If that one is full, a block of
+//!   the reserve takes its place until the erase has freed another.
 //! - If it has no block with an invalid page, the superblock with the most blocks of the pool is
 //!   collected instead, of several the one that was written least recently, until it has one fewer.
+//!   Where its blocks that take no more pages are full of valid ones, one that takes pages is
+//!   collected: that for pages that are not hot if one of its pages is invalid, otherwise that for
+//!   hot ones.
 //!
 //! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or
 //! moved.

@@ -8,6 +8,7 @@ const LAST: LastRules = LastRules {
     sequential_blocks: 2,
     hot_blocks: 3,
     cold_blocks: 4,
+    idle_blocks: 0,
     hot_window: 0,
     hot_window_adaptive: false,
     // of the preset, in microseconds
@@ -18,6 +19,7 @@ const LAST: LastRules = LastRules {
 
 const VARIANTS: &[LastRules] = &[
     LAST,
+    LastRules { idle_blocks: 2, ..LAST },
     LastRules { sequential_pages: 2, sequential_blocks: 5, ..LAST },
     LastRules { sequential_pages: 1000, cold_blocks: 9, ..LAST },
     LastRules { sequential_blocks: 1, hot_blocks: 2, cold_blocks: 2, hot_window: 5, ..LAST },
@@ -42,6 +44,10 @@ const VARIANTS: &[LastRules] = &[
 impl Rules for LastRules {
     fn log_blocks(&self) -> usize {
         self.sequential_blocks + self.hot_blocks + self.cold_blocks
+    }
+
+    fn idle_blocks(&self) -> usize {
+        self.idle_blocks
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {

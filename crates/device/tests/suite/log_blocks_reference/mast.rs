@@ -8,6 +8,7 @@ const MAST: MastRules = MastRules {
     locality_blocks: 3,
     hot_blocks: 3,
     cold_blocks: 4,
+    idle_blocks: 0,
     migrate_valid: 750_000,
     never_migrate: false,
     fifo: false,
@@ -32,6 +33,7 @@ const RESIZED: MastRules = MastRules {
 
 const VARIANTS: &[MastRules] = &[
     MAST,
+    MastRules { idle_blocks: 2, ..MAST },
     MastRules { sequential_blocks: 1, locality_blocks: 2, hot_blocks: 2, cold_blocks: 2, ..MAST },
     MastRules { sequential_blocks: 5, cold_blocks: 7, migrate_valid: 300_000, ..MAST },
     MastRules { migrate_valid: 0, ..MAST },
@@ -65,6 +67,10 @@ const VARIANTS: &[MastRules] = &[
 impl Rules for MastRules {
     fn log_blocks(&self) -> usize {
         self.sequential_blocks + self.locality_blocks + self.hot_blocks + self.cold_blocks
+    }
+
+    fn idle_blocks(&self) -> usize {
+        self.idle_blocks
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {

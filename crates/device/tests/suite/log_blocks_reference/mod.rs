@@ -2,15 +2,18 @@
 //! of the areas, and every page at the same index of the same block, whatever number each side
 //! gives the block.
 
+mod faster;
 mod last;
 mod mast;
+mod sast;
+mod superblock;
 
 use crate::naive::{AreaSize, Counts, Reference, Shape};
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_testing::proofs;
-use flashatlas_types::{Cause, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_types::{Cause, Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -19,6 +22,8 @@ const SECTORS: u32 = 4;
 const REQUESTS: usize = 500;
 /// Of each setup, where all are taken.
 const SEEDS: usize = 30;
+/// Enough for all that there is to do in idle time.
+const LONG: Dur = Dur::from_us(1_000_000);
 
 /// A drive without its log blocks.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +46,9 @@ const FRAMES: [Frame; 4] =
 trait Rules: Copy + Debug {
     /// Log blocks of all kinds together.
     fn log_blocks(&self) -> usize;
+
+    /// Log blocks that idle time keeps ready.
+    fn idle_blocks(&self) -> usize;
 
     /// The scheme, and each of its parameters that differs from the preset.
     fn settings(&self) -> Vec<(&'static str, String)>;
@@ -70,6 +78,9 @@ impl<R: Rules> Setup<R> {
             ("drive.logical_pages", pages.to_string()),
             ("nand.program_order", order.to_owned()),
             ("ftl.log_blocks", self.rules.log_blocks().to_string()),
+            ("ftl.idle_log_blocks", self.rules.idle_blocks().to_string()),
+            // which of the erased blocks is taken has no say in what is compared
+            ("ftl.wear_dynamic", self.strict.to_string()),
         ];
         common
             .into_iter()
@@ -108,6 +119,7 @@ impl<R: Rules> Setup<R> {
 enum Request {
     Write { first: u32, pages: u32 },
     Trim { first: u32, pages: u32 },
+    Idle,
 }
 
 /// Requests in phases of different kinds.
@@ -148,6 +160,7 @@ fn requests(frame: Frame, seed: u64) -> Vec<Request> {
                 Request::Trim { first, pages }
             }
             1 => Request::Trim { first: below(frame.pages), pages: 1 },
+            2 => Request::Idle,
             _ => {
                 cursor = usual.0 + usual.1;
                 Request::Write { first: usual.0, pages: usual.1 }
@@ -170,6 +183,7 @@ fn serve_drive(drive: &mut Ssd, request: Request, content: u64) {
         Request::Trim { first, pages } => {
             Cmd::Trim { lba: Lba(u64::from(first * SECTORS)), sectors: pages * SECTORS }
         }
+        Request::Idle => return drive.idle(Ps::ZERO, Ps::ZERO.after(LONG)).unwrap(),
     };
     drive.submit(Ps::ZERO, Tag(content), cmd, &mut Reply::default()).unwrap();
 }
@@ -180,6 +194,7 @@ fn serve_reference(reference: &mut dyn Reference, request: Request) {
         Request::Trim { first, pages } => {
             (first..first + pages).for_each(|page| reference.trim(page))
         }
+        Request::Idle => reference.idle(),
     }
 }
 

@@ -42,6 +42,11 @@ impl Area {
         self.blocks.iter().copied().filter(|&block| Some(block) != filling).collect()
     }
 
+    /// Whether it has fewer blocks left than `ready`, and one that could be reclaimed.
+    pub fn is_short(&self, store: &Store, ready: usize) -> bool {
+        self.budget - self.blocks.len() < ready && !self.closed(store).is_empty()
+    }
+
     pub fn remove(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);
         if self.frontier == Some(block) {

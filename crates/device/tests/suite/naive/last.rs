@@ -12,6 +12,8 @@ pub struct LastRules {
     pub sequential_blocks: usize,
     pub hot_blocks: usize,
     pub cold_blocks: usize,
+    /// Log blocks that idle time keeps ready.
+    pub idle_blocks: usize,
     /// Zero stands for the pages of `hot_blocks` blocks.
     pub hot_window: usize,
     pub hot_window_adaptive: bool,
@@ -112,15 +114,19 @@ impl Last {
 
 fn make_cold_room(cold: &mut Area, store: &mut Store, rules: &LastRules) {
     while cold.is_full(store) {
-        if cold.erase_dead(store) {
-            continue;
-        }
-        // the first of several with the least
-        let victim =
-            cold.closed(store).into_iter().min_by_key(|&block| cost(store, rules, block)).unwrap();
-        store.reclaim(victim);
-        cold.remove(victim);
+        reclaim_cold(cold, store, rules);
     }
+}
+
+fn reclaim_cold(cold: &mut Area, store: &mut Store, rules: &LastRules) {
+    if cold.erase_dead(store) {
+        return;
+    }
+    // the first of several with the least
+    let victim =
+        cold.closed(store).into_iter().min_by_key(|&block| cost(store, rules, block)).unwrap();
+    store.reclaim(victim);
+    cold.remove(victim);
 }
 
 fn cost(store: &Store, rules: &LastRules, block: BlockId) -> u64 {
@@ -139,6 +145,12 @@ impl Reference for Last {
         }
         for page in first..first + pages {
             self.write_page(page, sequential);
+        }
+    }
+
+    fn idle(&mut self) {
+        while self.cold.is_short(&self.store, self.rules.idle_blocks) {
+            reclaim_cold(&mut self.cold, &mut self.store, &self.rules);
         }
     }
 

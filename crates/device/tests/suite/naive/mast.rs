@@ -11,6 +11,8 @@ pub struct MastRules {
     pub locality_blocks: usize,
     pub hot_blocks: usize,
     pub cold_blocks: usize,
+    /// Log blocks that idle time keeps ready.
+    pub idle_blocks: usize,
     pub migrate_valid: u64,
     /// `ftl.migrate=copy`.
     pub never_migrate: bool,
@@ -238,6 +240,12 @@ impl Reference for Mast {
             if self.rules.resize_window != 0 && self.store.clock % self.rules.resize_window == 0 {
                 self.look_at_sizes();
             }
+        }
+    }
+
+    fn idle(&mut self) {
+        while self.cold.is_short(&self.store, self.rules.idle_blocks) {
+            reclaim_cold(&mut self.cold, &mut self.store, self.rules.cold_victim);
         }
     }
 

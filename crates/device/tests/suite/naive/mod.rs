@@ -3,14 +3,20 @@
 //! that is used once.
 
 mod area;
+mod faster;
 mod last;
 mod mast;
+mod sast;
 mod store;
+mod superblock;
 
+pub use faster::{Faster, FasterRules};
 pub use last::{Last, LastRules};
 pub use mast::{ColdVictim, Mast, MastRules};
+pub use sast::{Sast, SastRules};
 use store::Store;
 pub use store::{BlockId, Shape};
+pub use superblock::{SuperblockRules, Superblocks};
 
 /// What a reference counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +70,8 @@ pub type AreaSize = (&'static str, usize, usize);
 pub trait Reference {
     /// One request: `pages` pages from `first` on.
     fn write(&mut self, first: u32, pages: u32);
+    /// All that there is to do in idle time.
+    fn idle(&mut self);
     fn areas(&self) -> Vec<AreaSize>;
     fn store(&self) -> &Store;
     fn store_mut(&mut self) -> &mut Store;

@@ -364,6 +364,18 @@ impl Store {
         !complete
     }
 
+    /// Open one for the page, which has none, copy what comes before the page in its logical block,
+    /// and program the page.
+    pub fn begin_sequential_amid(&mut self, page: u32) {
+        let block = self.open_sequential(page);
+        let before = self.pages_of(self.lbn(page)).take_while(|&other| other < page);
+        for other in before.filter(|&other| self.places.contains_key(&other)).collect::<Vec<_>>() {
+            self.program(block, self.offset(other), other);
+            self.counts.copies += 1;
+        }
+        self.append_sequential(page);
+    }
+
     /// Open one for the page, which has none, and program it.
     pub fn begin_sequential(&mut self, page: u32) {
         self.open_sequential(page);

@@ -1,3 +1,3 @@
 //! Map stores beside independent references.
 
-mod dftl_reference;
+mod store_references;

@@ -1,24 +1,27 @@
-//! The DFTL map store against a naive reference: plain vectors, scanned from end to end, that share
-//! no code with the store. After every call of a random sequence both have counted the same hits
-//! and misses, and the same map pages read and written for each reason; now and then, both are
+//! Demand-paged map stores against naive references: plain vectors, scanned from end to end, that
+//! share no code with the stores. After every call of a random sequence both have counted the same
+//! hits and misses, and the same map pages read and written for each reason; now and then, both are
 //! asked for the whole map.
 
-mod reference;
+mod dftl;
+mod rules;
 
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{FtlContext, PARAMS, Reason, Registry};
-use flashatlas_nand::{Flash, Medium, Rules};
+use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
+use flashatlas_testing::proofs;
 use flashatlas_types::{
     AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig,
     Rng, Seed, Span,
 };
-use reference::{ALWAYS, Reference, SOMETIMES};
+use rules::{Memory, Reference};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const CALLS: u32 = 4000;
-const SEEDS: u64 = 3;
+/// Random sequences for each shape, of which [`proofs::cases`] are tried.
+const SEEDS: usize = 20;
 const UNIT_BYTES: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 8;
 /// Blocks of each lane, more than map pages may have.
@@ -26,60 +29,65 @@ const BLOCKS: u32 = 20;
 /// Those of them that entries point to; map pages have others.
 const DATA_BLOCKS: u32 = 6;
 
+/// A store, and the rules that it is held against.
+struct Subject {
+    /// Its name in the registry.
+    name: &'static str,
+    memory: fn(&Shape) -> Box<dyn Memory>,
+    shapes: &'static [Shape],
+    /// Paths of its own that every run must take, and that some run must take.
+    always: &'static [&'static str],
+    sometimes: &'static [&'static str],
+}
+
 /// What the store is built for, and what is asked of it.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     logical_pages: u32,
     map_page_bytes: u32,
     entry_bytes: u32,
-    /// Entries in memory.
-    room: u32,
-    /// Tenths of them that may be protected.
-    protected_tenths: u32,
+    cache_bytes: u32,
+    /// Parameters of the store.
+    settings: &'static [(&'static str, &'static str)],
     lanes: u32,
     frame_bytes: u32,
     pack: bool,
-    /// From one hot logical page to the next.
+    /// Hot logical pages, and from one to the next.
+    hot: u32,
     stride: u32,
+    /// Logical pages of the longest request.
+    longest: u32,
 }
 
-const fn shape(
-    logical_pages: u32,
-    map_page_bytes: u32,
-    room: u32,
-    protected_tenths: u32,
-    stride: u32,
-) -> Shape {
-    Shape {
-        logical_pages,
-        map_page_bytes,
-        entry_bytes: 4,
-        room,
-        protected_tenths,
-        lanes: 1,
-        frame_bytes: UNIT_BYTES,
-        pack: true,
-        stride,
+const DEFAULT: Shape = Shape {
+    logical_pages: 90,
+    map_page_bytes: 64,
+    entry_bytes: 4,
+    cache_bytes: 0,
+    settings: &[],
+    lanes: 1,
+    frame_bytes: UNIT_BYTES,
+    pack: true,
+    hot: 8,
+    stride: 1,
+    longest: 1,
+};
+
+impl Shape {
+    fn per_page(&self) -> u32 {
+        self.map_page_bytes / self.entry_bytes
+    }
+
+    /// A parameter of the store, which every shape sets.
+    fn setting(&self, key: &str) -> &'static str {
+        let found = self.settings.iter().find(|(name, _)| *name == key);
+        found.unwrap_or_else(|| panic!("{key} is not set in {self:?}")).1
+    }
+
+    fn number(&self, key: &str) -> f64 {
+        self.setting(key).parse().unwrap()
     }
 }
-
-const SHAPES: &[Shape] = &[
-    shape(90, 64, 2, 0, 1),
-    shape(90, 64, 3, 5, 1),
-    shape(90, 64, 64, 8, 1),
-    shape(200, 64, 5, 8, 7),
-    shape(256, 128, 9, 0, 1),
-    shape(300, 128, 16, 5, 3),
-    shape(500, 256, 24, 0, 11),
-    shape(1000, 512, 40, 8, 1),
-    shape(2000, 512, 64, 8, 13),
-    // several map pages in a frame, and several lanes
-    Shape { lanes: 2, frame_bytes: 2048, ..shape(2000, 64, 64, 5, 1) },
-    Shape { lanes: 2, frame_bytes: 2048, pack: false, ..shape(1200, 128, 30, 8, 31) },
-    // entries of eight bytes; map pages of two slots
-    Shape { lanes: 3, entry_bytes: 8, ..shape(777, 512, 33, 5, 5) },
-    Shape { lanes: 2, frame_bytes: 2048, entry_bytes: 8, ..shape(640, 1024, 12, 8, 1) },
-];
 
 #[derive(Clone, Copy, Debug)]
 enum Call {
@@ -92,7 +100,7 @@ enum Call {
 }
 
 /// What both sides count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     hits: u64,
     misses: u64,
@@ -115,20 +123,19 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(shape: &Shape, name: String) -> Pair {
-        let def = Registry::STANDARD.store("dftl").unwrap();
+    fn new(subject: &Subject, shape: &Shape, name: String) -> Pair {
+        let def = Registry::STANDARD.store(subject.name).unwrap();
         let mut raw = RawConfig::default();
         for (key, value) in [
             ("map.unit", UNIT_BYTES.to_string()),
             ("map.entry_bytes", shape.entry_bytes.to_string()),
             ("map.page_bytes", shape.map_page_bytes.to_string()),
-            // less than one entry is left over
-            ("map.cache_bytes", (8 * shape.room + 7).to_string()),
-            ("map.protected_share", format!("0.{}", shape.protected_tenths)),
+            ("map.cache_bytes", shape.cache_bytes.to_string()),
             ("map.pack", shape.pack.to_string()),
         ] {
             raw.set(key, &value, "test");
         }
+        shape.settings.iter().for_each(|(key, value)| raw.set(key, value, "test"));
         let defs: Vec<_> = PARAMS.iter().chain(def.params).collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
         let geometry = Geometry {
@@ -145,7 +152,7 @@ impl Pair {
         let order = AllocationOrder::parse("CWDP").unwrap();
         let layout =
             Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
-        let medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
+        let medium = Medium::new(Arc::new(layout.clone()), FlashRules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, (def.fits)(&params, &layout).unwrap());
         for block in
             (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS)
@@ -156,7 +163,7 @@ impl Pair {
         plan.set_recording(false);
         Pair {
             name,
-            reference: Reference::new(shape, layout.slots_per_block),
+            reference: Reference::new(shape, layout.slots_per_block, (subject.memory)(shape)),
             store: (def.build)(&params, &layout),
             medium,
             pool,
@@ -165,14 +172,15 @@ impl Pair {
         }
     }
 
-    fn call(&mut self, call: Call) {
+    /// Ask both; `ahead` more pages of the request follow.
+    fn call(&mut self, call: Call, ahead: u32) {
         let mut programmed = Vec::new();
         let mut cx = FtlContext {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now: Ps::ZERO,
             command: OpId::NONE,
             oldest_unfinished: OpId::NONE,
-            ahead: 0,
+            ahead,
             programmed: &mut programmed,
             remapped: None,
         };
@@ -186,13 +194,14 @@ impl Pair {
             Call::Flush => store.flush(io).map(|_| None),
             Call::BeforeErase(block) => store.before_erase(io, BlockId(block)).map(|_| None),
         };
-        let expected = self.reference.call(call);
-        let at = format!("{}, call {}, {call:?}", self.name, self.calls);
-        assert_eq!(answer, Ok(expected), "{at}: answer of the store, of the reference");
+        let expected = self.reference.call(call, ahead);
+        let at = || format!("{}, call {}, {call:?}, ahead {ahead}", self.name, self.calls);
+        assert_eq!(answer, Ok(expected), "{}: answer of the store, of the reference", at());
         assert_eq!(
             self.counts(),
-            self.reference.counts,
-            "{at}: counts of the store, of the reference"
+            self.reference.rules.counts,
+            "{}: counts of the store, of the reference",
+            at()
         );
         self.calls += 1;
     }
@@ -212,11 +221,11 @@ impl Pair {
         }
     }
 
-    /// The whole map is the same, the store's own rules hold, and the flash was read as often as is
-    /// said.
+    /// The whole map and the further counts are the same, the store's own rules hold, and the flash
+    /// was read as often as is said.
     fn compare_maps(&self) {
         let at = format!("{}, after {} calls", self.name, self.calls);
-        for (lpn, &ppn) in self.reference.map.iter().enumerate() {
+        for (lpn, &ppn) in self.reference.rules.map.iter().enumerate() {
             assert_eq!(self.store.peek(Lpn(lpn as u32)), ppn, "{at}: page {lpn}");
         }
         self.store.check(&self.medium, &self.pool).unwrap_or_else(|e| panic!("{at}: {e}"));
@@ -227,7 +236,23 @@ impl Pair {
             pages.loads + pages.merges + pages.copies,
             "{at}: reads of the flash, of map pages"
         );
+        assert_eq!(
+            self.store.details(),
+            self.reference.details(),
+            "{at}: details of the store, of the reference"
+        );
     }
+}
+
+/// A request of which the pages are asked for one after the other.
+#[derive(Clone, Copy)]
+struct Request {
+    lpn: u32,
+    left: u32,
+    /// Where its next page is written; a read has none.
+    ppn: Option<Ppn>,
+    /// Whether it is one request, or several of a page each.
+    whole: bool,
 }
 
 /// What is asked of a pair.
@@ -235,6 +260,7 @@ struct Workload {
     rng: Rng,
     shape: Shape,
     trims: bool,
+    request: Option<Request>,
 }
 
 impl Workload {
@@ -244,9 +270,9 @@ impl Workload {
 
     /// Mostly of the hot ones, of which not quite all have room in memory.
     fn lpn(&mut self) -> u32 {
-        let Shape { logical_pages, room, stride, .. } = self.shape;
+        let Shape { logical_pages, hot, stride, .. } = self.shape;
         if self.below(10) < 7 {
-            self.below(room + 3) * stride % logical_pages
+            self.below(hot) * stride % logical_pages
         } else {
             self.below(logical_pages)
         }
@@ -260,52 +286,89 @@ impl Workload {
         Ppn(self.block(layout) * layout.slots_per_block + self.below(layout.slots_per_block))
     }
 
-    fn next(&mut self, pair: &Pair) -> Call {
+    /// Where a request is written: anywhere, or where the pages around it would stand if all had
+    /// been written in order.
+    fn first_ppn(&mut self, layout: &Layout, lpn: u32, pages: u32) -> Ppn {
+        let room = DATA_BLOCKS * layout.slots_per_block - pages;
+        Ppn(if self.below(2) == 0 { self.below(room) } else { lpn % room })
+    }
+
+    fn begin(&mut self, layout: &Layout, lpn: u32) {
+        let most = self.shape.longest.min(self.shape.logical_pages - lpn);
+        let left = 1 + self.below(most);
+        let ppn = (self.below(2) == 0).then(|| self.first_ppn(layout, lpn, left));
+        self.request = Some(Request { lpn, left, ppn, whole: self.below(2) == 0 });
+    }
+
+    /// The next page of the request.
+    fn advance(&mut self, mut request: Request) -> (Call, u32) {
+        let call = match request.ppn {
+            None => Call::Get(request.lpn),
+            Some(ppn) => Call::Set(request.lpn, ppn),
+        };
+        request.left -= 1;
+        request.lpn += 1;
+        request.ppn = request.ppn.map(|ppn| Ppn(ppn.0 + 1));
+        self.request = (request.left > 0).then_some(request);
+        (call, if request.whole { request.left } else { 0 })
+    }
+
+    fn next(&mut self, pair: &Pair) -> (Call, u32) {
         let layout = pair.pool.layout();
+        if let Some(request) = self.request {
+            return self.advance(request);
+        }
         let lpn = self.lpn();
-        match self.below(100) {
+        if self.shape.longest > 1 && self.below(8) == 0 {
+            self.begin(layout, lpn);
+            return self.advance(self.request.expect("it was just begun"));
+        }
+        let call = match self.below(100) {
             0..40 => Call::Get(lpn),
             40..70 => Call::Set(lpn, self.ppn(layout)),
-            70..90 if pair.reference.map[lpn as usize] != Ppn::NONE => {
+            70..90 if pair.reference.rules.map[lpn as usize] != Ppn::NONE => {
                 Call::Moved(lpn, self.ppn(layout))
             }
             90..95 if self.trims => Call::Trim(lpn),
             95..98 => Call::BeforeErase(self.block(layout)),
             98 => Call::Flush,
             _ => Call::Set(lpn, self.ppn(layout)),
-        }
+        };
+        (call, 0)
     }
 }
 
-/// Run every shape, and make sure that the paths were taken.
-fn run(trims: bool) {
+/// Run every shape of a store, and make sure that the paths were taken.
+fn run(subject: &Subject, trims: bool) {
     let mut total: BTreeMap<&str, u64> = BTreeMap::new();
-    for seed in 0..SEEDS {
-        for &shape in SHAPES {
-            let mut pair = Pair::new(&shape, format!("seed {seed}, {shape:?}"));
-            let mut workload = Workload { rng: Rng::stream(Seed(seed), "calls"), shape, trims };
+    for seed in 0..proofs::cases(SEEDS) as u64 {
+        for &shape in subject.shapes {
+            let mut pair = Pair::new(subject, &shape, format!("seed {seed}, {shape:?}"));
+            let rng = Rng::stream(Seed(seed), "calls");
+            let mut workload = Workload { rng, shape, trims, request: None };
             for i in 0..CALLS {
-                let call = workload.next(&pair);
-                pair.call(call);
+                let (call, ahead) = workload.next(&pair);
+                pair.call(call, ahead);
                 if i % 97 == 0 || i + 1 == CALLS {
                     pair.compare_maps();
                 }
             }
-            let Reference { paths, counts, .. } = pair.reference;
-            for path in ALWAYS {
-                assert!(paths.contains_key(path), "{}: never: {path}", pair.name);
+            let rules = pair.reference.rules;
+            for path in rules::ALWAYS.iter().chain(subject.always) {
+                assert!(rules.paths.contains_key(path), "{}: never: {path}", pair.name);
             }
+            let counts = rules.counts;
             assert!(
                 counts.merges > 0 && counts.loads > 0 && counts.hits > 0 && counts.update_hits > 0,
                 "{}",
                 pair.name
             );
-            paths.into_iter().for_each(|(path, times)| *total.entry(path).or_default() += times);
+            rules.paths.into_iter().for_each(|(path, n)| *total.entry(path).or_default() += n);
             *total.entry("map pages copied").or_default() += pair.store.pages().copies;
         }
     }
-    let wanted = if trims { SOMETIMES } else { &SOMETIMES[..SOMETIMES.len() - 3] };
-    for path in wanted {
+    let of_trims = if trims { rules::WITH_TRIMS } else { &[] };
+    for path in rules::SOMETIMES.iter().chain(subject.sometimes).chain(of_trims) {
         assert!(
             total.get(path).is_some_and(|&times| times > 100),
             "{path}: too seldom in {total:?}"
@@ -313,41 +376,10 @@ fn run(trims: bool) {
     }
 }
 
-#[test]
-fn as_many_map_pages_are_read_and_written_as_the_rules_say() {
-    run(false);
-}
-
-#[test]
-fn trims_are_written_when_the_rules_say() {
-    run(true);
-}
-
-/// Memory for two entries, in one list; map pages of 16.
-const SMALLEST: Shape = shape(90, 64, 2, 0, 1);
-
-fn calls(name: &str, calls: &[Call]) {
-    let mut pair = Pair::new(&SMALLEST, name.to_owned());
-    calls.iter().for_each(|&call| pair.call(call));
+/// Make the calls of a case that was worked out by hand.
+fn by_hand(subject: &Subject, shape: &Shape, calls: &[Call]) {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let mut pair = Pair::new(subject, shape, name);
+    calls.iter().for_each(|&call| pair.call(call, 0));
     pair.compare_maps();
-}
-
-/// By the rules the entry is trimmed after another has left for it, so that the flush has a trim to
-/// write.
-#[test]
-fn a_trim_comes_after_the_eviction_that_wrote_its_map_page() {
-    calls(
-        "trim of page 2",
-        &[Call::Set(0, Ppn(0)), Call::Set(1, Ppn(1)), Call::Trim(2), Call::Flush],
-    );
-}
-
-/// By the rules the trim of page 0 is written before that of page 16 is made, so that block 0 is
-/// not needed any more.
-#[test]
-fn a_trim_comes_after_the_eviction_that_wrote_all_trims_before_it() {
-    calls(
-        "trim of page 16",
-        &[Call::Set(0, Ppn(0)), Call::Trim(0), Call::Get(32), Call::Trim(16), Call::BeforeErase(0)],
-    );
 }

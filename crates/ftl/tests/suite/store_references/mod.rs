@@ -5,6 +5,7 @@
 
 mod dftl;
 mod rules;
+mod sftl;
 
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;

@@ -51,6 +51,12 @@ impl Rules {
         (lpn / self.per_page) as usize
     }
 
+    /// The logical pages whose entries a map page holds.
+    pub fn pages_in(&self, page: usize) -> std::ops::Range<u32> {
+        let from = page as u32 * self.per_page;
+        from..(from + self.per_page).min(self.map.len() as u32)
+    }
+
     /// A map page is read to look an entry up.
     pub fn load(&mut self, page: usize) {
         if self.written[page] {

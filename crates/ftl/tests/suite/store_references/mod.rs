@@ -3,6 +3,7 @@
 //! hits and misses, and the same map pages read and written for each reason; now and then, both are
 //! asked for the whole map.
 
+mod cdftl;
 mod dftl;
 mod rules;
 mod sftl;

@@ -7,6 +7,7 @@ mod cdftl;
 mod dftl;
 mod rules;
 mod sftl;
+mod tpftl;
 
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;

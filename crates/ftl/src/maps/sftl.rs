@@ -3,9 +3,9 @@
 //! (Jiang et al., *S-FTL: An Efficient Address Translation for Flash Memory by Exploiting Spatial
 //! Locality*, MSST 2011).
 //!
-//! A part of the memory is a buffer of changed entries: a page that leaves with few of them leaves
-//! these there, and is not written. When the buffer is full, the page with the most entries in it
-//! is written.
+//! A part of the memory is a buffer of changed entries: a page that leaves with few of them (no
+//! more than half of what the buffer holds) leaves these there, and is not written. When the buffer
+//! is full, the page with the most entries in it is written.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -126,8 +126,7 @@ impl Sftl {
             let page = self.pages.first().expect("one page always fits");
             let count = u64::from(io.map.changes.count(page));
             if io.map.changes.contains(page) {
-                // a page whose entries are half changed is better written: they would fill the
-                // buffer
+                // a page whose changes would fill more than half of the buffer is better written
                 if 2 * count <= self.buffer_max {
                     self.spare(io, page, count, &mut last)?;
                 } else {

@@ -74,6 +74,8 @@ struct Cdftl {
     pages_max: u32,
     page_bytes: u64,
     search: usize,
+    /// The entry that the host uses, until it is copied to the first level.
+    entering: Option<Lpn>,
     /// Entries that were found in a map page in memory.
     second_level: u64,
 }
@@ -93,6 +95,7 @@ impl Cdftl {
             pages_max: pages_max as u32,
             page_bytes,
             search: search as usize,
+            entering: None,
             second_level: 0,
         }
     }
@@ -143,6 +146,7 @@ impl Cache for Cdftl {
             self.cmt.touch(lpn.0);
         } else {
             self.second_level += 1;
+            self.entering = Some(lpn);
         }
     }
 
@@ -153,14 +157,15 @@ impl Cache for Cdftl {
             evicted = self.evict_page(io)?;
         }
         self.pages.push(page);
+        self.entering = Some(lpn);
         io.load(lpn, evicted)
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        // an entry that is in the second level alone changes there
+        // what collection moved changes where it is, in the second level if it is there alone
         if self.cmt.contains(lpn.0) {
             self.cmt.change(lpn.0);
-        } else {
+        } else if self.entering != Some(lpn) {
             self.merged[map.table.page_of(lpn) as usize] = true;
         }
     }
@@ -174,12 +179,12 @@ impl Cache for Cdftl {
         self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page as usize])
     }
 
-    /// The entry is copied from its map page to the first level.
+    /// The entry is copied from its map page to the first level, where the host changes it.
     fn finish(
         &mut self,
         io: &mut Io<'_, '_>,
         lpn: Lpn,
-        _: bool,
+        lookup: bool,
         ready: OpId,
     ) -> Result<OpId, FtlError> {
         if !self.cmt.contains(lpn.0) {
@@ -187,7 +192,11 @@ impl Cache for Cdftl {
                 self.evict_entry(io)?;
             }
             self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
+            if !lookup {
+                self.cmt.change(lpn.0);
+            }
         }
+        self.entering = None;
         Ok(ready)
     }
 

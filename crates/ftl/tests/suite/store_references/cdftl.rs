@@ -1,9 +1,8 @@
 //! CDFTL by its rules.
 //!
 //! What these leave open is read as follows. An entry that is found in the second level is a hit. A
-//! use of an entry is one of its page, too. An entry that was not in the first level changes in its
-//! page, and is copied to the first level then. What whole pages leave of the memory is for
-//! entries.
+//! use of an entry is one of its page, too. What the host uses is copied to the first level, and
+//! changes there. What whole pages leave of the memory is for entries.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -88,6 +87,8 @@ struct Cdftl {
     entries: Vec<Cached>,
     pages: Vec<Cached>,
     second_level_hits: u64,
+    /// Whether the host uses an entry.
+    in_use: bool,
 }
 
 /// Make one the most recently used.
@@ -109,6 +110,7 @@ impl Cdftl {
             entries: Vec::new(),
             pages: Vec::new(),
             second_level_hits: 0,
+            in_use: false,
         }
     }
 
@@ -169,6 +171,7 @@ impl Memory for Cdftl {
     }
 
     fn used(&mut self, rules: &mut Rules, lpn: u32) {
+        self.in_use = true;
         let page = rules.page_of(lpn);
         if self.whole(rules, page) {
             touch(&mut self.pages, page as u32);
@@ -182,6 +185,7 @@ impl Memory for Cdftl {
     }
 
     fn fetch(&mut self, rules: &mut Rules, lpn: u32, _: u32) {
+        self.in_use = true;
         if self.pages.len() == self.page_room {
             self.evict_page(rules);
         }
@@ -191,6 +195,9 @@ impl Memory for Cdftl {
     }
 
     fn changed(&mut self, rules: &mut Rules, lpn: u32) {
+        if self.in_use {
+            self.finish(rules, lpn);
+        }
         let page = rules.page_of(lpn);
         match self.entries.iter_mut().find(|e| e.number == lpn) {
             Some(entry) => entry.changed = true,
@@ -200,6 +207,7 @@ impl Memory for Cdftl {
 
     /// The entry is copied from its page.
     fn finish(&mut self, rules: &mut Rules, lpn: u32) {
+        self.in_use = false;
         if !self.has(lpn) {
             if self.entries.len() == self.entry_room {
                 self.evict_entry(rules);

@@ -80,7 +80,8 @@ def run(
         InternalError: A broken invariant.
 
     """
-    return result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
+    result = result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
+    return replace(result, options={"drive": drive, **options})
 
 
 def specification(
@@ -208,7 +209,10 @@ def compare(
         for number, spec in enumerate(specs):
             workers.add(number, partial(_carry_out, spec))
         outcomes = workers.wait()
-    return [replace(result, label=label) for label, result in zip(labels, outcomes, strict=True)]
+    return [
+        replace(result, label=label, options={**common, **case})
+        for label, case, result in zip(labels, differences, outcomes, strict=True)
+    ]
 
 
 def _carry_out(spec: dict[str, Any], report: Progress) -> Result:

@@ -35,6 +35,8 @@ class Result:
     """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
     command: str = field(default="", compare=False)
     """What was typed to run it, where it was run from the command line."""
+    options: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Arguments of :func:`flashatlas.run` that run it again; empty where it was loaded."""
 
     jobs: Any = field(default=None, compare=False)
     """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``).

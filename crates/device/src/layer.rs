@@ -2,7 +2,7 @@
 //! cannot go on.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
-use flashatlas_types::{ConfigError, ParamDef, Params};
+use flashatlas_types::{ConfigError, Mechanism, ParamDef, Params};
 
 /// What a layer is put on.
 pub struct LayersBelow<'a> {
@@ -45,6 +45,8 @@ pub struct LayerDef {
     /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
     /// tried at every power failure.
     pub small: &'static [&'static [&'static str]],
+    /// What its paper describes and a run may or may not reach, each with its counter.
+    pub mechanisms: &'static [Mechanism],
 }
 
 /// What `layers` export over a drive that exports `drive`.

@@ -283,6 +283,8 @@ pub struct FtlReport {
     pub map_pages: PageCounters,
     /// Further counters of the map store, by name.
     pub map_details: Vec<(&'static str, u64)>,
+    /// Further counters of the scheme, by name.
+    pub scheme_details: Vec<(&'static str, u64)>,
     /// The last mount.
     pub mount: MountReport,
     /// Merges; `None` for schemes that have none.

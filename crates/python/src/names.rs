@@ -10,7 +10,7 @@ use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
 use flashatlas_sim::OptionKind;
 use flashatlas_sim::metrics::METRICS;
-use flashatlas_types::{ConfigError, ParamDef};
+use flashatlas_types::{ConfigError, Mechanism, ParamDef};
 use flashatlas_workload::{FORMATS, FormatDef, GENERATORS, Presence};
 use serde_json::{Value, json};
 
@@ -96,6 +96,13 @@ fn part(name: &str, summary: &str, paper: &str, own: &[ParamDef]) -> Value {
     json!({ "name": name, "summary": summary, "paper": paper, "params": params(own) })
 }
 
+/// A part with the mechanisms of its paper.
+fn with_mechanisms(mut part: Value, mechanisms: &[Mechanism]) -> Value {
+    let one = |m: &Mechanism| json!({ "name": m.name, "counter": m.counter, "without": m.without });
+    part["mechanisms"] = mechanisms.iter().map(one).collect();
+    part
+}
+
 fn named(name: &str, summary: &str) -> Value {
     json!({ "name": name, "summary": summary })
 }
@@ -113,20 +120,25 @@ pub fn all() -> Result<Value, ConfigError> {
         .iter()
         .map(|s| {
             let own = (s.params)(&ftl, &|_| None)?;
-            Ok(json!({
+            let part = json!({
                 "name": s.name, "summary": s.summary, "paper": s.paper, "params": params(own),
-            }))
+            });
+            Ok(with_mechanisms(part, s.mechanisms))
         })
         .collect();
     Ok(json!({
         "drives": drives,
-        "layers": list(STANDARD.layers, |l| part(l.name, l.summary, l.paper, l.params)),
+        "layers": list(STANDARD.layers, |l| {
+            with_mechanisms(part(l.name, l.summary, l.paper, l.params), l.mechanisms)
+        }),
         "options": run_options(),
         "params": params(flashatlas_device::params::common_params()),
         "schemes": schemes?,
         "victims": list(ftl.victims, |v| part(v.name, v.summary, v.paper, v.params)),
         "classifiers": list(ftl.classifiers, |c| part(c.name, c.summary, c.paper, c.params)),
-        "maps": list(ftl.stores, |m| part(m.name, m.summary, m.paper, m.params)),
+        "maps": list(ftl.stores, |m| {
+            with_mechanisms(part(m.name, m.summary, m.paper, m.params), m.mechanisms)
+        }),
         "formats": list(FORMATS, format),
         "generators": list(GENERATORS, |g| {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, reproduce, tables
+from flashatlas import InputError, mechanisms, reproduce, steadiness, tables
 from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.files import write_whole
@@ -24,6 +24,12 @@ Traces = Annotated[
     Path | None,
     typer.Option(
         "--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."
+    ),
+]
+Ablate = Annotated[
+    bool,
+    typer.Option(
+        "--ablate", help="Run again without each mechanism, where a setting turns it off."
     ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
@@ -101,6 +107,7 @@ def run_experiment(
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
+    ablate: Ablate = False,
     **own: Any,
 ) -> None:
     """Carry out an experiment, and write and print what it found, as the options say."""
@@ -109,7 +116,15 @@ def run_experiment(
         _say_missing(planned)
     with Bars(planned.labels, enabled=not quiet) as bars:
         made = planned.carry_out(jobs=jobs, progress=bars.update)
-    text = json.dumps(made.to_json(), indent=2)
+    fired = mechanisms.fired(made.results)
+    tried = mechanisms.ablations(made.results, jobs=jobs) if ablate else []
+    coverage = mechanisms.rows(fired, tried)
+    found = {
+        **made.to_json(),
+        "mechanisms": [dict(zip(mechanisms.HEAD, row, strict=True)) for row in coverage],
+        "unsteady": [result.name for result, _ in steadiness.unsteady(made.results)],
+    }
+    text = json.dumps(found, indent=2)
     if out_:
         save_all(made.results, out_)
         write_whole(out_ / "report.html", experiment.page(made, command_line()))
@@ -117,6 +132,9 @@ def run_experiment(
     write_json(json_, text)
     if json_ != "-":
         _show(experiment, made)
+        if coverage:
+            say("\n[bold]Mechanisms[/]")
+            out.print(tables.listing(list(mechanisms.HEAD), coverage))
         notes(made.results)
         if out_:
             say(f"Report: {out_ / 'report.html'}")

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashatlas import mechanisms
 from flashatlas.report import sections
 from flashatlas.report.chart import Section
-from flashatlas.report.html import facts, section
+from flashatlas.report.html import facts, section, table, table_rows
 from flashatlas.report.page import document
 from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
 Part = Section | tuple[str, str, str]
 """A section of charts, or the id, title and HTML of another one."""
+
+
+def _coverage(results: list[Result]) -> list[tuple[str, str, str]]:
+    """Which mechanisms fired, and how often."""
+    rows = mechanisms.rows(mechanisms.fired(results))
+    if not rows:
+        return []
+    head = list(mechanisms.HEAD[:-1])
+    body = table("Mechanisms", head, [("", table_rows([row[:-1] for row in rows]))], "summary")
+    return [("mechanisms", "Mechanisms", section("mechanisms", "Mechanisms", body))]
 
 
 def report(
@@ -47,6 +58,7 @@ def report(
     shown = [
         ("run", "What was run", introduction),
         *shown,
+        *_coverage(results),
         ("approximations", "Approximations", sections.approximations(runs)),
     ]
     entries = [(id_, name) for id_, name, _ in shown]

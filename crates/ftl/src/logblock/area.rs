@@ -93,11 +93,11 @@ impl Area {
         area(scheme).open(io)
     }
 
-    /// An area of `scheme` gives up a log block of its budget. `free` as for [`Area::room`].
+    /// Make an area of `scheme` smaller than its budget. `free` as for [`Area::room`].
     ///
     /// # Errors
     /// Those of `free`.
-    pub fn shrink<S>(
+    pub fn spare<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
         io: &mut LogContext<'_, '_>,
@@ -106,6 +106,20 @@ impl Area {
         while area(scheme).len() >= area(scheme).budget {
             free(scheme, io)?;
         }
+        Ok(())
+    }
+
+    /// An area of `scheme` gives up a log block of its budget. `free` as for [`Area::room`].
+    ///
+    /// # Errors
+    /// Those of `free`.
+    pub fn shrink<S>(
+        scheme: &mut S,
+        area: impl Fn(&mut S) -> &mut Area,
+        io: &mut LogContext<'_, '_>,
+        free: impl FnMut(&mut S, &mut LogContext<'_, '_>) -> Result<(), FtlError>,
+    ) -> Result<(), FtlError> {
+        Area::spare(scheme, &area, io, free)?;
         area(scheme).budget -= 1;
         io.core.budget.give_up();
         Ok(())

@@ -69,6 +69,14 @@ pub(crate) trait LogScheme: Send {
     /// Tables beside the block map and the log map.
     fn memory(&self, core: &Core) -> Vec<MemoryUse>;
 
+    /// Further counters, by name.
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Counters begin at zero.
+    fn reset_counters(&mut self) {}
+
     /// What the scheme approximates beside what all log-block schemes do.
     fn approximations(&self) -> &'static [&'static str] {
         &[]
@@ -79,6 +87,8 @@ pub(crate) trait LogScheme: Send {
 pub(crate) struct Hybrid<S> {
     core: Core,
     scheme: S,
+    /// Pieces of work that were done in idle time.
+    idle_steps: u64,
 }
 
 impl<S: LogScheme> Hybrid<S> {
@@ -95,7 +105,7 @@ impl<S: LogScheme> Hybrid<S> {
         let before = cx.flash.medium.counters;
         let (core, found) = Core::mount(&settings, cx, S::HAS_DATA_BLOCKS)?;
         let scheme = scheme(&settings, &core);
-        let mut ftl = Hybrid { core, scheme };
+        let mut ftl = Hybrid { core, scheme, idle_steps: 0 };
         ftl.scheme.adopt(&mut LogContext { core: &mut ftl.core, cx }, found)?;
         ftl.core.end_borrowing(&settings);
         ftl.core.count_deficit();
@@ -176,7 +186,9 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             .idle(&mut LogContext { core: &mut self.core, cx })
             .and_then(|worked| self.give_up_lost(cx).map(|()| worked));
         self.core.cause = Cause::Merge;
-        Ok(if worked? { Idle::Worked } else { Idle::Nothing })
+        let worked = worked?;
+        self.idle_steps += u64::from(worked);
+        Ok(if worked { Idle::Worked } else { Idle::Nothing })
     }
 
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
@@ -217,6 +229,10 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         FtlReport {
             map: self.core.lookups,
             merges: Some(self.core.merges),
+            scheme_details: [("idle_steps", self.idle_steps)]
+                .into_iter()
+                .chain(self.scheme.details())
+                .collect(),
             areas: self.scheme.areas(&self.core),
             free_blocks: self.core.free.len().into(),
             retired_blocks: self.core.retired,
@@ -237,6 +253,8 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     }
 
     fn reset_counters(&mut self) {
+        self.idle_steps = 0;
+        self.scheme.reset_counters();
         self.core.lookups = MapCounters::default();
         self.core.merges = MergeCounters { log_blocks: Some([0; 5]), ..MergeCounters::default() };
     }

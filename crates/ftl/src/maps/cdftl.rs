@@ -13,7 +13,7 @@ use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "cdftl",
@@ -47,6 +47,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=80"],
         &["map.page_bytes=64", "map.cache_bytes=300", "map.victim_search=3"],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("second level", "map.second_level_hits"),
     ],
 };
 

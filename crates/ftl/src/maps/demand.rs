@@ -8,7 +8,7 @@ use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "demand",
@@ -32,6 +32,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=64"],
         &["map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("map written early at a FLUSH", "map.writes.flush")
+            .without(&["map.changed_share=1"]),
     ],
 };
 

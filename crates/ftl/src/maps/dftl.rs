@@ -11,7 +11,7 @@ use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
 /// A logical and a physical page, 4 bytes each.
 pub(super) const ENTRY_BYTES: u64 = 8;
@@ -45,6 +45,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],
         &["map.page_bytes=64", "map.cache_bytes=160", "map.protected_share=0.5"],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("batch update", "map.entries_written"),
     ],
 };
 

@@ -12,7 +12,8 @@ use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn, Text, Violation,
+    BlockId, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params, Ppn, Text,
+    Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -40,6 +41,9 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.flush=whole", "map.segment_bytes=256", "map.roll_forward=false"],
         &["map.flush=pages", "map.page_bytes=128", "map.roll_forward=false", "map.pack=false"],
         &["map.flush=pages", "map.page_bytes=64", "map.directory=page", "map.lanes=1"],
+    ],
+    mechanisms: &[
+        Mechanism::new("map written at a FLUSH", "map.writes.flush").without(&["map.flush=none"])
     ],
 };
 

@@ -19,7 +19,7 @@ use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{Cause, FtlError, Layout, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{Cause, FtlError, Layout, Lpn, Mechanism, OpId, Param, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -79,6 +79,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "map.gamma=4",
             "map.compaction=50",
         ],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("prediction", "map.predictions"),
+        Mechanism::new("misprediction", "map.mispredictions").without(&["map.gamma=0"]),
+        Mechanism::new("compaction", "map.compactions").without(&["map.compaction=1099511627776"]),
     ],
 };
 

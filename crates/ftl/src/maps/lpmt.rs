@@ -17,8 +17,8 @@ use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn,
-    Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params,
+    Ppn, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -51,6 +51,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
             "lookup.banks=2",
             "lookup.extent_pages=1",
         ],
+    ],
+    mechanisms: &[
+        Mechanism::new("lookup in the hash table", "map.sets_scanned"),
+        Mechanism::new("second search", "map.second_searches"),
+        Mechanism::new("extent in the secondary table", "map.extents_secondary"),
+        Mechanism::new("extent that goes on", "map.extents_continued"),
     ],
 };
 

@@ -17,8 +17,8 @@ use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, OpId, Param, ParamDef, Params, Ppn, Text,
-    Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Params, Ppn,
+    Text, Violation,
 };
 
 /// All map stores.
@@ -251,4 +251,6 @@ pub struct MapStoreDef {
     /// Settings with which the store takes each of its paths on a drive of a few hundred pages;
     /// every one of them is tried at every power failure.
     pub small: &'static [&'static [&'static str]],
+    /// What its paper describes and a run may or may not reach, each with its counter.
+    pub mechanisms: &'static [Mechanism],
 }

@@ -8,6 +8,11 @@
 //! that NVM has no room for, which is counted apart. In idle time segments move from NVM to flash,
 //! the longest held first.
 //!
+//! The paper empties NVM in idle time alone. Under a load without pauses nothing leaves then, and
+//! segments that changed once keep the others out. `map.nvm_evict` writes one of them to flash for
+//! each that finds no room: the one held longest, or the one of which the fewest entries differ
+//! from flash.
+//!
 //! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one
 //! slot is always free; a copy is good when its checksums match and it is newer than what flash has
 //! of the segment.
@@ -23,8 +28,8 @@ use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Param, Params, Ppn,
-    Ps, SeededBug, Violation,
+    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param,
+    Params, Ppn, Ps, SeededBug, Text, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -33,8 +38,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
               where that has no room",
     paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory \
             Architecture (2016)",
-    params: &concat::<10>(&[
-        &[SEGMENT_BYTES.def, DENSE_SHARE.def, FULL_SHARE.def, NVM_IDLE.def],
+    params: &concat::<11>(&[
+        &[SEGMENT_BYTES.def, DENSE_SHARE.def, FULL_SHARE.def, NVM_IDLE.def, NVM_EVICT.def],
         PARAMS,
     ]),
     fits: |params, layout| {
@@ -63,6 +68,25 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.segment_bytes=256", "nvm.bytes=0"],
         &["map.segment_bytes=64", "nvm.bytes=640", "map.roll_forward=false"],
         &["map.segment_bytes=64", "nvm.bytes=400", "map.directory=page", "map.roll_forward=false"],
+        &["map.segment_bytes=64", "nvm.bytes=400", "map.nvm_evict=oldest"],
+        &[
+            "map.segment_bytes=64",
+            "nvm.bytes=640",
+            "map.nvm_evict=emptiest",
+            "map.roll_forward=false",
+        ],
+    ],
+    mechanisms: &[
+        Mechanism::new("sparse segment to NVM", "map.segments_to_nvm_sparse"),
+        Mechanism::new("dense segment to NVM", "map.segments_to_nvm_dense")
+            .without(&["map.dense_share=1", "map.full_share=1"]),
+        Mechanism::new("full segment to NVM", "map.segments_to_nvm_full"),
+        Mechanism::new("full segment to flash", "map.segments_to_flash_full"),
+        Mechanism::new("segment to flash for want of NVM", "map.segments_to_flash_no_room"),
+        Mechanism::new("write-back in idle time", "map.segments_to_flash_idle")
+            .without(&["map.nvm_idle=1h"]),
+        Mechanism::new("write-back under load", "map.segments_to_flash_evicted")
+            .without(&["map.nvm_evict=off"]),
     ],
 };
 
@@ -90,6 +114,22 @@ const NVM_IDLE: Param<Dur> = Param::time(
 )
 .or("200ms");
 
+const NVM_EVICT: Param<Text> = Param::choice(
+    "map.nvm_evict",
+    &["off", "oldest", "emptiest"],
+    "what leaves NVM for flash when a segment that changed finds no room: nothing, the segment \
+     held longest, or the one of which the fewest entries differ from flash",
+)
+.or("off");
+
+/// What leaves NVM under load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Eviction {
+    Off,
+    Oldest,
+    Emptiest,
+}
+
 struct NvmHybrid {
     resident: Resident,
     slots: Slots,
@@ -98,6 +138,12 @@ struct NvmHybrid {
     dense_share: f64,
     full_share: f64,
     idle_after: Dur,
+    evict: Eviction,
+    /// Entries of each segment that were new in its copies in NVM since it was written to flash, as
+    /// often as they changed.
+    differing: Vec<u32>,
+    /// The fence of each segment's newest copy in NVM, which waits for the data that it points to.
+    fences: Vec<OpId>,
     /// When the host last asked for something.
     active: Ps,
     /// Segments that a mount found partly written to flash when the power failed.
@@ -115,6 +161,8 @@ struct SegmentCounters {
     flash_full: u64,
     /// Sparse or dense, and there was no room for them.
     flash_no_room: u64,
+    /// Left NVM for a segment that had no room.
+    evicted: u64,
     idle: u64,
 }
 
@@ -137,6 +185,13 @@ impl NvmHybrid {
             dense_share: params.get(DENSE_SHARE),
             full_share: params.get(FULL_SHARE),
             idle_after: params.get(NVM_IDLE),
+            evict: match params.get(NVM_EVICT) {
+                "oldest" => Eviction::Oldest,
+                "emptiest" => Eviction::Emptiest,
+                _ => Eviction::Off,
+            },
+            differing: vec![0; segments as usize],
+            fences: vec![OpId::NONE; segments as usize],
             active: Ps::ZERO,
             halved: Vec::new(),
             work: SegmentCounters::default(),
@@ -166,6 +221,7 @@ impl NvmHybrid {
             Utilization::Dense => self.work.nvm_dense += 1,
             Utilization::Full => self.work.nvm_full += 1,
         }
+        self.differing[segment as usize] += self.resident.count(segment).0;
         let pages = self.resident.pages_of(segment);
         let map = &mut self.resident.map;
         let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
@@ -181,6 +237,7 @@ impl NvmHybrid {
         let fenced = self.slots.store(io.cx, segment, header, &entries, &after)?;
         self.resident.map.copied(fenced, since);
         self.held.touch(segment);
+        self.fences[segment as usize] = fenced;
         Ok(fenced)
     }
 
@@ -191,12 +248,34 @@ impl NvmHybrid {
         segments: &[u32],
         reason: Reason,
     ) -> Result<OpId, FtlError> {
-        let written = self.resident.write(io, segments, reason, &[io.cx.command])?;
+        // what did not change since its copy in NVM points to data that may be in flight still
+        let mut after = vec![io.cx.command];
+        after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s as usize])));
+        after.retain(|&op| op >= io.cx.oldest_unfinished || op == io.cx.command);
+        let written = self.resident.write(io, segments, reason, &after)?;
         for &segment in segments {
             self.slots.release(segment, written);
             self.held.remove(segment);
+            self.differing[segment as usize] = 0;
         }
         Ok(written)
+    }
+
+    /// Write a segment to flash that NVM holds and that has not changed, for one that has no room.
+    /// Whether there was one.
+    fn make_room(&mut self, io: &mut MapContext<'_, '_>) -> Result<bool, FtlError> {
+        let unchanged = |&s: &u32| self.resident.count(s).0 == 0;
+        let victim = match self.evict {
+            Eviction::Off => None,
+            Eviction::Oldest => self.held.iter().find(unchanged),
+            Eviction::Emptiest => {
+                self.held.iter().filter(unchanged).min_by_key(|&s| self.differing[s as usize])
+            }
+        };
+        let Some(victim) = victim else { return Ok(false) };
+        self.work.evicted += 1;
+        self.write(io, &[victim], Reason::Evict)?;
+        Ok(true)
     }
 }
 
@@ -236,7 +315,7 @@ impl MapStore for NvmHybrid {
         }
         for segment in changed {
             let full = self.utilization(segment) == Utilization::Full;
-            if all || (!full && self.slots.has_room(segment)) {
+            if all || (!full && (self.slots.has_room(segment) || self.make_room(io)?)) {
                 last = self.copy(io, segment, last)?;
             } else {
                 *if full { &mut self.work.flash_full } else { &mut self.work.flash_no_room } += 1;
@@ -395,6 +474,7 @@ impl MapStore for NvmHybrid {
             ("segments_to_nvm_full", w.nvm_full),
             ("segments_to_flash_full", w.flash_full),
             ("segments_to_flash_no_room", w.flash_no_room),
+            ("segments_to_flash_evicted", w.evicted),
             ("segments_to_flash_idle", w.idle),
             ("nvm_slots", self.slots.len().into()),
             ("nvm_slots_used", (self.slots.len() - self.slots.free()).into()),

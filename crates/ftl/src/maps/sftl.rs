@@ -13,7 +13,7 @@ use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -63,6 +63,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=80"],
         &["map.page_bytes=128", "map.cache_bytes=300", "map.buffer_share=0.4", "map.entry_bytes=8"],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("sparse page kept in the buffer", "map.pages_spared")
+            .without(&["map.buffer_share=0"]),
     ],
 };
 

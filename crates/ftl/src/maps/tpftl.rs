@@ -17,7 +17,7 @@ use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,13 +58,22 @@ pub const DEF: MapStoreDef = MapStoreDef {
             sequential: false,
             request,
             threshold,
-            prefetched: 0,
+            prefetched: [0; 2],
             cleaned: 0,
         }))
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=44"],
         &["map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
+    ],
+    mechanisms: &[
+        Mechanism::new("load on demand", "map.loads"),
+        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        Mechanism::new("request-level prefetching", "map.entries_prefetched_request")
+            .without(&["map.prefetch_request=false"]),
+        Mechanism::new("selective prefetching", "map.entries_prefetched_selective")
+            .without(&["map.prefetch_threshold=0"]),
+        Mechanism::new("batch update", "map.entries_written"),
     ],
 };
 
@@ -133,7 +142,8 @@ struct Tpftl {
     sequential: bool,
     request: bool,
     threshold: i64,
-    prefetched: u64,
+    /// Entries that were prefetched, because of the request and by selective prefetching.
+    prefetched: [u64; 2],
     cleaned: u64,
 }
 
@@ -192,8 +202,8 @@ impl Tpftl {
         }
     }
 
-    /// Entries after `lpn` that are loaded with it.
-    fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: u32) -> u32 {
+    /// Entries after `lpn` that are loaded with it: those of the request, and all.
+    fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: u32) -> (u32, u32) {
         let range = io.map.table.lpns(page);
         let request = if self.request { io.cx.ahead } else { 0 };
         let mut selective = 0;
@@ -205,7 +215,8 @@ impl Tpftl {
                 .take_while(|before| node.entries.contains_key(before))
                 .count() as u32;
         }
-        request.max(selective).min(range.end - 1 - lpn.0)
+        let rest = range.end - 1 - lpn.0;
+        (request.min(rest), request.max(selective).min(rest))
     }
 
     fn insert(&mut self, page: u32, lpn: u32) {
@@ -240,7 +251,7 @@ impl Cache for Tpftl {
 
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
-        let more = self.wanted(io, lpn, page);
+        let (request, more) = self.wanted(io, lpn, page);
         let (mut evicted, mut from) = (OpId::NONE, None);
         while self.used + NODE_BYTES + ENTRY_BYTES > self.budget {
             let coldest = self.coldest().expect("two entries fit");
@@ -266,7 +277,7 @@ impl Cache for Tpftl {
                 break;
             }
             self.insert(page, next);
-            self.prefetched += 1;
+            self.prefetched[usize::from(next > lpn.0 + request)] += 1;
         }
         io.load(lpn, evicted)
     }
@@ -291,10 +302,15 @@ impl Cache for Tpftl {
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
-        vec![("entries_prefetched", self.prefetched), ("entries_written", self.cleaned)]
+        let [request, selective] = self.prefetched;
+        vec![
+            ("entries_prefetched_request", request),
+            ("entries_prefetched_selective", selective),
+            ("entries_written", self.cleaned),
+        ]
     }
 
     fn reset_counters(&mut self) {
-        (self.prefetched, self.cleaned) = (0, 0);
+        (self.prefetched, self.cleaned) = ([0; 2], 0);
     }
 }

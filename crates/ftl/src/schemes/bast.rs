@@ -9,6 +9,7 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups};
+use flashatlas_types::Mechanism;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "bast",
@@ -23,4 +24,12 @@ pub const DEF: SchemeDef = SchemeDef {
     mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("switch merge", "merges.log_blocks.switch"),
+        Mechanism::new("partial merge", "merges.log_blocks.partial"),
+        Mechanism::new("full merge", "merges.log_blocks.full"),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
+    ],
 };

@@ -17,8 +17,8 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId,
-    OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation,
+    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MediumError, MemoryKind,
+    OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -34,6 +34,10 @@ pub const DEF: SchemeDef = SchemeDef {
     },
     steady: None,
     small: &[&[], &["ftl.spare_pages=1", "ftl.coalesce=false"], &["nand.program_order=any"]],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("full merge", "merges.data_blocks.full"),
+    ],
 };
 
 const SPARE_PAGES: Param<u32> = Param::int(
@@ -394,6 +398,7 @@ impl BlockMapped {
             let block = self.map[lbn as usize].expect("mapped above");
             match self.in_place(cx.flash.medium, block, unit.lpn) {
                 Some(index) => {
+                    self.merges.in_place += 1;
                     let op = self.program(cx, block, index, unit, cause, after)?;
                     cx.programmed.push(Programmed { op, units: 1 });
                 }

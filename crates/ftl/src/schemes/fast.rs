@@ -18,7 +18,7 @@ use crate::logblock::{
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, MemoryKind, Param, Params, Violation};
+use flashatlas_types::{BlockId, FtlError, Mechanism, MemoryKind, Param, Params, Violation};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
@@ -33,6 +33,15 @@ pub const DEF: SchemeDef = SchemeDef {
     mount_limit: |_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("switch merge", "merges.log_blocks.switch"),
+        Mechanism::new("partial merge", "merges.log_blocks.partial"),
+        Mechanism::new("full merge", "merges.log_blocks.full"),
+        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
+    ],
 };
 
 const EAGER_DEAD: Param<bool> = Param::flag(

@@ -34,7 +34,8 @@ use crate::report::AreaUse;
 use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, Param, ParamDef, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Param, ParamDef, Params,
+    Violation,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -55,6 +56,18 @@ pub const DEF: SchemeDef = SchemeDef {
     small: &[
         &["ftl.log_blocks=6"],
         &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"],
+    ],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("switch merge", "merges.log_blocks.switch"),
+        Mechanism::new("partial merge", "merges.log_blocks.partial"),
+        Mechanism::new("full merge", "merges.log_blocks.full"),
+        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        Mechanism::new("second chance of a page", "merges.moved_pages"),
+        Mechanism::new("second chance of a whole block", "scheme.renewed_blocks"),
+        Mechanism::new("isolation of cold pages", "scheme.isolated_pages"),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
     ],
 };
 
@@ -126,6 +139,10 @@ struct Faster {
 struct Circle {
     area: Area,
     second: FixedBitSet,
+    /// Blocks that got a second chance as a whole.
+    renewed: u64,
+    /// Pages that went to the isolation area.
+    isolated: u64,
 }
 
 impl Circle {
@@ -177,11 +194,13 @@ impl Circle {
             if !pages.iter().any(|&lpn| self.on_second_chance(lpn)) {
                 pages.iter().for_each(|&lpn| self.set_second_chance(lpn, true));
                 self.area.move_to_end(oldest);
+                self.renewed += 1;
                 return Ok(());
             }
         }
         io.core.move_out(io.cx, oldest, |io, lpn| {
             if 2 * valid >= io.core.pages && self.on_second_chance(lpn) {
+                self.isolated += 1;
                 return sequential.room_in(io, isolation);
             }
             self.set_second_chance(lpn, true);
@@ -200,6 +219,8 @@ impl Faster {
             circle: Circle {
                 area: Area::new("random", ROLE_RANDOM, circle),
                 second: FixedBitSet::with_capacity(core.layout.logical_units as usize),
+                renewed: 0,
+                isolated: 0,
             },
             isolation: Area::new("isolation", ROLE_COLD, isolation),
             sequential_pages: params.get(SEQUENTIAL_PAGES),
@@ -280,6 +301,14 @@ impl LogScheme for Faster {
         self.circle.area.take_over(io, &mut found)?;
         self.isolation.take_over(io, &mut found)?;
         io.core.reclaim_all(io.cx, &found)
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("renewed_blocks", self.circle.renewed), ("isolated_pages", self.circle.isolated)]
+    }
+
+    fn reset_counters(&mut self) {
+        (self.circle.renewed, self.circle.isolated) = (0, 0);
     }
 
     fn areas(&self, core: &Core) -> Vec<AreaUse> {

@@ -35,7 +35,8 @@ use crate::report::AreaUse;
 use flashatlas_nand::Medium;
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, MemoryKind, Param, ParamDef, Params, Violation,
+    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Param, ParamDef, Params,
+    Violation,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -55,6 +56,19 @@ pub const DEF: SchemeDef = SchemeDef {
     small: &[
         &["ftl.log_blocks=4", "ftl.sequential_pages=3"],
         &["ftl.log_blocks=6", "ftl.sequential_blocks=2", "nand.program_order=any"],
+    ],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("switch merge", "merges.log_blocks.switch"),
+        Mechanism::new("partial merge", "merges.log_blocks.partial"),
+        Mechanism::new("full merge", "merges.log_blocks.full"),
+        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        Mechanism::new("hot partition", "scheme.hot_pages"),
+        Mechanism::new("pages that cool down", "merges.moved_pages"),
+        Mechanism::new("adaptive window", "scheme.window_changes")
+            .without(&["ftl.hot_window_adaptive=false"]),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
     ],
 };
 
@@ -135,6 +149,8 @@ struct Last {
     /// The request under way is sequential.
     is_sequential: bool,
     idle_free: u32,
+    /// Pages that were written to the hot partition.
+    hot_pages: u64,
 }
 
 /// The random log.
@@ -143,6 +159,8 @@ struct Random {
     cold: Area,
     recent: Recent,
     adaptive: bool,
+    /// Changes of the window.
+    window_changes: u64,
     /// Picoseconds of a page's copy and of an erase.
     copy_time: u64,
     erase_time: u64,
@@ -192,12 +210,14 @@ impl Last {
                     times: FxHashMap::default(),
                 },
                 adaptive: params.get(HOT_WINDOW_ADAPTIVE),
+                window_changes: 0,
                 copy_time: params.get(T_READ).0 + params.get(T_PROGRAM).0,
                 erase_time: params.get(T_ERASE).0,
             },
             sequential_pages: params.get(SEQUENTIAL_PAGES),
             sequential_end: None,
             is_sequential: false,
+            hot_pages: 0,
             idle_free: settings.idle_log_blocks,
         }
     }
@@ -300,13 +320,13 @@ impl Random {
         if !self.adaptive {
             return;
         }
-        let pages = core.pages as usize;
+        let (pages, before) = (core.pages as usize, self.recent.window);
         if valid == 0 {
-            self.recent.window =
-                (self.recent.window + pages).min(2 * self.hot.budget as usize * pages);
+            self.recent.window = (before + pages).min(2 * self.hot.budget as usize * pages);
         } else if 2 * valid > core.pages {
-            self.recent.window = self.recent.window.saturating_sub(pages).max(pages);
+            self.recent.window = before.saturating_sub(pages).max(pages);
         }
+        self.window_changes += u64::from(self.recent.window != before);
     }
 }
 
@@ -326,6 +346,7 @@ impl LogScheme for Last {
             return self.write_sequential(io, page);
         }
         let log = if self.random.recent.contains(page.lpn()) {
+            self.hot_pages += 1;
             self.random.room_in_hot(io, &mut self.sequential)?
         } else {
             self.random.room_in_cold(io, &mut self.sequential)?
@@ -393,6 +414,14 @@ impl LogScheme for Last {
         Violation::unless(agree, "the recent pages are counted", || {
             format!("{counted} counted, {} listed, {} kept", recent.order.len(), recent.window)
         })
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("hot_pages", self.hot_pages), ("window_changes", self.random.window_changes)]
+    }
+
+    fn reset_counters(&mut self) {
+        (self.hot_pages, self.random.window_changes) = (0, 0);
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {

@@ -12,7 +12,8 @@ mod superblock;
 
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, ParamDef, Params, Seed, SeededBug, Stamp,
+    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
+    Stamp,
 };
 
 /// What a scheme is built of: checked parameters, and the parts that their names choose from.
@@ -71,6 +72,8 @@ pub struct SchemeDef {
     /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried
     /// at every power failure.
     pub small: &'static [&'static [&'static str]],
+    /// What its paper describes and a run may or may not reach, each with its counter.
+    pub mechanisms: &'static [Mechanism],
 }
 
 impl SchemeDef {

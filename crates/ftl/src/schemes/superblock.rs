@@ -30,7 +30,7 @@ use crate::logblock::{
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Lpn, MemoryKind, Param, Params, Violation};
+use flashatlas_types::{BlockId, FtlError, Lpn, Mechanism, MemoryKind, Param, Params, Violation};
 use std::cmp::Reverse;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -51,6 +51,12 @@ pub const DEF: SchemeDef = SchemeDef {
     small: &[
         &["ftl.log_blocks=2", "ftl.superblock_blocks=2"],
         &["ftl.log_blocks=3", "ftl.superblock_blocks=4", "nand.program_order=any"],
+    ],
+    mechanisms: &[
+        Mechanism::new("collection within a superblock", "merges.log_blocks.moved"),
+        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
     ],
 };
 

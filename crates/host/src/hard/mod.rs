@@ -30,7 +30,7 @@ use flashatlas_device::{
     LayerReport, LayersBelow, Reply, Storage, Submission, SubmitError,
 };
 use flashatlas_ftl::victims::VictimDef;
-use flashatlas_types::{Dur, Lpn, Ps, Seed, Stamp, Tag, Violation};
+use flashatlas_types::{Dur, Lpn, Mechanism, Ps, Seed, Stamp, Tag, Violation};
 use log::Log;
 use lower::LowerDevice;
 use map::Map;
@@ -74,6 +74,18 @@ pub const DEF: LayerDef = LayerDef {
             "hard.fill=pad",
             "hard.trim=false",
         ],
+    ],
+    mechanisms: &[
+        Mechanism::new("merge into a superpage", "layers.hard.merged_pages"),
+        Mechanism::new("superpage dispatched full", "layers.hard.full_superpages"),
+        Mechanism::new("dispatch by timeout", "layers.hard.timed_out_superpages"),
+        Mechanism::new("superpage sent by a FLUSH", "layers.hard.flushed_superpages"),
+        Mechanism::new("filled from reclamation", "layers.hard.filled_pages")
+            .without(&["hard.fill=pad"]),
+        Mechanism::new("whole superpage passed through", "layers.hard.direct_superpages"),
+        Mechanism::new("reclamation", "layers.hard.reclaimed_pages"),
+        Mechanism::new("read from a buffer", "layers.hard.buffer_hits"),
+        Mechanism::new("checkpoint of the map", "layers.hard.checkpoints"),
     ],
 };
 

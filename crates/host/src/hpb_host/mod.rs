@@ -19,7 +19,7 @@ use flashatlas_device::{
     Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply,
     Storage, Submission, SubmitError,
 };
-use flashatlas_types::{Lba, Lpn, Ps, Seed, Tag};
+use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, Tag};
 use regions::{Miss, Regions};
 use requests::Requests;
 use settings::HpbSettings;
@@ -83,6 +83,23 @@ pub const DEF: LayerDef = LayerDef {
             "hpb.refresh_reads=1",
             "hpb.pressure=1ms=512,3ms=0,5ms=1KiB",
         ],
+    ],
+    mechanisms: &[
+        Mechanism::new("read with an entry", "layers.hpb-host.hits"),
+        Mechanism::new("region fetched", "layers.hpb-host.map_requests"),
+        Mechanism::new("notice to activate", "layers.hpb-host.notices_active"),
+        Mechanism::new("notice to give back", "layers.hpb-host.notices_inactive"),
+        Mechanism::new("region fetched again", "layers.hpb-host.refetches"),
+        Mechanism::new(
+            "entry refused because its page was written",
+            "layers.hpb-host.refused_dirty",
+        ),
+        Mechanism::new("region evicted from host memory", "layers.hpb-host.evictions"),
+        Mechanism::new("memory pressure", "layers.hpb-host.pressure_evictions")
+            .without(&["hpb.pressure="]),
+        Mechanism::new("pairs with responses", "layers.hpb-host.pairs")
+            .without(&["hpb.update=fetch"]),
+        Mechanism::new("regions that age", "layers.hpb-host.expired"),
     ],
 };
 

@@ -37,9 +37,9 @@ fn finish(end: &Snapshot<'_>, found: &mut Findings) {
         merges.insert("migrated_blocks".into(), m.migrated_blocks.into());
         let mean = (reclaimed > 0).then(|| m.associated as f64 / reclaimed as f64);
         merges.insert("association".into(), json!({ "mean": mean, "max": m.associated_max }));
-        merges.insert("in_place".into(), m.in_place.into());
         merges.insert("order_detours".into(), m.order_detours.into());
     }
+    merges.insert("in_place".into(), m.in_place.into());
     merges.insert("copies".into(), m.copies.into());
     found.record.insert("merges".into(), Value::Object(merges));
     if !end.ftl.areas.is_empty() {

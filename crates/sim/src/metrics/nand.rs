@@ -50,6 +50,10 @@ impl Metric for Nand {
                 .insert("waf".into(), amplification(Counters::total(&counters.programs)).into());
             found.record.insert("waf_parts".into(), by_cause(&counters.programs, amplification));
         }
+        if !end.ftl.scheme_details.is_empty() {
+            let details = end.ftl.scheme_details.iter().map(|&(key, n)| (key.to_owned(), n.into()));
+            found.record.insert("scheme".into(), Value::Object(details.collect()));
+        }
         let [foreground, idle, wear] = end.ftl.collected;
         let victims = foreground + idle + wear;
         if victims > 0 {

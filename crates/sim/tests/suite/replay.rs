@@ -151,7 +151,7 @@ fn prefetching_takes_all_of_one_node() {
     let counts = |limit: u64| {
         let found = record(json!({ "drive": "tiny", "trace": "prefetch.csv", "mode": "untimed",
             "limit": limit, "set": settings }));
-        ["hits", "misses", "loads", "entries_prefetched"]
+        ["hits", "misses", "loads", "entries_prefetched_request"]
             .map(|key| found["map"][key].as_u64().unwrap())
     };
     let (before, after) = (counts(40), counts(41));

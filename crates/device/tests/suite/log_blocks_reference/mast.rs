@@ -20,6 +20,8 @@ const MAST: MastRules = MastRules {
     hot_utilisation: 500_000,
     resize_slope: 10_000,
     resize_hot_is_hot: false,
+    resize_band: 200_000,
+    resize_reclaims: true,
 };
 
 /// Sizes that can change often.
@@ -53,6 +55,9 @@ const VARIANTS: &[MastRules] = &[
     },
     MastRules { resize_window: 0, ..MAST },
     RESIZED,
+    MastRules { resize_reclaims: false, ..RESIZED },
+    MastRules { resize_band: 1_000_000, resize_reclaims: false, ..RESIZED },
+    MastRules { resize_band: 20_000, cold_utilisation: 700_000, resize_slope: 50_000, ..RESIZED },
     MastRules { resize_window: 64, cold_utilisation: 300_000, ..RESIZED },
     MastRules { resize_hot_is_hot: true, cold_utilisation: 200_000, resize_slope: 0, ..RESIZED },
     MastRules { resize_slope: 100_000, cold_utilisation: 900_000, never_migrate: true, ..RESIZED },
@@ -93,6 +98,8 @@ impl Rules for MastRules {
             ("ftl.hot_utilisation", share(self.hot_utilisation as f64)),
             ("ftl.resize_slope", share(self.resize_slope as f64)),
             ("ftl.resize_hot", hot_or(self.resize_hot_is_hot, "cold")),
+            ("ftl.resize_band", share(self.resize_band as f64)),
+            ("ftl.resize_by", if self.resize_reclaims { "reclaim" } else { "free" }.to_owned()),
         ]
     }
 

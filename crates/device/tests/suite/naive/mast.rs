@@ -29,6 +29,9 @@ pub struct MastRules {
     pub resize_slope: i64,
     /// `ftl.resize_hot=hot`.
     pub resize_hot_is_hot: bool,
+    pub resize_band: i64,
+    /// `ftl.resize_by=reclaim`.
+    pub resize_reclaims: bool,
 }
 
 /// Which block CA reclaims.
@@ -50,6 +53,8 @@ pub struct Mast {
     /// In the window before this one: did the trend of CA fall, did a size change?
     fell: bool,
     resized: bool,
+    /// Blocks that CA gave to LA and has not got back.
+    lent: u32,
 }
 
 /// A running mean of a share.
@@ -81,6 +86,7 @@ impl Mast {
             cold_trend: Trend::default(),
             fell: false,
             resized: false,
+            lent: 0,
         }
     }
 
@@ -113,20 +119,24 @@ impl Mast {
 
     fn make_locality_room(&mut self) {
         while self.locality.is_full(&self.store) {
-            if self.locality.erase_dead(&mut self.store) {
-                continue;
-            }
-            let victim = self.least_recent(&self.locality);
-            if !self.migrates(victim) {
-                self.locality.remove(victim);
-                self.move_to_cold(victim);
-            } else if self.cold.may_open() {
-                self.locality.remove(victim);
-                self.cold.blocks.push(victim);
-                self.store.counts.migrated += 1;
-            } else {
-                reclaim_cold(&mut self.cold, &mut self.store, self.rules.cold_victim);
-            }
+            self.free_locality();
+        }
+    }
+
+    fn free_locality(&mut self) {
+        if self.locality.erase_dead(&mut self.store) {
+            return;
+        }
+        let victim = self.least_recent(&self.locality);
+        if !self.migrates(victim) {
+            self.locality.remove(victim);
+            self.move_to_cold(victim);
+        } else if self.cold.may_open() {
+            self.locality.remove(victim);
+            self.cold.blocks.push(victim);
+            self.store.counts.migrated += 1;
+        } else {
+            reclaim_cold(&mut self.cold, &mut self.store, self.rules.cold_victim);
         }
     }
 
@@ -181,15 +191,58 @@ impl Mast {
             + self.locality.budget
             + self.hot.budget
             + self.cold.budget;
+        let above = |share: Option<i64>, bound: i64| share.is_some_and(|share| share > bound);
         if share_cold.is_some_and(|share| share < self.rules.cold_utilisation || fell_twice) {
             let least = (log_blocks / 4).clamp(2, 16);
-            self.resized = give(&mut self.cold, &mut self.locality, least, &mut self.store);
-        } else if share_hot.is_some_and(|share| share > self.rules.hot_utilisation)
+            if self.cold.budget > least && self.cold_can_do_without() {
+                self.cold.budget -= 1;
+                self.locality.budget += 1;
+                self.lent += 1;
+                self.resized = true;
+            }
+        } else if above(share_hot, self.rules.hot_utilisation)
             && slope_hot > self.rules.resize_slope
         {
-            let taker = if self.rules.resize_hot_is_hot { &mut self.hot } else { &mut self.cold };
-            self.resized = give(&mut self.locality, taker, 2, &mut self.store);
+            self.locality_gives(self.rules.resize_hot_is_hot);
+        } else if self.lent > 0
+            && above(share_cold, self.rules.cold_utilisation + self.rules.resize_band)
+        {
+            self.locality_gives(false);
         }
+    }
+
+    fn cold_can_do_without(&mut self) -> bool {
+        if !self.cold.may_open() && !self.cold.erase_dead(&mut self.store) {
+            if !self.rules.resize_reclaims {
+                return false;
+            }
+            while !self.cold.may_open() {
+                reclaim_cold(&mut self.cold, &mut self.store, self.rules.cold_victim);
+            }
+        }
+        true
+    }
+
+    fn locality_gives(&mut self, to_hot: bool) {
+        if self.locality.budget <= 2 {
+            return;
+        }
+        if !self.locality.may_open() && !self.locality.erase_dead(&mut self.store) {
+            if !self.rules.resize_reclaims {
+                return;
+            }
+            while !self.locality.may_open() {
+                self.free_locality();
+            }
+        }
+        self.locality.budget -= 1;
+        if to_hot {
+            self.hot.budget += 1;
+        } else {
+            self.cold.budget += 1;
+            self.lent = self.lent.saturating_sub(1);
+        }
+        self.resized = true;
     }
 
     /// The share of valid pages in millionths of all pages of its blocks.
@@ -198,16 +251,6 @@ impl Mast {
         let pages = area.blocks.len() * self.store.shape.block_pages as usize;
         (pages > 0).then(|| (valid * 1_000_000 / pages) as i64)
     }
-}
-
-/// One block of the budget, if the giver can do without. Whether it did.
-fn give(from: &mut Area, to: &mut Area, least: usize, store: &mut Store) -> bool {
-    if from.budget <= least || !(from.may_open() || from.erase_dead(store)) {
-        return false;
-    }
-    from.budget -= 1;
-    to.budget += 1;
-    true
 }
 
 fn reclaim_cold(cold: &mut Area, store: &mut Store, by: ColdVictim) {

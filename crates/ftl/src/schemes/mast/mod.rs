@@ -34,18 +34,21 @@
 //! blocks are ready for it; a request waits for at most one merge, and what was begun is finished
 //! first.
 
+mod settings;
 mod sizes;
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
-    ROLE_HOT, ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
+    ROLE_HOT, ROLE_RANDOM, Sequential,
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
-use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, MemoryKind, Param, ParamDef, Params, Text, Violation,
+use flashatlas_types::{BlockId, FtlError, Mechanism, MemoryKind, Params, Violation};
+use settings::{
+    COLD_UPDATE, COLD_VICTIM, LEAST_COLD, MIGRATE, MIGRATE_VALID, RECENCY, SEQUENTIAL_HIT, fits,
+    parts,
 };
 use sizes::{Resize, Sizes};
 use std::cmp::Reverse;
@@ -54,7 +57,7 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "mast",
     summary: "log blocks: locality, hot and cold areas; a page updated in the locality area is hot",
     paper: "Kim et al., MAST (papers/1)",
-    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain(sizes::PARAMS).collect()),
+    params: |_, _| Ok(PARAMS.iter().chain(settings::PARAMS).chain(sizes::PARAMS).collect()),
     fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
     rebuild: |&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
@@ -71,132 +74,27 @@ pub const DEF: SchemeDef = SchemeDef {
             "nand.program_order=any",
         ],
     ],
+    mechanisms: &[
+        Mechanism::new("write in place", "merges.in_place"),
+        Mechanism::new("switch merge", "merges.log_blocks.switch"),
+        Mechanism::new("partial merge", "merges.log_blocks.partial"),
+        Mechanism::new("full merge", "merges.log_blocks.full"),
+        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        Mechanism::new("hot area", "scheme.hot_pages"),
+        Mechanism::new("migration to the cold area as it is", "merges.migrated_blocks")
+            .without(&["ftl.migrate=copy"]),
+        Mechanism::new("copy to the cold area", "merges.moved_pages"),
+        Mechanism::new("locality area grows", "scheme.resized_to_locality")
+            .without(&["ftl.resize_window=0"]),
+        Mechanism::new("cold area grows", "scheme.resized_to_cold")
+            .without(&["ftl.resize_window=0"]),
+        Mechanism::new("hot area grows", "scheme.resized_to_hot").without(&["ftl.resize_hot=cold"]),
+        Mechanism::new("cold area gets blocks back", "scheme.resized_back_to_cold")
+            .without(&["ftl.resize_band=1"]),
+        Mechanism::new("merges in idle time", "scheme.idle_steps")
+            .without(&["ftl.idle_log_blocks=0"]),
+    ],
 };
-
-const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
-    "ftl.sequential_blocks",
-    0,
-    1 << 24,
-    "sequential log blocks of the locality area; 0: one in 32",
-)
-.or("0");
-
-const LOCALITY_BLOCKS: Param<u64> = Param::int(
-    "ftl.locality_blocks",
-    0,
-    1 << 24,
-    "random log blocks of the locality area, at first; 0: three in 32",
-)
-.or("0");
-
-const HOT_BLOCKS: Param<u64> =
-    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot area, at first; 0: a quarter")
-        .or("0");
-
-const COLD_BLOCKS: Param<u64> = Param::int(
-    "ftl.cold_blocks",
-    0,
-    1 << 24,
-    "log blocks of the cold area, at first; 0: the others",
-)
-.or("0");
-
-const MIGRATE_VALID: Param<f64> = Param::ratio(
-    "ftl.migrate_valid",
-    0.0,
-    1.0,
-    "share of valid pages from which a block of the locality area goes to the cold area as it is",
-)
-.or("0.75");
-
-const MIGRATE: Param<Text> = Param::choice(
-    "ftl.migrate",
-    &["relabel", "copy"],
-    "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
-)
-.or("relabel");
-
-const RECENCY: Param<Text> = Param::choice(
-    "ftl.recency",
-    &["lru", "fifo"],
-    "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
-     recently; `fifo`, the oldest (costs no list)",
-)
-.or("lru");
-
-const COLD_VICTIM: Param<Text> = Param::choice(
-    "ftl.cold_victim",
-    &["associated", "valid", "ratio"],
-    "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid \
-     pages, then fewest associated; `ratio`: most valid pages for each associated",
-)
-.or("associated");
-
-const COLD_UPDATE: Param<Text> = Param::choice(
-    "ftl.cold_update",
-    &["locality", "hot"],
-    "where the update of a page in the cold area goes",
-)
-.or("locality");
-
-const SEQUENTIAL_HIT: Param<Text> = Param::choice(
-    "ftl.sequential_hit",
-    &["locality", "hot"],
-    "where the update of a page in a sequential log block goes",
-)
-.or("locality");
-
-const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
-    "ftl.idle_log_blocks",
-    0,
-    1 << 24,
-    "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
-)
-.or("4");
-
-const OWN: &[ParamDef] = &[
-    SEQUENTIAL_BLOCKS.def,
-    LOCALITY_BLOCKS.def,
-    HOT_BLOCKS.def,
-    COLD_BLOCKS.def,
-    MIGRATE_VALID.def,
-    MIGRATE.def,
-    RECENCY.def,
-    COLD_VICTIM.def,
-    COLD_UPDATE.def,
-    SEQUENTIAL_HIT.def,
-    IDLE_LOG_BLOCKS.def,
-];
-
-/// Blocks of the sequential log, the locality area, the hot and the cold area.
-fn parts(params: &Params, budget: u64) -> [u64; 4] {
-    let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 32), 1);
-    let locality =
-        share(params.get(LOCALITY_BLOCKS), budget, (3, 32), sizes::LEAST_LOCALITY.into());
-    let hot = share(params.get(HOT_BLOCKS), budget, (1, 4), sizes::LEAST_HOT.into());
-    let cold = match params.get(COLD_BLOCKS) {
-        0 => budget.saturating_sub(sequential + locality + hot),
-        given => given,
-    };
-    [sequential, locality, hot, cold]
-}
-
-fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
-    let budget = fits_budget(params, layout, 7)?;
-    let [sequential, locality, hot, cold] = parts(params, budget);
-    fits_parts(
-        budget,
-        &[
-            ("ftl.sequential_blocks", sequential, 1),
-            ("ftl.locality_blocks", locality, sizes::LEAST_LOCALITY.into()),
-            ("ftl.hot_blocks", hot, sizes::LEAST_HOT.into()),
-            ("ftl.cold_blocks", cold, LEAST_COLD.into()),
-        ],
-    )
-}
-
-/// One block to fill, and one to reclaim.
-const LEAST_COLD: u32 = 2;
 
 /// Which block of the cold area is reclaimed.
 #[derive(Clone, Copy)]
@@ -212,6 +110,14 @@ struct Mast {
     hot: Area,
     cold: Cold,
     resize: Resize,
+    /// Blocks that CA has given to LA and not got back.
+    lent: u32,
+    /// Pages that were found hot.
+    hot_pages: u64,
+    /// Changes of the sizes, in the order of [`Sizes`].
+    resized: [u64; 4],
+    /// Blocks that were reclaimed for a change of the sizes.
+    reclaimed_to_resize: u64,
     /// Valid pages from which a block migrates; none does where that is more than a block has.
     migrate_valid: u32,
     lru: bool,
@@ -243,6 +149,10 @@ impl Mast {
             hot: Area::new("hot", ROLE_HOT, hot),
             cold: Cold { area: Area::new("cold", ROLE_COLD, cold), victim },
             resize: Resize::new(params, budget as u32),
+            lent: 0,
+            hot_pages: 0,
+            resized: [0; 4],
+            reclaimed_to_resize: 0,
             migrate_valid: if migrates { least.max(1) } else { u32::MAX },
             lru: params.get(RECENCY) == "lru",
             cold_update_is_hot: params.get(COLD_UPDATE) == "hot",
@@ -371,13 +281,12 @@ impl LogScheme for Mast {
         // as the page was before it is written: rule 2 may merge the block
         let hot = self.is_hot(io.core, page);
         if !io.core.write_in_place(io.cx, page)? && !self.sequential.write(io, page)? {
+            self.hot_pages += u64::from(hot);
             let log = if hot { self.room_in_hot(io)? } else { self.room_in_locality(io)? };
             io.core.append(io.cx, log, page)?;
         }
-        let Some(change) = self.resize.after_write(io.core, &self.hot, &self.cold.area) else {
-            return Ok(());
-        };
-        self.resize(io, change)
+        let change = self.resize.after_write(io.core, &self.hot, &self.cold.area, self.lent > 0);
+        change.map_or(Ok(()), |change| self.resize(io, change))
     }
 
     fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
@@ -450,6 +359,18 @@ impl LogScheme for Mast {
         })
     }
 
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let resized = Sizes::COUNTERS.into_iter().zip(self.resized);
+        [("hot_pages", self.hot_pages), ("reclaimed_to_resize", self.reclaimed_to_resize)]
+            .into_iter()
+            .chain(resized)
+            .collect()
+    }
+
+    fn reset_counters(&mut self) {
+        (self.hot_pages, self.resized, self.reclaimed_to_resize) = (0, [0; 4], 0);
+    }
+
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         let listed = if self.lru { self.locality.budget + self.hot.budget } else { 0 };
@@ -466,24 +387,42 @@ impl LogScheme for Mast {
 }
 
 impl Mast {
-    /// Move a log block of budget from one area to another. Only a block that is free or dead can
-    /// move; otherwise the sizes stay.
+    /// Move a log block of budget from one area to another.
     fn resize(&mut self, io: &mut LogContext<'_, '_>, change: Sizes) -> Result<(), FtlError> {
+        let from_cold = change == Sizes::ColdToLocality;
+        let (from, least) = match from_cold {
+            true => (&mut self.cold.area, self.resize.least_cold),
+            false => (&mut self.locality, sizes::LEAST_LOCALITY),
+        };
+        if from.budget <= least {
+            return Ok(());
+        }
+        if from.len() >= from.budget && !from.erase_empty(io)? {
+            if !self.resize.reclaims {
+                return Ok(());
+            }
+            self.reclaimed_to_resize += 1;
+            if from_cold {
+                let (cold, sequential) = (&mut self.cold, &mut self.sequential);
+                Area::spare(cold, |c| &mut c.area, io, |c, io| c.reclaim(io, sequential))?;
+            } else {
+                Area::spare(self, |mast| &mut mast.locality, io, Mast::free_locality)?;
+            }
+        }
         let (from, to) = match change {
             Sizes::ColdToLocality => (&mut self.cold.area, &mut self.locality),
-            Sizes::LocalityToCold => (&mut self.locality, &mut self.cold.area),
+            Sizes::LocalityToCold | Sizes::BackToCold => (&mut self.locality, &mut self.cold.area),
             Sizes::LocalityToHot => (&mut self.locality, &mut self.hot),
         };
-        let least = if change == Sizes::ColdToLocality {
-            self.resize.least_cold
-        } else {
-            sizes::LEAST_LOCALITY
-        };
-        if from.budget > least && (from.len() < from.budget || from.erase_empty(io)?) {
-            from.budget -= 1;
-            to.budget += 1;
-            self.resize.changed();
+        from.budget -= 1;
+        to.budget += 1;
+        match change {
+            Sizes::ColdToLocality => self.lent += 1,
+            Sizes::LocalityToCold | Sizes::BackToCold => self.lent = self.lent.saturating_sub(1),
+            Sizes::LocalityToHot => {}
         }
+        self.resized[change as usize] += 1;
+        self.resize.changed();
         Ok(())
     }
 }

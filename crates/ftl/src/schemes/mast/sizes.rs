@@ -8,8 +8,14 @@
 //!    window and the one before, hot pages die in CA: CA gives a block to LA.
 //! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages
 //!    enter HA: LA gives a block to CA (`ftl.resize_hot`: to HA, the other reading).
+//! 3. Else, if CA is above `ftl.cold_utilisation` by more than `ftl.resize_band`, LA gives back a
+//!    block of those that rule 1 gave it. The paper names no way back: without this rule its
+//!    threshold is a ratchet, and a workload that once lets pages die in CA leaves it at its least
+//!    size for good ([ADR 0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
 //!
-//! After a window that changed a size, the next one changes none.
+//! After a window that changed a size, the next one changes none. A block of budget moves when its
+//! area has a log block less than its budget. `ftl.resize_by` says what happens if it has not:
+//! nothing (`free`), or one is reclaimed as for a write (`reclaim`).
 
 use crate::logblock::{Area, Core};
 use flashatlas_types::{Param, ParamDef, Params, Text};
@@ -58,12 +64,31 @@ const RESIZE_HOT: Param<Text> = Param::choice(
 )
 .or("cold");
 
+const RESIZE_BAND: Param<f64> = Param::ratio(
+    "ftl.resize_band",
+    0.0,
+    1.0,
+    "how far the cold area must rise above ftl.cold_utilisation to get back a block that it gave \
+     to the locality area; 1: never",
+)
+.or("0.2");
+
+const RESIZE_BY: Param<Text> = Param::choice(
+    "ftl.resize_by",
+    &["reclaim", "free"],
+    "an area that is to give up a block and has none to spare: `reclaim` one as for a write, or \
+     leave the sizes as they are (`free`)",
+)
+.or("reclaim");
+
 pub(super) const PARAMS: &[ParamDef] = &[
     RESIZE_WINDOW.def,
     COLD_UTILISATION.def,
     HOT_UTILISATION.def,
     RESIZE_SLOPE.def,
     RESIZE_HOT.def,
+    RESIZE_BAND.def,
+    RESIZE_BY.def,
 ];
 
 /// A block of budget to move.
@@ -72,6 +97,13 @@ pub(super) enum Sizes {
     ColdToLocality,
     LocalityToCold,
     LocalityToHot,
+    BackToCold,
+}
+
+impl Sizes {
+    /// Names of the counters, in the order of the values.
+    pub const COUNTERS: [&'static str; 4] =
+        ["resized_to_locality", "resized_to_cold", "resized_to_hot", "resized_back_to_cold"];
 }
 
 /// Shares are in millionths: the model knows no floating point.
@@ -98,7 +130,10 @@ pub(super) struct Resize {
     low_cold: i64,
     high_hot: i64,
     slope: i64,
+    band: i64,
     to_hot: bool,
+    /// A block is reclaimed where there is none to spare.
+    pub reclaims: bool,
     pub least_cold: u32,
     cold: Trend,
     hot: Trend,
@@ -114,6 +149,8 @@ impl Resize {
             low_cold: millionths(COLD_UTILISATION),
             high_hot: millionths(HOT_UTILISATION),
             slope: millionths(RESIZE_SLOPE),
+            band: millionths(RESIZE_BAND),
+            reclaims: params.get(RESIZE_BY) == "reclaim",
             to_hot: params.get(RESIZE_HOT) == "hot",
             least_cold: LEAST_COLD.min(budget / 4).max(2),
             cold: Trend::default(),
@@ -128,8 +165,15 @@ impl Resize {
         self.just_changed = true;
     }
 
-    /// A page was written: the change that the window which ends with it asks for.
-    pub fn after_write(&mut self, core: &Core, hot: &Area, cold: &Area) -> Option<Sizes> {
+    /// A page was written: the change that the window which ends with it asks for. `lent`: LA has
+    /// blocks of CA.
+    pub fn after_write(
+        &mut self,
+        core: &Core,
+        hot: &Area,
+        cold: &Area,
+        lent: bool,
+    ) -> Option<Sizes> {
         if self.window == 0 || core.clock % self.window != 0 {
             return None;
         }
@@ -151,6 +195,7 @@ impl Resize {
         if u_hot.is_some_and(|u| u > self.high_hot) && self.hot.slope > self.slope {
             return Some(if self.to_hot { Sizes::LocalityToHot } else { Sizes::LocalityToCold });
         }
-        None
+        let high = self.low_cold + self.band;
+        (lent && u_cold.is_some_and(|u| u > high)).then_some(Sizes::BackToCold)
     }
 }

@@ -26,7 +26,8 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, Ppn, Violation,
+    BlockId, Cause, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef, Ppn,
+    Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use partial::Sweep;
@@ -68,6 +69,13 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.streams=2", "ftl.classifier=dac", "ftl.wear_static=true", "ftl.wear_threshold=2"],
         &["ftl.gc_pace=even"],
     ],
+    mechanisms: &[
+        Mechanism::new("collection before a write", "gc.foreground"),
+        Mechanism::new("collection in idle time", "gc.idle").without(&["ftl.idle_free=0"]),
+        Mechanism::new("partial collection", "scheme.partial_frames")
+            .without(&["ftl.gc_pace=burst"]),
+        Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
+    ],
 };
 
 struct Lane {
@@ -99,6 +107,8 @@ struct PageMapped {
     superseded: Superseded,
     /// Slots programmed so far.
     clock: u64,
+    /// Frames of victims that were passed over at an even pace.
+    partial_frames: u64,
     report: FtlReport,
     mount: MountReport,
 }
@@ -454,6 +464,9 @@ impl Ftl for PageMapped {
 
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
+        if self.settings.pace == GcPace::Even {
+            report.scheme_details = vec![("partial_frames", self.partial_frames)];
+        }
         report.forgets_trims = self.map.forgets_trims();
         report.map = self.map.counters();
         report.map_pages = self.map.pages();
@@ -482,6 +495,7 @@ impl Ftl for PageMapped {
 
     fn reset_counters(&mut self) {
         self.report = FtlReport::default();
+        self.partial_frames = 0;
         self.map.reset_counters();
     }
 }

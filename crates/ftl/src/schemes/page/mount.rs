@@ -65,6 +65,7 @@ impl PageMapped {
             buffered: FxHashMap::default(),
             superseded: Superseded::new(layout.blocks()),
             clock: 0,
+            partial_frames: 0,
             report: FtlReport::default(),
             mount: MountReport::new(&layout),
             settings,

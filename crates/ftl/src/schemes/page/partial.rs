@@ -35,6 +35,7 @@ impl PageMapped {
                 self.lanes[lane as usize].owed_slots = 0;
                 break;
             }
+            self.partial_frames += 1;
             self.sweep_frame(cx, lane)?;
         }
         Ok(())

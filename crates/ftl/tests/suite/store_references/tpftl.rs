@@ -90,7 +90,8 @@ struct Tpftl {
     /// Nodes that came, less those that left, since the mode last changed.
     balance: i64,
     sequential: bool,
-    prefetched: u64,
+    /// Because of the request, and because of what came before.
+    prefetched: [u64; 2],
     written: u64,
 }
 
@@ -104,7 +105,7 @@ impl Tpftl {
             clock: 0,
             balance: 0,
             sequential: false,
-            prefetched: 0,
+            prefetched: [0; 2],
             written: 0,
         }
     }
@@ -235,7 +236,7 @@ impl Memory for Tpftl {
             }
             self.clock += 1;
             self.entries.push(Cached { lpn, changed: false, at: self.clock });
-            self.prefetched += 1;
+            self.prefetched[usize::from(!(self.request && step <= ahead))] += 1;
             rules.took(if self.request && step <= ahead {
                 "loaded for the request"
             } else {
@@ -263,7 +264,11 @@ impl Memory for Tpftl {
     }
 
     fn details(&self, _: &Rules) -> Vec<(&'static str, u64)> {
-        vec![("entries_prefetched", self.prefetched), ("entries_written", self.written)]
+        vec![
+            ("entries_prefetched_request", self.prefetched[0]),
+            ("entries_prefetched_selective", self.prefetched[1]),
+            ("entries_written", self.written),
+        ]
     }
 }
 

@@ -1,0 +1,130 @@
+//! The parameters of MAST beside those of its sizes, and whether the areas find room.
+
+use super::sizes;
+use crate::logblock::{fits_budget, fits_parts, share};
+use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
+
+/// One block to fill, and one to reclaim.
+pub(super) const LEAST_COLD: u32 = 2;
+
+pub(super) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
+    "ftl.sequential_blocks",
+    0,
+    1 << 24,
+    "sequential log blocks of the locality area; 0: one in 32",
+)
+.or("0");
+
+pub(super) const LOCALITY_BLOCKS: Param<u64> = Param::int(
+    "ftl.locality_blocks",
+    0,
+    1 << 24,
+    "random log blocks of the locality area, at first; 0: three in 32",
+)
+.or("0");
+
+pub(super) const HOT_BLOCKS: Param<u64> =
+    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot area, at first; 0: a quarter")
+        .or("0");
+
+pub(super) const COLD_BLOCKS: Param<u64> = Param::int(
+    "ftl.cold_blocks",
+    0,
+    1 << 24,
+    "log blocks of the cold area, at first; 0: the others",
+)
+.or("0");
+
+pub(super) const MIGRATE_VALID: Param<f64> = Param::ratio(
+    "ftl.migrate_valid",
+    0.0,
+    1.0,
+    "share of valid pages from which a block of the locality area goes to the cold area as it is",
+)
+.or("0.75");
+
+pub(super) const MIGRATE: Param<Text> = Param::choice(
+    "ftl.migrate",
+    &["relabel", "copy"],
+    "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
+)
+.or("relabel");
+
+pub(super) const RECENCY: Param<Text> = Param::choice(
+    "ftl.recency",
+    &["lru", "fifo"],
+    "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
+     recently; `fifo`, the oldest (costs no list)",
+)
+.or("lru");
+
+pub(super) const COLD_VICTIM: Param<Text> = Param::choice(
+    "ftl.cold_victim",
+    &["associated", "valid", "ratio"],
+    "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid \
+     pages, then fewest associated; `ratio`: most valid pages for each associated",
+)
+.or("associated");
+
+pub(super) const COLD_UPDATE: Param<Text> = Param::choice(
+    "ftl.cold_update",
+    &["locality", "hot"],
+    "where the update of a page in the cold area goes",
+)
+.or("locality");
+
+pub(super) const SEQUENTIAL_HIT: Param<Text> = Param::choice(
+    "ftl.sequential_hit",
+    &["locality", "hot"],
+    "where the update of a page in a sequential log block goes",
+)
+.or("locality");
+
+pub(super) const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
+    "ftl.idle_log_blocks",
+    0,
+    1 << 24,
+    "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
+)
+.or("4");
+
+pub(super) const PARAMS: &[ParamDef] = &[
+    SEQUENTIAL_BLOCKS.def,
+    LOCALITY_BLOCKS.def,
+    HOT_BLOCKS.def,
+    COLD_BLOCKS.def,
+    MIGRATE_VALID.def,
+    MIGRATE.def,
+    RECENCY.def,
+    COLD_VICTIM.def,
+    COLD_UPDATE.def,
+    SEQUENTIAL_HIT.def,
+    IDLE_LOG_BLOCKS.def,
+];
+
+/// Blocks of the sequential log, the locality area, the hot and the cold area.
+pub(super) fn parts(params: &Params, budget: u64) -> [u64; 4] {
+    let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 32), 1);
+    let locality =
+        share(params.get(LOCALITY_BLOCKS), budget, (3, 32), sizes::LEAST_LOCALITY.into());
+    let hot = share(params.get(HOT_BLOCKS), budget, (1, 4), sizes::LEAST_HOT.into());
+    let cold = match params.get(COLD_BLOCKS) {
+        0 => budget.saturating_sub(sequential + locality + hot),
+        given => given,
+    };
+    [sequential, locality, hot, cold]
+}
+
+pub(super) fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let budget = fits_budget(params, layout, 7)?;
+    let [sequential, locality, hot, cold] = parts(params, budget);
+    fits_parts(
+        budget,
+        &[
+            ("ftl.sequential_blocks", sequential, 1),
+            ("ftl.locality_blocks", locality, sizes::LEAST_LOCALITY.into()),
+            ("ftl.hot_blocks", hot, sizes::LEAST_HOT.into()),
+            ("ftl.cold_blocks", cold, LEAST_COLD.into()),
+        ],
+    )
+}

@@ -1,0 +1,171 @@
+"""How often each mechanism of a scheme, store or layer fired in some runs.
+
+A part declares its mechanisms in Rust, each with a counter of the run record
+(``crates/types/src/mechanism.rs``). A result that rests on a mechanism which fired 0 times was no
+test of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas.api import compare, registries
+from flashatlas.drive import setting_list
+from flashatlas.result import Result
+
+
+@dataclass(frozen=True)
+class Fired:
+    """A mechanism of a part, and how often it fired."""
+
+    part: str
+    """Scheme, store or layer."""
+    name: str
+    counter: str
+    """Path of the counter in the run record."""
+    without: tuple[str, ...]
+    """Settings under which it cannot fire; empty where no setting turns it off."""
+    count: int
+    """Over all runs that have the part."""
+    runs: int
+    """In how many of them it fired."""
+    of: int
+    """Runs that have the part."""
+
+
+def counted(record: dict[str, Any], counter: str) -> int:
+    """The counter of a record; 0 where the record does not have it."""
+    node: Any = record
+    for key in counter.split("."):
+        node = node.get(key, 0) if isinstance(node, dict) else 0
+    return int(node)
+
+
+def declared() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every part with mechanisms: its name, and what the registries say of it."""
+    known = registries()
+    for kind in ("schemes", "maps", "layers"):
+        for part in known[kind]:
+            yield part["name"], part
+
+
+def parts_of(record: dict[str, Any]) -> set[str]:
+    """Names of the scheme, store and layers of a run."""
+    params = record["config"]["params"]
+    scheme = params["ftl.scheme"]
+    store = [params["map.store"]] if scheme == "page" else []
+    return {scheme, *store, *record.get("layers", {})}
+
+
+def fired(results: Iterable[Result]) -> list[Fired]:
+    """Every mechanism of every part that one of the runs has."""
+    records = [result.record for result in results]
+    found = []
+    for name, part in declared():
+        own = [record for record in records if name in parts_of(record)]
+        if not own:
+            continue
+        for mechanism in part["mechanisms"]:
+            counts = [counted(record, mechanism["counter"]) for record in own]
+            found.append(
+                Fired(
+                    name,
+                    mechanism["name"],
+                    mechanism["counter"],
+                    tuple(mechanism["without"]),
+                    sum(counts),
+                    sum(count > 0 for count in counts),
+                    len(own),
+                )
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The run in which a mechanism fired most, with the mechanism and without it."""
+
+    of: Fired
+    before: Result
+    after: Result
+
+    def __str__(self) -> str:
+        """What differs most, and by how much."""
+        changes = []
+        for name, keys in HEADLINES:
+            was, now = (_at(result.record, keys) for result in (self.before, self.after))
+            if was and now is not None:
+                changes.append((abs(now / was - 1), f"{name} {100 * (now / was - 1):+.1f} %"))
+        largest = max(changes, default=(0.0, ""))
+        return largest[1] if largest[0] >= LEAST_CHANGE else "no change"
+
+
+HEADLINES = (
+    ("write amplification", ("waf",)),
+    ("requests a second", ("iops",)),
+    ("mean read", ("latency_ns", "read", "mean")),
+    ("mean write", ("latency_ns", "write", "mean")),
+    ("mean FLUSH", ("latency_ns", "flush", "mean")),
+    ("erases", ("wear", "mean")),
+)
+"""Numbers of a record that an ablation compares."""
+
+LEAST_CHANGE = 0.0005
+"""A smaller change prints as none."""
+
+
+def _at(record: dict[str, Any], keys: Sequence[str]) -> float | None:
+    node: Any = record
+    for key in keys:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Arguments of a run with other settings; what it sets of the same keys gives way."""
+    keys = {setting.partition("=")[0] for setting in settings}
+    given = setting_list(options.get("set", ()))
+    kept = [setting for setting in given if setting.partition("=")[0].strip() not in keys]
+    return {**options, "set": [*kept, *settings]}
+
+
+def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Ablation]:
+    """For each mechanism that fired and can be turned off, the run in which it fired most again.
+
+    Runs of job files that are not there any more are passed over.
+    """
+    cases, of = [], []
+    for each in fired(results):
+        own = [
+            result
+            for result in results
+            if each.part in parts_of(result.record) and not result.options.get("job")
+        ]
+        most = max(own, key=lambda result: counted(result.record, each.counter), default=None)
+        if most is None or not each.without or not counted(most.record, each.counter):
+            continue
+        cases.append(without(most.options, each.without))
+        of.append((each, most))
+    after = compare(cases, jobs=jobs)
+    return [Ablation(each, before, now) for (each, before), now in zip(of, after, strict=True)]
+
+
+def rows(found: Sequence[Fired], tried: Sequence[Ablation] = ()) -> list[tuple[str, ...]]:
+    """A line for each: part, mechanism, how often, in how many runs, what its absence changes."""
+    effects = {(one.of.part, one.of.name): str(one) for one in tried}
+    return [
+        (
+            each.part,
+            each.name,
+            f"{each.count:,}" if each.count else "0 (not tested here)",
+            f"{each.runs} of {each.of}",
+            effects.get((each.part, each.name), "–"),
+        )
+        for each in found
+    ]
+
+
+HEAD = ("part", "mechanism", "fired", "in runs", "without it")
+"""The head of that table."""

@@ -49,6 +49,7 @@ class RunOptions(TypedDict, total=False):
     speed: float
     precondition: str
     fit: str
+    extent: str
     warmup: int
     limit: int | None
     flush_every: int

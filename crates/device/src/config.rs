@@ -4,7 +4,7 @@ use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
     FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
-    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS, resolve,
+    PAGE_BYTES, PAGES, PLANES, SET, SPARE_BYTES, WAYS, drop_of_others, resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
@@ -24,6 +24,9 @@ pub struct DriveConfig {
     pub params: Params,
     /// The parts that its names choose from.
     pub registry: Registry,
+    /// Keys of the drive that were left out, because they belong to a part that a setting has
+    /// chosen away (a scheme, map store, victim policy, classifier or layer).
+    pub dropped: Vec<String>,
 }
 
 impl DriveConfig {
@@ -85,15 +88,16 @@ impl DriveConfig {
                     setting.as_str(),
                     "expected key=value, such as ftl.victim=cost-benefit",
                 )
-                .at("--set")
+                .at(SET)
             })?;
             let mut over = RawConfig::default();
-            over.set(key.trim(), value.trim(), "--set");
+            over.set(key.trim(), value.trim(), SET);
             one_capacity(&mut raw, &over)?;
             raw.overlay(over);
         }
-        let config =
-            DriveConfig { name: name.to_owned(), params: resolve(&registry, &raw)?, registry };
+        let dropped = drop_of_others(&registry, &mut raw)?;
+        let params = resolve(&registry, &raw)?;
+        let config = DriveConfig { name: name.to_owned(), params, registry, dropped };
         let layout = config.layout()?;
         layer::exported(
             &config.layers(),

@@ -161,6 +161,43 @@ pub fn common_params() -> Vec<&'static ParamDef> {
 
 /// Check `raw` against everything that the drive's parts declare.
 pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, ConfigError> {
+    let (scheme, defs) = declared(registry, raw)?;
+    raw.resolve(&defs, |key| owner(registry, key, scheme))
+}
+
+/// Parameters that choose the parts of a drive.
+const CHOICES: [&str; 5] = ["ftl.scheme", "map.store", "ftl.victim", "ftl.classifier", "layers"];
+
+/// Take out of `raw` what belongs to parts that `--set` has chosen away: keys of the drive, not of
+/// `--set` itself. Returns them.
+pub(crate) fn drop_of_others(
+    registry: &Registry,
+    raw: &mut RawConfig,
+) -> Result<Vec<String>, ConfigError> {
+    if !CHOICES.iter().any(|key| raw.place(key) == SET) {
+        return Ok(Vec::new());
+    }
+    let (scheme, defs) = declared(registry, raw)?;
+    let belongs = |key: &str| defs.iter().any(|def| def.key == key);
+    let others: Vec<String> = raw
+        .iter()
+        .map(|(key, _)| key)
+        .filter(|&key| raw.place(key) != SET && !belongs(key))
+        .filter(|&key| owner(registry, key, scheme).is_some())
+        .map(str::to_owned)
+        .collect();
+    others.iter().for_each(|key| raw.remove(key));
+    Ok(others)
+}
+
+/// Where a setting of the user stands.
+pub(crate) const SET: &str = "--set";
+
+/// The scheme that `raw` names, and everything that the parts which it names declare.
+fn declared(
+    registry: &Registry,
+    raw: &RawConfig,
+) -> Result<(&'static str, Vec<&'static ParamDef>), ConfigError> {
     let text = |key: &str| raw.text(key).map(str::to_owned);
     let placed = |e: ConfigError| {
         let place = raw.place(&e.key).to_owned();
@@ -180,7 +217,7 @@ pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, Co
         }
         defs.extend(layer.params);
     }
-    raw.resolve(&defs, |key| owner(registry, key, scheme.name))
+    Ok((scheme.name, defs))
 }
 
 /// Which part a key would belong to, were that part in use.

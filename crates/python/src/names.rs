@@ -5,6 +5,7 @@ use flashatlas_device::Preset;
 use flashatlas_device::params::SUMMARY;
 use flashatlas_dram::PRESETS as DRAM;
 use flashatlas_dram::paper_table::{CLASSES, latency};
+use flashatlas_ftl::SCHEME;
 use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
@@ -71,6 +72,7 @@ fn drive(preset: &Preset) -> Result<Value, ConfigError> {
         "unit_bytes": layout.unit_bytes,
         "page_bytes": layout.geometry.page_bytes,
         "dies": layout.geometry.die_count(),
+        "scheme": config.params.get(SCHEME),
         "over_provisioning": f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0,
         "toml": preset.toml,
     }))

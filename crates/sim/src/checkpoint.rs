@@ -6,6 +6,7 @@
 //! differs in nothing that decides the places of pages on flash. The bytes are described in
 //! `docs/FORMATS.md`.
 
+use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Image;
 use flashatlas_nand::params::NVM_BYTES;
@@ -39,6 +40,9 @@ pub(crate) struct Header {
     pub logical_units: u32,
     pub precondition: Value,
     pub fit: Value,
+    /// Sectors of the extents that were packed; not there in checkpoints of before it was a choice.
+    #[serde(default = "largest_extent")]
+    pub extent_sectors: u64,
     pub seed: u64,
     pub sequence: u64,
 }
@@ -130,6 +134,10 @@ pub(crate) fn on_flash(config: &DriveConfig) -> Map<String, Value> {
     pairs.map(|(key, value)| (key.to_owned(), crate::record::param(value))).collect()
 }
 
+fn largest_extent() -> u64 {
+    LARGEST_EXTENT
+}
+
 impl Header {
     /// A header for a drive of `config`.
     pub fn new(config: &DriveConfig, logical_units: u32, version: &str) -> Header {
@@ -141,6 +149,7 @@ impl Header {
             logical_units,
             precondition: Value::Null,
             fit: Value::Null,
+            extent_sectors: largest_extent(),
             seed: 0,
             sequence: 0,
         }
@@ -279,8 +288,7 @@ impl Checkpoint {
         };
         let expected =
             input.words(b"EXPT", layout.logical_units as usize)?.into_iter().map(Stamp).collect();
-        let extents =
-            input.words_up_to(b"EXTN", 3 * (layout.sectors() / crate::fit::EXTENT) as usize)?;
+        let extents = input.words_up_to(b"EXTN", 3 * (layout.sectors() / LEAST_EXTENT) as usize)?;
         let extents = extents
             .chunks_exact(3)
             .map(|e| (e[0], u64::from(e[1]) | u64::from(e[2]) << 32))

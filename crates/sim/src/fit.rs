@@ -5,8 +5,10 @@ use flashatlas_types::{HostOp, Lba, Request, SECTOR_BYTES};
 use flashatlas_workload::Record;
 use std::collections::BTreeSet;
 
-/// Sectors of the extents that `compact` packs: 1 MiB.
-pub(crate) const EXTENT: u64 = 2048;
+/// Sectors of the smallest extent that `compact` packs.
+pub(crate) const LEAST_EXTENT: u64 = 8;
+/// Sectors of the largest, and of those of a checkpoint that does not say.
+pub(crate) const LARGEST_EXTENT: u64 = 2048;
 
 /// Maps records to the drive.
 pub(crate) struct Mapper {
@@ -14,15 +16,30 @@ pub(crate) struct Mapper {
     capacity: u64,
     /// Touched extents, sorted: their index is their place on the drive.
     extents: Vec<(u32, u64)>,
+    /// Sectors of an extent.
+    extent: u64,
     /// Requests that `wrap` moved because they would have crossed the end of the drive.
     pub crossed_end: u64,
 }
 
 /// The extents that a workload touches.
-#[derive(Default)]
-pub(crate) struct Extents(BTreeSet<(u32, u64)>);
+pub(crate) struct Extents {
+    /// Sectors of one.
+    size: u64,
+    touched: BTreeSet<(u32, u64)>,
+}
 
 impl Extents {
+    /// None yet, of `size` sectors each.
+    pub fn of(size: u64) -> Extents {
+        Extents { size, touched: BTreeSet::new() }
+    }
+
+    /// Whether all of them fit `capacity` sectors.
+    pub fn fit(&self, capacity: u64) -> bool {
+        self.touched.len() as u64 * self.size <= capacity
+    }
+
     /// Add what a record touches. `false` once that is more than `capacity` sectors hold: there is
     /// no use in going on.
     pub fn add(&mut self, record: &Record, capacity: u64) -> bool {
@@ -30,31 +47,30 @@ impl Extents {
         // trims of what nothing else touches need no place
         if matches!(r.op, HostOp::Read | HostOp::Write) {
             let last = r.lba.0.saturating_add(u64::from(r.sectors)).saturating_sub(1);
-            (r.lba.0 / EXTENT..=last / EXTENT).for_each(|e| {
-                self.0.insert((record.device, e));
+            (r.lba.0 / self.size..=last / self.size).for_each(|e| {
+                self.touched.insert((record.device, e));
             });
         }
-        self.0.len() as u64 * EXTENT <= capacity
+        self.fit(capacity)
     }
 
     /// Bytes that they need when packed.
     pub fn bytes(&self) -> u64 {
-        self.0.len() as u64 * EXTENT * u64::from(SECTOR_BYTES)
+        self.touched.len() as u64 * self.size * u64::from(SECTOR_BYTES)
     }
 }
 
 impl Mapper {
-    pub fn new(fit: Fit, capacity: u64, extents: Extents) -> Result<Mapper, RunError> {
-        let extents: Vec<(u32, u64)> = extents.0.into_iter().collect();
-        let needed = extents.len() as u64 * EXTENT;
-        if needed > capacity {
-            return Err(RunError::Fit(format!(
-                "compacted, the workload touches more extents of 1 MiB than the drive's {} MiB \
-                 hold: use a larger drive (`trace info` tells how much it needs), or `fit=wrap`",
-                capacity / 2048
-            )));
-        }
-        Ok(Mapper { fit, capacity, extents, crossed_end: 0 })
+    /// A mapper for a workload that touches `extents`, which fit.
+    pub fn new(fit: Fit, capacity: u64, extents: Extents) -> Mapper {
+        let extent = extents.size;
+        let extents = extents.touched.into_iter().collect();
+        Mapper { fit, capacity, extents, extent, crossed_end: 0 }
+    }
+
+    /// Sectors of an extent.
+    pub fn extent(&self) -> u64 {
+        self.extent
     }
 
     /// The extents in the order of their places; none but for `compact`.
@@ -69,14 +85,16 @@ impl Mapper {
         packed: Vec<(u32, u64)>,
         touched: Extents,
     ) -> Result<Mapper, RunError> {
-        let outside = touched.0.iter().filter(|e| packed.binary_search(e).is_err()).count();
+        let outside = touched.touched.iter().filter(|e| packed.binary_search(e).is_err()).count();
         if outside > 0 {
             return Err(RunError::Fit(format!(
-                "the workload touches {outside} extents of 1 MiB that the checkpoint was not \
-                 packed for: make the checkpoint with this workload given, too"
+                "the workload touches {outside} extents of {} KiB that the checkpoint was not \
+                 packed for: make the checkpoint with this workload given, too",
+                touched.size / 2
             )));
         }
-        Ok(Mapper { fit: Fit::Compact, capacity, extents: packed, crossed_end: 0 })
+        let extent = touched.size;
+        Ok(Mapper { fit: Fit::Compact, capacity, extents: packed, extent, crossed_end: 0 })
     }
 
     /// The request at its place on the drive. `None` for a trim of which nothing is on the drive.
@@ -104,7 +122,7 @@ impl Mapper {
         if r.end().is_none_or(|end| end > self.capacity) {
             return Err(RunError::Fit(format!(
                 "request {number} ends at sector {}, the drive has {}: use `fit=compact` (packs \
-                 the touched 1 MiB extents) or `fit=wrap` (addresses modulo the capacity), or a \
+                 the touched extents) or `fit=wrap` (addresses modulo the capacity), or a \
                  larger drive",
                 r.lba.0.saturating_add(u64::from(r.sectors)),
                 self.capacity
@@ -134,29 +152,30 @@ impl Mapper {
     /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
     /// first run of extents that something else touches.
     fn compact(&self, r: Request, device: u32) -> Option<Request> {
+        let extent = self.extent;
         let place = |e: u64| self.extents.binary_search(&(device, e)).ok();
         let (mut lba, end) = (r.lba.0, r.lba.0.saturating_add(u64::from(r.sectors)));
-        let first = match place(lba / EXTENT) {
+        let first = match place(lba / extent) {
             Some(first) => first,
             None => {
                 // only trims touch extents that are not listed: begin at the next listed one
-                let next = self.extents.partition_point(|&e| e < (device, lba / EXTENT));
+                let next = self.extents.partition_point(|&e| e < (device, lba / extent));
                 let &(d, e) = self.extents.get(next)?;
-                if d != device || e * EXTENT >= end {
+                if d != device || e * extent >= end {
                     return None;
                 }
-                lba = e * EXTENT;
+                lba = e * extent;
                 next
             }
         };
         let run = (0..)
             .take_while(|i| {
-                lba / EXTENT + i <= (end - 1) / EXTENT && place(lba / EXTENT + i).is_some()
+                lba / extent + i <= (end - 1) / extent && place(lba / extent + i).is_some()
             })
             .count() as u64;
-        let end = end.min((lba / EXTENT + run) * EXTENT);
+        let end = end.min((lba / extent + run) * extent);
         Some(Request {
-            lba: Lba(first as u64 * EXTENT + lba % EXTENT),
+            lba: Lba(first as u64 * extent + lba % extent),
             sectors: (end - lba) as u32,
             ..r
         })
@@ -166,6 +185,8 @@ impl Mapper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const EXTENT: u64 = LARGEST_EXTENT;
     use flashatlas_types::Ps;
 
     fn record(op: HostOp, device: u32, lba: u64, sectors: u32) -> Record {
@@ -181,9 +202,9 @@ mod tests {
         let far = record(HostOp::Write, 0, 10 * EXTENT + 7, 16);
         let across = record(HostOp::Read, 0, 5 * EXTENT - 8, 16);
         let other = record(HostOp::Write, 1, 3, 1);
-        let mut extents = Extents::default();
+        let mut extents = Extents::of(EXTENT);
         assert!([far, across, other].iter().all(|r| extents.add(r, 4 * EXTENT)));
-        let mut m = Mapper::new(Fit::Compact, 4 * EXTENT, extents).unwrap();
+        let mut m = Mapper::new(Fit::Compact, 4 * EXTENT, extents);
         // extents 4, 5 and 10 of device 0, then extent 0 of device 1
         assert_eq!(place(&mut m, across), Some((EXTENT - 8, 16)));
         assert_eq!(place(&mut m, far), Some((2 * EXTENT + 7, 16)));
@@ -198,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_workload_that_is_too_large_is_an_error_that_names_the_ways_out() {
-        let mut m = Mapper::new(Fit::Error, 100, Extents::default()).unwrap();
+        let mut m = Mapper::new(Fit::Error, 100, Extents::of(EXTENT));
         assert_eq!(place(&mut m, record(HostOp::Write, 0, 90, 10)), Some((90, 10)));
         let error = |m: &mut Mapper, r| m.map(&r, 7).unwrap_err().to_string();
         assert!(
@@ -207,14 +228,13 @@ mod tests {
         );
         assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("`fit=wrap`"));
         assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
-        let mut extents = Extents::default();
+        let mut extents = Extents::of(EXTENT);
         assert!(!extents.add(&record(HostOp::Write, 0, 0, 1), 100), "an extent is larger");
-        assert!(Mapper::new(Fit::Compact, 100, extents).is_err());
     }
 
     #[test]
     fn wrap_is_modulo_and_never_crosses_the_end() {
-        let mut m = Mapper::new(Fit::Wrap, 100, Extents::default()).unwrap();
+        let mut m = Mapper::new(Fit::Wrap, 100, Extents::of(EXTENT));
         assert_eq!(place(&mut m, record(HostOp::Write, 0, 250, 8)), Some((50, 8)));
         assert_eq!(place(&mut m, record(HostOp::Write, 3, 195, 8)), Some((7, 8)), "95 modulo 8");
         assert_eq!(m.crossed_end, 1);

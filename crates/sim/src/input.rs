@@ -2,7 +2,7 @@
 //! no file.
 
 use crate::checkpoint::Checkpoint;
-use crate::fit::Extents;
+use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::{Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
@@ -223,7 +223,7 @@ pub fn summarize(
     input: &mut Input,
     mut progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<(TraceSummary, u64), RunError> {
-    let (mut summary, mut extents) = (TraceSummary::new(), Extents::default());
+    let (mut summary, mut extents) = (TraceSummary::new(), Extents::of(LARGEST_EXTENT));
     while let Some(record) = input.next_record()? {
         summary.add(&record);
         extents.add(&record, u64::MAX);

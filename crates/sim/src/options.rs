@@ -204,8 +204,16 @@ pub const OPTIONS: &[RunOption] = &[
         "fit",
         Choice(&["error", "wrap", "compact"]),
         "\"error\"",
-        "Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched 1 MiB \
+        "Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched \
          extents).",
+    ),
+    option(
+        WORKLOAD,
+        "extent",
+        Choice(&["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]),
+        "\"auto\"",
+        "Size of the extents that `--fit compact` packs; `auto`: the largest with which the \
+         workload fits the drive. Distances within an extent are kept.",
     ),
     option(WORKLOAD, "limit", Count(1), "null", "End after this many requests."),
     option(WORKLOAD, "seed", Count(0), "1", "Seed of everything random."),

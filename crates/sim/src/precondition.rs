@@ -149,6 +149,7 @@ pub(crate) fn checkpoint(
     let header = Header {
         precondition: json!(spec.precondition),
         fit: json!(spec.fit),
+        extent_sectors: mapper.extent(),
         seed: spec.seed,
         sequence: image.sequence,
         ..Header::new(config, expected.len() as u32, version)

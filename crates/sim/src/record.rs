@@ -109,7 +109,8 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
                 .into(),
         ),
         Fit::Compact => list.push(
-            "the 1 MiB extents that the trace touches were packed: distances between them are lost"
+            "the extents that the trace touches were packed (trace.extent_bytes): distances between \
+             them are lost"
                 .into(),
         ),
     }

@@ -2,14 +2,15 @@
 
 use crate::checkpoint::Header;
 use crate::config_hash::hex;
-use crate::fit::{Extents, Mapper};
-use crate::input::{Input, Inputs};
+use crate::fit::Mapper;
+use crate::input::Inputs;
 use crate::jobs::{self, Jobs};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
-use crate::stream::{self, PROGRESS_EVERY};
+use crate::scan::Scan;
+use crate::stream;
 use crate::table::Table;
 use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::params::QUEUE_DEPTH;
@@ -60,7 +61,7 @@ pub fn run(
     let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
     if let Some(path) = &spec.job {
         let jobs = Jobs::read(path, spec, env.opener, capacity)?;
-        return run_jobs(spec, &config, &inputs, &jobs, env.version, progress);
+        return run_jobs(spec, &config, &inputs, &jobs, env, progress);
     }
     if spec.filesystem.is_some() {
         return Err(RunError::option(
@@ -81,7 +82,7 @@ pub fn run(
     }
     input.must_say(&spec.reading)?;
     let Prepared { drive, oracle, mut mapper, origin } =
-        prepare(spec, &config, &inputs, true, progress)?;
+        prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, start);
@@ -104,7 +105,8 @@ pub fn run(
     let digest = input.digest()?;
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
-    let trace = Source { path: &input.name, format: input.format, digest, account, origin };
+    let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
+    let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
     finish(spec, &config, player, trace, extra, env.version, progress)
 }
 
@@ -114,10 +116,11 @@ fn run_jobs(
     config: &DriveConfig,
     inputs: &Inputs<'_>,
     jobs: &Jobs,
-    version: &str,
+    env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let Prepared { drive, oracle, origin, .. } = prepare(spec, config, inputs, false, progress)?;
+    let Prepared { drive, oracle, origin, .. } =
+        prepare(spec, config, inputs, false, env, progress)?;
     let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
     let mut player =
         Player::new(drive, oracle, Start { timed: true, pace, interval: spec.interval()? });
@@ -132,6 +135,7 @@ fn run_jobs(
         digest: Some(hex(&Sha256::digest(&jobs.text))),
         account: Account::default(),
         origin,
+        packed: None,
     };
     let outcome = finish(
         spec,
@@ -139,7 +143,7 @@ fn run_jobs(
         player,
         source,
         jobs.warnings().chain(said).collect(),
-        version,
+        env.version,
         progress,
     )?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
@@ -169,6 +173,10 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
         (
             account.duplicates_dropped,
             format!("records that repeated the one before within {within} were dropped"),
+        ),
+        (
+            account.before_first,
+            "records carry an earlier time than the first; they arrive together with it".to_owned(),
         ),
         (account.not_selected, "records of other address spaces were left out".to_owned()),
         (account.gaps_cut, format!("pauses were cut to {longest}")),
@@ -206,6 +214,8 @@ struct Source<'a> {
     /// What was left out of it.
     account: Account,
     origin: Option<Header>,
+    /// Bytes of the extents that were packed, if they were.
+    packed: Option<u64>,
 }
 
 /// Check the drive after the last request, and write the record. `extra` are further
@@ -243,6 +253,9 @@ fn finish(
             trace.insert(key.into(), count.into());
         }
     }
+    if let Some(bytes) = source.packed {
+        trace.insert("extent_bytes".into(), bytes.into());
+    }
     record.insert("trace".into(), Value::Object(trace));
     if let Some(header) = source.origin {
         record.insert("checkpoint".into(), json!(header));
@@ -253,13 +266,20 @@ fn finish(
         said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
     list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
     list.extend(extra);
+    if !config.dropped.is_empty() {
+        list.push(format!(
+            "settings of {} that belong to parts which are not in use were left out: {}",
+            config.name,
+            config.dropped.join(", ")
+        ));
+    }
     if player.drive.ssd().dirty_units() > 0 {
         let n = player.drive.ssd().dirty_units();
         list.push(format!(
             "{n} units were still in the write cache at the end: their programs are not counted"
         ));
     }
-    let unmapped = player.drive.ssd().counters().unmapped_units;
+    let unmapped = body["host"]["unmapped_reads"].as_u64().unwrap_or_default();
     if unmapped > 0 {
         list.push(format!(
             "{unmapped} of the units read had never been written: they cost no flash operation and \
@@ -301,6 +321,7 @@ fn prepare(
     config: &DriveConfig,
     inputs: &Inputs<'_>,
     with_workload: bool,
+    env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
     let capacity = config.shape().sectors;
@@ -312,12 +333,18 @@ fn prepare(
         .as_mut()
         .map(|c| std::mem::take(&mut c.extents))
         .filter(|extents| !extents.is_empty());
-    let touched = touched(spec, inputs, capacity, with_workload, progress)?;
+    // what is packed already says how large its extents are
+    let sizes = match (&packed, &checkpoint) {
+        (Some(_), Some(checkpoint)) => vec![checkpoint.header.extent_sectors],
+        _ => spec.extent.sizes().to_vec(),
+    };
+    let scan = Scan { capacity, spec, inputs, with_workload };
+    let touched = scan.touched(&sizes, packed.is_some(), env, progress)?;
     let mut mapper = match packed {
         Some(packed) if spec.fit == Fit::Compact => {
             Mapper::packed_before(capacity, packed, touched)?
         }
-        _ => Mapper::new(spec.fit, capacity, touched)?,
+        _ => Mapper::new(spec.fit, capacity, touched),
     };
     let before = match &spec.precondition {
         Precondition::Trace(path) => {
@@ -370,7 +397,7 @@ pub fn save_checkpoint(
     let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
-        prepare(spec, &config, &inputs, with_workload, progress)?;
+        prepare(spec, &config, &inputs, with_workload, env, progress)?;
     let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.version)?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
@@ -421,44 +448,4 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
         return Err(RunError::option("speed", why));
     }
     Ok(())
-}
-
-/// The extents that the workload and the preconditioning trace touch, which `compact` must know
-/// before.
-fn touched(
-    spec: &RunSpec,
-    inputs: &Inputs<'_>,
-    capacity: u64,
-    with_workload: bool,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Extents, RunError> {
-    let mut extents = Extents::default();
-    if spec.fit != Fit::Compact {
-        return Ok(extents);
-    }
-    let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
-        let mut requests = 0;
-        while requests < limit
-            && let Some(record) = input.next_record()?
-        {
-            if !extents.add(&record, capacity) {
-                break;
-            }
-            requests += 1;
-            let share = input.share_read();
-            if requests % PROGRESS_EVERY == 0
-                && !progress(Progress { phase: "scan", requests, share })
-            {
-                return Err(RunError::Interrupted);
-            }
-        }
-        Ok(())
-    };
-    if let Precondition::Trace(path) = &spec.precondition {
-        scan(inputs.trace(path, spec.before_format(), false)?, u64::MAX)?;
-    }
-    if with_workload {
-        scan(inputs.workload(spec, capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
-    }
-    Ok(extents)
 }

@@ -49,9 +49,47 @@ pub enum Fit {
     Error,
     /// Addresses modulo the capacity.
     Wrap,
-    /// The touched 1 MiB extents of every address space, packed in order of address; alignment is
-    /// kept.
+    /// The touched extents of every address space, packed in order of address; alignment within an
+    /// extent is kept.
     Compact,
+}
+
+/// How large the extents are that [`Fit::Compact`] packs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Extent {
+    /// The largest with which the workload fits the drive.
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    /// 2048 sectors.
+    #[serde(rename = "1MiB")]
+    Mib1,
+    /// 512 sectors.
+    #[serde(rename = "256KiB")]
+    Kib256,
+    /// 128 sectors.
+    #[serde(rename = "64KiB")]
+    Kib64,
+    /// 32 sectors.
+    #[serde(rename = "16KiB")]
+    Kib16,
+    /// 8 sectors.
+    #[serde(rename = "4KiB")]
+    Kib4,
+}
+
+impl Extent {
+    /// The sizes to try, in sectors, the largest first.
+    pub(crate) fn sizes(self) -> &'static [u64] {
+        match self {
+            Extent::Auto => &[2048, 512, 128, 32, 8],
+            Extent::Mib1 => &[2048],
+            Extent::Kib256 => &[512],
+            Extent::Kib64 => &[128],
+            Extent::Kib16 => &[32],
+            Extent::Kib4 => &[8],
+        }
+    }
 }
 
 /// A time with its unit, as the option called `key` gives it.
@@ -187,6 +225,9 @@ pub struct RunSpec {
     /// What happens to addresses beyond the drive.
     #[serde(default)]
     pub fit: Fit,
+    /// Size of the extents that `compact` packs.
+    #[serde(default)]
+    pub extent: Extent,
     /// Requests at the start that are not measured.
     #[serde(default)]
     pub warmup: u64,

@@ -33,7 +33,13 @@ pub(crate) fn play(
         && let Some(record) = input.next_record()?
     {
         number += 1;
-        let Some(request) = mapper.map(&record, number)? else { continue };
+        let placed = |error| match (error, input.source.account().last_place) {
+            (RunError::Fit(why), Some(place)) => {
+                RunError::Fit(format!("{}:{place}: {why}", input.name))
+            }
+            (error, _) => error,
+        };
+        let Some(request) = mapper.map(&record, number).map_err(placed)? else { continue };
         out_of_order += u64::from(request.at < latest);
         latest = latest.max(request.at);
         issue(player, spec, depth, &request, latest, number)?;

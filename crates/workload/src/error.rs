@@ -114,6 +114,8 @@ pub enum OpenError {
         compression: &'static str,
         /// The first bytes of the content, escaped.
         excerpt: String,
+        /// What it may be, and what helps; empty where nothing is known.
+        hint: &'static str,
         /// The names of all formats.
         formats: Vec<&'static str>,
     },
@@ -142,10 +144,10 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Config(error) => error.fmt(f),
             OpenError::Trace(error) => error.fmt(f),
-            OpenError::Unrecognised { compression, excerpt, formats } => write!(
+            OpenError::Unrecognised { compression, excerpt, hint, formats } => write!(
                 f,
-                "no trace format recognises `{excerpt}` (compression: {compression}); formats: {}; \
-                 name one (`format`) to see where it stops",
+                "no trace format recognises `{excerpt}` (compression: {compression}){hint}; \
+                 formats: {}; name one (`format`) to see where it stops",
                 formats.join(", ")
             ),
             OpenError::Ambiguous { readings } => {

@@ -79,6 +79,7 @@ impl Gate {
         };
         let record = Record { request, device };
         self.delivered += 1;
+        self.account.last_place = Some(place);
         if !raw.preflush {
             return Ok(Some(record));
         }
@@ -137,6 +138,7 @@ impl Gate {
             self.account.first_jump = Some(Jump { place, step_ps });
         }
         self.account.gaps_cut += u64::from(tick.cut && !tick.back);
+        self.account.before_first += u64::from(tick.early);
         self.account.backward_steps += u64::from(tick.cut && tick.back);
         Ok(tick.at)
     }
@@ -200,6 +202,8 @@ struct Tick {
     jump: Option<i128>,
     cut: bool,
     back: bool,
+    /// Before the origin.
+    early: bool,
 }
 
 impl Clock {
@@ -229,6 +233,7 @@ impl Clock {
         })?;
         self.origin_ps = Some(origin);
         self.latest = Some((time_ps, moved));
-        Ok(Tick { at: Ps(at), jump: (step.abs() > i128::from(JUMP.0)).then_some(step), cut, back })
+        let jump = (step.abs() > i128::from(JUMP.0)).then_some(step);
+        Ok(Tick { at: Ps(at), jump, cut, back, early: moved < 0 })
     }
 }

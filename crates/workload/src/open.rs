@@ -118,11 +118,29 @@ fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef
         [] => Err(OpenError::Unrecognised {
             compression: compression.name(),
             excerpt: excerpt(first_line(head)),
+            hint: hint(head),
             formats: FORMATS.iter().map(|f| f.name).collect(),
         }),
         _ => Err(OpenError::Ambiguous {
             readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect(),
         }),
+    }
+}
+
+/// What content that no format recognises may be, and what helps.
+fn hint(head: &[u8]) -> &'static str {
+    let few = &head[..head.len().min(1024)];
+    let zeros = few.iter().filter(|&&b| b == 0).count();
+    let printable = few.iter().filter(|b| b.is_ascii_graphic()).count();
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
+    } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
+        "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f UTF-16LE -t \
+         UTF-8`)"
+    } else if few.contains(&b'\r') && !head.contains(&b'\n') {
+        "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
+    } else {
+        ""
     }
 }
 

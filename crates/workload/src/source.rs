@@ -65,6 +65,10 @@ pub struct Account {
     /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was
     /// set.
     pub backward_steps: u64,
+    /// Records that carry an earlier time than the first, and were put at its time.
+    pub before_first: u64,
+    /// Where the record is that was yielded last, in a file.
+    pub last_place: Option<Place>,
     /// The first step of time of more than a day ([`JUMP`]), as the trace has it.
     pub first_jump: Option<Jump>,
     /// The names of the devices as the trace has them, in the order of the numbers that

@@ -39,11 +39,14 @@ def drives(
                 tables.size(d["unit_bytes"]),
                 str(d["dies"]),
                 tables.percent(d["over_provisioning"]),
+                d["scheme"],
                 d["summary"],
             )
             for d in known
         ]
-        out.print(tables.listing(["drive", "capacity", "unit", "dies", "spare", ""], rows))
+        out.print(
+            tables.listing(["drive", "capacity", "unit", "dies", "spare", "scheme", ""], rows)
+        )
         return
     if name.endswith(".toml"):
         layout = Drive(name).layout

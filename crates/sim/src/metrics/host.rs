@@ -34,7 +34,7 @@ impl Metric for Host {
                 "read_bytes": self.bytes[HostOp::Read as usize],
                 "write_bytes": self.bytes[HostOp::Write as usize],
                 "trim_bytes": self.bytes[HostOp::Trim as usize],
-                "unmapped_reads": d.unmapped_units,
+                "unmapped_reads": end.unmapped_units(),
             }),
         );
         let mut cache = Map::new();

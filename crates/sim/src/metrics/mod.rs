@@ -153,6 +153,11 @@ impl Start {
 }
 
 impl Snapshot<'_> {
+    /// Mapping units read that nobody had written, by the drive and by the layers over it.
+    fn unmapped_units(&self) -> u64 {
+        self.device.unmapped_units + self.layers.iter().map(|l| l.unmapped_units).sum::<u64>()
+    }
+
     /// The sampling clock at the end of a run.
     fn end_clock(&self, timed: bool) -> u64 {
         if timed { self.active.max(self.elapsed).0 } else { self.submitted }

@@ -32,6 +32,24 @@ fn open(path: &str) -> std::io::Result<Stream> {
             };
             all.enumerate().map(line).collect()
         }
+        // a page of 4 KiB in each of a thousand mebibytes
+        "sparse.csv" => {
+            (0..1000u64).map(|i| format!("{i},host,0,Write,{},4096,0\n", i << 20)).collect()
+        }
+        "early.csv" => {
+            let line = |time| format!("{time},host,0,Write,0,2048,0\n");
+            [1000, 900, 2000].map(line).concat()
+        }
+        "utf16.csv" => {
+            let text = "0,host,0,Write,0,2048,0\n".repeat(4);
+            return Ok((
+                Box::new(Cursor::new(
+                    text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+                )),
+                None,
+            ));
+        }
+        "returns.csv" => "0,host,0,Write,0,2048,0\r1,host,0,Write,0,2048,0\r".into(),
         real => return Ok((Box::new(std::fs::File::open(real)?), None)),
     };
     let length = text.len() as u64;
@@ -168,6 +186,51 @@ fn a_trace_larger_than_the_drive() {
     let compact = json!({ "drive": "tiny", "trace": "disks.csv", "fit": "compact",
         "set": ["drive.blocks=64"] });
     assert_eq!(record(compact)["host"]["unmapped_reads"], 0);
+}
+
+#[test]
+fn extents_are_as_large_as_fits_and_the_record_names_their_size() {
+    let settings = ["drive.blocks=128"];
+    let packed = |extent: &str| {
+        json!({ "drive": "tiny", "trace": "sparse.csv", "fit": "compact", "extent": extent,
+            "mode": "untimed", "set": settings })
+    };
+    let found = record(packed("auto"));
+    // 1000 extents: 8 MiB of flash hold them at 4 KiB each, and not at 16
+    assert_eq!(found["trace"]["extent_bytes"], 4096);
+    assert_eq!(record(packed("4KiB"))["nand"], found["nand"]);
+    let message = error(packed("64KiB"));
+    assert!(message.contains("need 63 MiB"), "{message}");
+    assert!(message.contains("mast-4gb") && message.contains("`extent`"), "{message}");
+    // a trace that fits in large ones keeps them
+    let near = record(json!({ "drive": "tiny", "trace": "four.csv", "fit": "compact" }));
+    assert_eq!(near["trace"]["extent_bytes"], 1 << 20);
+}
+
+#[test]
+fn a_complaint_names_the_line_and_what_helps() {
+    assert!(error(json!({ "drive": "tiny", "trace": "far.csv" })).starts_with("far.csv:1:1: "));
+    let early = record(json!({ "drive": "tiny", "trace": "early.csv" }));
+    let said = early["approximations"].to_string();
+    assert!(said.contains("1 records carry an earlier time than the first"), "{said}");
+    assert!(error(json!({ "drive": "tiny", "trace": "utf16.csv" })).contains("iconv -f UTF-16"));
+    assert!(error(json!({ "drive": "tiny", "trace": "returns.csv" })).contains("carriage returns"));
+}
+
+#[test]
+fn keys_of_a_drive_give_way_to_the_scheme_that_is_chosen() {
+    let run = |settings: &[&str]| {
+        let all = [settings, &["map.unit=32KiB", "drive.blocks=96", "drive.logical_pages=65536"]]
+            .concat();
+        json!({ "drive": "ufs-128gb", "workload": "uniform:requests=10,size=4KiB", "set": all })
+    };
+    let found = record(run(&["ftl.scheme=block"]));
+    let said = found["approximations"].to_string();
+    assert!(said.contains("not in use were left out: ") && said.contains("map.store"), "{said}");
+    assert!(found["config"]["params"].get("map.store").is_none());
+    // what the user sets must belong
+    let message = error(run(&["ftl.scheme=block", "map.cache_bytes=1MiB"]));
+    assert!(message.contains("map.cache_bytes"), "{message}");
 }
 
 #[test]

@@ -12,8 +12,9 @@ use flashatlas_types::{Dur, HostOp};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
-    quirks: "Everything before the line of column names is a preamble and passed over; lines have \
-             as many columns as that line names. Starts are seconds, addresses and lengths sectors \
+    quirks: "Everything before the line of column names is a preamble and passed over, and so is \
+             a second one with column names of its own, before the first request (a load that was \
+             passed on twice); lines have as many columns as the line before them names. Starts are seconds, addresses and lengths sectors \
              of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read ahead), S \
              (synchronous) and M (metadata), which change nothing, and F (forced unit access); F \
              alone is a flush.",
@@ -40,20 +41,26 @@ const NANOSECOND_PS: u64 = 1_000;
 struct Blkreplay {
     /// Columns that the line of column names has; 0 before it.
     columns: usize,
+    /// The first request was read: no preamble follows.
+    begun: bool,
 }
 
 impl LineFormat for Blkreplay {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
         let ([start, sector, length, flags], count) = split::<4>(line, b';');
-        if self.columns == 0 {
-            let named = [start, sector, length, flags].map(|f| f.text)
-                == [&b"start"[..], b"sector", b"length", b"op"];
-            self.columns = if named { count } else { 0 };
+        let names = [start, sector, length, flags].map(|f| f.text);
+        if names == [&b"start"[..], b"sector", b"length", b"op"] {
+            self.columns = count;
             return Ok(None);
         }
-        if line.starts_with(b"#") {
+        if self.columns == 0 || line.starts_with(b"#") {
             return Ok(None);
         }
+        // a time is a number: before the first request, anything else is a preamble
+        if !self.begun && start.decimal_ps(SECOND_PS, "").is_err() {
+            return Ok(None);
+        }
+        self.begun = true;
         if count != self.columns {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }

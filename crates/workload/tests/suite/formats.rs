@@ -65,6 +65,12 @@ fn blkreplay() {
     assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), expected);
     // the number of columns is that of the names
     assert_eq!(read(b"start;sector;length;op\n5;6;7;R\n").unwrap(), [record(0, Read, 6, 7, 0)]);
+    // a load that was passed on twice, each time with a licence and column names
+    let names = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
+    let (preamble, load) = text.split_once(names).unwrap();
+    let licence = "You may copy this; under the terms; of a licence.\n\n".repeat(25);
+    let twice = format!("{preamble}{names}{licence}{names}{load}");
+    assert_eq!(read(twice.as_bytes()).unwrap(), expected);
 }
 
 #[test]

@@ -51,9 +51,10 @@ fn devices_stay_apart_meet_or_are_selected() {
         records,
         [record(0, Write, 1, 1, 0), record(S, Write, 1, 1, 1), record(3 * S, Read, 2, 1, 0)]
     );
+    let last_place = Some(Place::Line { line: 3, column: 1 });
     assert_eq!(
         account,
-        Account { device_names: vec!["7".into(), "3".into()], ..Account::default() }
+        Account { device_names: vec!["7".into(), "3".into()], last_place, ..Account::default() }
     );
     let (records, _) = map(DeviceMap::Collapse);
     assert_eq!(

@@ -1,0 +1,108 @@
+//! What a workload touches, looked at before a run with `fit=compact`.
+
+use crate::fit::Extents;
+use crate::input::{Input, Inputs};
+use crate::stream::PROGRESS_EVERY;
+use crate::{Environment, Fit, Precondition, Progress, RunError, RunSpec};
+
+/// What is looked at before a run with `fit=compact`.
+pub(crate) struct Scan<'a> {
+    /// Sectors of the drive.
+    pub capacity: u64,
+    pub spec: &'a RunSpec,
+    pub inputs: &'a Inputs<'a>,
+    /// Not only what preconditions the drive.
+    pub with_workload: bool,
+}
+
+impl Scan<'_> {
+    /// The extents that the workload and its preconditioning touch, of the first size with which
+    /// they fit the drive; none but for `compact`. What is `packed` may be larger.
+    pub fn touched(
+        &self,
+        sizes: &[u64],
+        packed: bool,
+        env: &Environment<'_>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Extents, RunError> {
+        if self.spec.fit != Fit::Compact {
+            return Ok(Extents::of(sizes[0]));
+        }
+        let most = if packed { u64::MAX } else { self.capacity };
+        for &size in sizes {
+            let extents = self.of_size(size, most, progress)?;
+            if extents.fit(most) {
+                return Ok(extents);
+            }
+        }
+        let least = sizes[sizes.len() - 1];
+        let needed = self.of_size(least, u64::MAX, progress)?.bytes();
+        Err(RunError::Fit(too_large(needed, least, self.capacity, self.spec, env)))
+    }
+
+    /// The extents of one size; no more than fit `capacity`, and one.
+    fn of_size(
+        &self,
+        size: u64,
+        capacity: u64,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Extents, RunError> {
+        let (spec, inputs) = (self.spec, self.inputs);
+        let mut extents = Extents::of(size);
+        let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
+            let mut requests = 0;
+            while requests < limit
+                && let Some(record) = input.next_record()?
+            {
+                if !extents.add(&record, capacity) {
+                    break;
+                }
+                requests += 1;
+                let share = input.share_read();
+                if requests % PROGRESS_EVERY == 0
+                    && !progress(Progress { phase: "scan", requests, share })
+                {
+                    return Err(RunError::Interrupted);
+                }
+            }
+            Ok(())
+        };
+        if let Precondition::Trace(path) = &spec.precondition {
+            scan(inputs.trace(path, spec.before_format(), false)?, u64::MAX)?;
+        }
+        if self.with_workload {
+            scan(inputs.workload(spec, self.capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
+        }
+        Ok(extents)
+    }
+}
+
+/// That a workload does not fit a drive even packed, how much it needs, and which drives hold it.
+fn too_large(
+    needed: u64,
+    extent: u64,
+    capacity: u64,
+    spec: &RunSpec,
+    env: &Environment<'_>,
+) -> String {
+    let sectors = |name: &str| env.registry.load(name, None, &[]).map(|c| c.shape().sectors);
+    let larger: Vec<&str> = env
+        .registry
+        .presets
+        .iter()
+        .map(|preset| preset.name)
+        .filter(|&name| name != spec.drive)
+        .filter(|name| sectors(name).is_ok_and(|sectors| sectors * 512 >= needed))
+        .collect();
+    let ways = match larger[..] {
+        [] => "a larger drive".to_owned(),
+        _ => format!("a larger drive ({} would do)", larger.join(", ")),
+    };
+    format!(
+        "compacted, the extents of {} KiB that the workload touches need {} MiB, and the drive has \
+         {}: use {ways}, smaller extents (`extent`), or `fit=wrap`",
+        extent / 2,
+        needed.div_ceil(1 << 20),
+        capacity / 2048
+    )
+}

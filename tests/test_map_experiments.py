@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import flashatlas
 import pytest
 from conftest import ONE_IN
 from flashatlas import InputError, reproduce
@@ -104,6 +105,35 @@ def test_what_a_flush_costs(nvm):
     assert overwrite.per_flush["map"] == 1
     # 13,000,000 entries of 4 bytes in segments of 32 KB
     assert nvm.row("overwrite, fdatasync", "whole map").per_flush["map"] == 1587
+
+
+def test_slots_fill_up_under_load_unless_something_leaves():
+    """A file that grows passes through 27 segments of 512 KiB; eight slots hold the last of them.
+
+    The other slots keep segments that do not change any more, and the newest go to flash.
+    """
+    own = ["map.store=nvm-hybrid", "map.segment_bytes=512", "map.unit=4KiB"]
+    own += ["drive.logical_pages=1300000", "map.over_provisioning=0.2"]
+
+    def rate(slots: int, *settings: str) -> float:
+        result = flashatlas.run(
+            "jasmine-64gb",
+            workload="ext4-sync:operations=3400,write=append,sync=fsync,journal_size=4MiB",
+            depth=1,
+            set=[*own, f"nvm.bytes={slots * 576}", *settings],
+        )
+        return 3400 / (result.record["simulated_ns"] / 1e9)
+
+    enough, full = rate(400), rate(8)
+    assert full < 0.9 * enough
+    assert rate(8, "map.nvm_evict=oldest") > 0.99 * enough
+    assert rate(8, "map.nvm_evict=emptiest") > full
+
+
+def test_each_state_of_a_segment_is_reached(nvm):
+    reached = {name for row in nvm.policies for name, count in row.segments.items() if count}
+    assert {"sparse", "dense", "full", "full, flash", "no room", "idle"} <= reached
+    assert len(nvm.policies) == sum(len(e["cases"]) for e in load("0-hybrid-nvm")["policy"])
 
 
 def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):

@@ -74,6 +74,8 @@ pub struct LayerReport {
     pub layer: &'static str,
     /// Counters by name.
     pub counters: Vec<(&'static str, u64)>,
+    /// Units that it answered without asking the lower device, because nobody had written them.
+    pub unmapped_units: u64,
     /// Tables in the host's memory, with their bytes.
     pub memory: Vec<(&'static str, u64)>,
     /// What it approximates, in words.

@@ -23,13 +23,15 @@ class Key(NamedTuple):
     """Which run: its study, what is varied there, and the layers."""
 
     study: str
-    value: str | int | float | tuple[int, ...] | tuple[str, int]
+    value: str | int | float | tuple[int, ...] | tuple[str, int] | tuple[str, str, int, str]
     stack: str
 
     @property
     def label(self) -> str:
         """A name for the run."""
-        return f"{self.study} {self.value}, {self.stack}"
+        value = self.value
+        shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        return f"{self.study} {shown}, {self.stack}"
 
 
 Cases = dict[Key, dict[str, Any]]

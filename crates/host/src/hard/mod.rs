@@ -117,6 +117,8 @@ struct Counters {
     filled_pages: u64,
     /// Entries looked up or changed.
     lookups: u64,
+    /// Pages read that nobody had written.
+    unmapped_units: u64,
     /// Pages read from the merge buffer.
     buffer_hits: u64,
     /// Read requests.
@@ -355,6 +357,7 @@ impl Layer for Hard {
         let (c, t) = (&self.counters, &self.lower.counters);
         LayerReport {
             layer: DEF.name,
+            unmapped_units: c.unmapped_units,
             counters: vec![
                 ("merged_pages", c.merged_pages),
                 ("replaced_pages", c.replaced_pages),
@@ -392,6 +395,10 @@ impl Layer for Hard {
             approximations: vec![
                 "hard: the host's lookups take time only where a command asks nothing of the drive \
                  (hard.lookup_time)"
+                    .into(),
+                "hard: every page has an entry of its own; the paper's mixed mapping, with one \
+                 entry for a superpage that was written whole, is not built (what it saves is host \
+                 memory and lookups, what it costs is not said)"
                     .into(),
             ],
         }

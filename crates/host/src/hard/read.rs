@@ -69,7 +69,9 @@ impl Hard {
                 None => reply.bytes.extend(std::iter::repeat_n(0, bytes)),
             }
         }
-        if buffered.is_some() {
+        if buffered.is_none() {
+            self.counters.unmapped_units += 1;
+        } else {
             self.counters.buffer_hits += 1;
             // a page of which a part is still being read is there when that is
             waits.extend_from_slice(&self.buffer.after);

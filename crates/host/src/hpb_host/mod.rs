@@ -355,6 +355,7 @@ impl Layer for HpbHost {
             );
         }
         LayerReport {
+            unmapped_units: 0,
             layer: DEF.name,
             counters,
             memory: vec![

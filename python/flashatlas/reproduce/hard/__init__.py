@@ -24,7 +24,7 @@ EXPERIMENT = Experiment(
             "limit",
             int | None,
             None,
-            "Make runs short: requests of studies, KiB of figures.",
+            "Make runs short, on a drive of 2 GB: requests of studies, KiB of figures.",
             least=64,
         ),
     ),

@@ -5,6 +5,7 @@ Figures 14.4 and 14.5, and what they leave out (``papers/4-hard``).
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +56,12 @@ class Plan(layered.Plan):
         e = self.experiment
         cases: Cases = {}
         short = 1024 * self.requests if self.requests else None
-        four, five, full, both = e["figure_4"], e["figure_5"], e["full"], e["stacks"]
+        four, five, both = e["figure_4"], e["figure_5"], e["stacks"]
         for size in four["sizes"]:
             count = max((short or four["bytes"]) // size, 64)
             workload = f"uniform:requests={count},size={size}"
-            add(cases, "figure 14.4", size, both, workload=workload, depth=four["depth"])
+            how = {"workload": workload, "depth": four["depth"], "set": self._shape()}
+            add(cases, "figure 14.4", size, both, **how)
         for record in five["records"]:
             for depth in five["depths"]["write"]:
                 job = jobs_folder / f"iozone-{record}-{depth}.fio"
@@ -68,38 +70,9 @@ class Plan(layered.Plan):
                         record, five["merged"], short or five["file"], five["depths"]["read"], depth
                     )
                 )
-                add(cases, "figure 14.5", (record, depth), both, job=job)
-        count = min(self.requests or full["requests"], full["requests"])
-        random = {"workload": f"uniform:requests={count},size=4KiB", "depth": four["depth"]}
-        add(cases, "full", "random", [NONE], set=full["set"], **random)
-        for reserve in full["reserves"]:
-            add(
-                cases,
-                "reserve",
-                reserve,
-                [HARD],
-                set=[*full["set"], f"hard.reserve={reserve}"],
-                **random,
-            )
-        hot = {
-            "workload": f"hotcold:requests={count},size=4KiB,{full['hot_cold']}",
-            "depth": four["depth"],
-        }
-        add(cases, "hot-cold", "greedy", [NONE], set=full["set"], **hot)
-        for victim in full["victims"]:
-            add(
-                cases,
-                "hot-cold",
-                victim,
-                [HARD],
-                set=[*full["set"], f"hard.victim={victim}"],
-                **hot,
-            )
-        for every in full["flush_every"]:
-            flushed = (
-                f"uniform:requests={min(count, full['flushes'])},size=4KiB,flush_every={every}"
-            )
-            add(cases, "flush", every, both, set=full["set"], workload=flushed, depth=1)
+                add(cases, "figure 14.5", (record, depth), both, set=self._shape(), job=job)
+        self._promises(cases)
+        self._full(cases)
         add(
             cases,
             "trace",
@@ -109,6 +82,53 @@ class Plan(layered.Plan):
             **self.application.options,
         )
         return cases
+
+    def _shape(self) -> list[str]:
+        """The whole drive, or where runs are short one of 2 GB: it is filled sooner."""
+        return ["drive.blocks=512"] if self.requests else []
+
+    def _random(self, kind: str, more: str = "") -> dict[str, Any]:
+        """Writes of 4 KiB in the steady state: more than the drive holds are not measured."""
+        full = self.experiment["full"]
+        warmup, count = (
+            min(self.requests or full[key], full[key]) for key in ("warmup", "requests")
+        )
+        return {"workload": f"{kind}:requests={warmup + count},size=4KiB{more}", "warmup": warmup}
+
+    def _promises(self, cases: Cases) -> None:
+        """Every promise of the layer over every promise of the drive, fresh and steady."""
+        e = self.experiment
+        promises, full = e["promises"], e["full"]
+        count = min(self.requests or promises["fresh"], promises["fresh"])
+        fresh = {"workload": f"uniform:requests={count},size=4KiB"}
+        for cache, depth in itertools.product(promises["cache"], promises["depths"]):
+            for state, shape, writes in (
+                ("fresh", self._shape(), fresh),
+                ("steady", full["set"], self._random("uniform")),
+            ):
+                own = [*shape, f"cache.mode={cache}"]
+                key = (state, cache, depth)
+                add(cases, "promise", (*key, ""), [NONE], set=own, depth=depth, **writes)
+                for complete in promises["complete"]:
+                    how = [*own, f"hard.complete={complete}"]
+                    add(cases, "promise", (*key, complete), [HARD], set=how, depth=depth, **writes)
+
+    def _full(self, cases: Cases) -> None:
+        """A full drive: the reserve, victim policies, FLUSHes."""
+        full, both = self.experiment["full"], self.experiment["stacks"]
+        random = {"depth": self.experiment["figure_4"]["depth"], **self._random("uniform")}
+        add(cases, "full", "random", [NONE], set=full["set"], **random)
+        for reserve in full["reserves"]:
+            own = [*full["set"], f"hard.reserve={reserve}"]
+            add(cases, "reserve", reserve, [HARD], set=own, **random)
+        hot = {**random, **self._random("hotcold", f",{full['hot_cold']}")}
+        add(cases, "hot-cold", "greedy", [NONE], set=full["set"], **hot)
+        for victim in full["victims"]:
+            own = [*full["set"], f"hard.victim={victim}"]
+            add(cases, "hot-cold", victim, [HARD], set=own, **hot)
+        for every in full["flush_every"]:
+            flushed = {**self._random("uniform", f",flush_every={every}"), "depth": 1}
+            add(cases, "flush", every, both, set=full["set"], **flushed)
 
     def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hard:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""

@@ -8,7 +8,14 @@ from flashatlas.report import chart
 from flashatlas.report.bars import BAR
 from flashatlas.report.html import section, table, table_rows, text
 from flashatlas.reproduce.nvm_map.plan import NvmMap
-from flashatlas.reproduce.nvm_map.tables import HEADLINE, NUMBERS, headline_rows, numbers_of
+from flashatlas.reproduce.nvm_map.policy import HEAD as POLICY_HEAD
+from flashatlas.reproduce.nvm_map.tables import (
+    HEADLINE,
+    NUMBERS,
+    headline_rows,
+    numbers_of,
+    policy_rows,
+)
 from flashatlas.reproduce.page import Part, report
 
 TITLE = "The map in DRAM and NVM"
@@ -28,9 +35,10 @@ def page(nvm: NvmMap, command: str) -> str:
         ("headline", "Published and ours", _headline(nvm)),
         chart.Section("figure", "Figure 1", lead, [gains(nvm)]),
         ("numbers", "What each FLUSH costs", _numbers(nvm)),
+        ("policy", "What the policy does", _policy(nvm)),
     ]
-    aside = f"Reproduction in {len(nvm.rows)} runs"
-    return report(TITLE, aside, [row.result for row in nvm.rows], known, parts, command)
+    aside = f"Reproduction in {len(nvm.results)} runs"
+    return report(TITLE, aside, nvm.results, known, parts, command)
 
 
 def _headline(nvm: NvmMap) -> str:
@@ -70,6 +78,22 @@ def _numbers(nvm: NvmMap) -> str:
             ["Map", *(name[0].upper() + name[1:] for name in NUMBERS)],
             bodies,
         ),
+    )
+
+
+def _policy(nvm: NvmMap) -> str:
+    lead = (
+        "Segments of the map by what a FLUSH, a want of room or idle time did with them. The paper "
+        "names the states sparse, dense and full, and empties NVM in idle time; eviction under "
+        "load (map.nvm_evict) is beyond it."
+    )
+    bodies = [(text(name), table_rows(rows)) for name, rows in policy_rows(nvm).items()]
+    head = [name[0].upper() + name[1:] for name in POLICY_HEAD]
+    return section(
+        "policy",
+        "What the policy does",
+        f'<p class="lead">{text(lead)}</p>',
+        table("What the policy does", head, bodies),
     )
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashatlas.api import compare
+from flashatlas.reproduce.nvm_map import policy
+from flashatlas.reproduce.nvm_map.policy import PolicyRow
 from flashatlas.reproduce.protocol import Progress
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.result import Result
@@ -76,11 +78,12 @@ class NvmMap:
     experiment: dict[str, Any] = field(repr=False)
     trace: Application
     rows: list[Row]
+    policies: list[PolicyRow]
 
     @property
     def results(self) -> list[Result]:
         """Every run."""
-        return [row.result for row in self.rows]
+        return [*(row.result for row in self.rows), *(row.result for row in self.policies)]
 
     @property
     def workloads(self) -> list[str]:
@@ -153,6 +156,7 @@ class NvmMap:
                 }
                 for row in self.rows
             ],
+            "policies": [row.to_json() for row in self.policies],
         }
 
 
@@ -164,6 +168,8 @@ class Plan:
     trace: Application
     operations: int
     """Calls of fsync or fdatasync in each run."""
+    short: int | None
+    """Requests of a run of the policy at most."""
 
     @property
     def workloads(self) -> list[Application]:
@@ -202,10 +208,11 @@ class Plan:
             for name, slots, settings, operations in self._maps(
                 None, self.experiment["nvm"]["slots"]
             ):
+                count = min(operations, workload.get("operations", operations))
                 row = Row(
-                    workload["name"], name, slots, workload.get("figure", False), operations, _NONE
+                    workload["name"], name, slots, workload.get("figure", False), count, _NONE
                 )
-                spec = f"ext4-sync:operations={operations},{workload['spec']}"
+                spec = f"ext4-sync:operations={count},{workload['spec']}"
                 made.append((row, {"set": common + settings, "workload": spec, "depth": 1}))
         trace = self.experiment["trace"]
         for name, slots, settings, _ in self._maps(trace["baselines"], trace["slots"]):
@@ -216,7 +223,15 @@ class Plan:
     @property
     def labels(self) -> list[str]:
         """A name for each run."""
-        return [f"{row.workload}: {row.map}" for row, _ in self.runs()]
+        policies = [
+            " ".join((f"{workload}: {slots} slots", *settings))
+            for (workload, slots, settings), _ in self._policies()
+        ]
+        return [*(f"{row.workload}: {row.map}" for row, _ in self.runs()), *policies]
+
+    def _policies(self) -> list[tuple[tuple[str, int, tuple[str, ...]], dict[str, Any]]]:
+        slot = self.experiment["segment_bytes"] + SLOT_HEADER_BYTES
+        return policy.runs(self.experiment, slot, self.short)
 
     def carry_out(
         self,
@@ -225,11 +240,11 @@ class Plan:
         progress: Progress | None = None,
     ) -> NvmMap:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
-        planned = self.runs()
+        planned, policies = self.runs(), self._policies()
         results = compare(
             [
                 {"label": label, **options}
-                for label, (_, options) in zip(self.labels, planned, strict=True)
+                for label, (_, options) in zip(self.labels, [*planned, *policies], strict=True)
             ],
             drive=self.experiment["drive"],
             jobs=jobs,
@@ -237,9 +252,13 @@ class Plan:
         )
         rows = [
             Row(row.workload, row.map, row.slots, row.figure, row.operations, result)
-            for (row, _), result in zip(planned, results, strict=True)
+            for (row, _), result in zip(planned, results[: len(planned)], strict=True)
         ]
-        return NvmMap(self.experiment, self.trace, rows)
+        of_policies = [
+            PolicyRow(*of, result)
+            for (of, _), result in zip(policies, results[len(planned) :], strict=True)
+        ]
+        return NvmMap(self.experiment, self.trace, rows, of_policies)
 
 
 _NONE = Result({})
@@ -262,4 +281,5 @@ def plan(
     (trace,) = applications([entry], None if stand_ins else traces_folder(traces))
     if not trace.recorded:
         trace.options["flush_every"] = entry["flush_every"]
-    return Plan(experiment, trace, operations or experiment["operations"])
+    short = max(10 * operations, 200) if operations else None
+    return Plan(experiment, trace, operations or experiment["operations"], short)

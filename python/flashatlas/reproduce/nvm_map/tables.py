@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flashatlas.reproduce.nvm_map.plan import NvmMap, Row
+from flashatlas.reproduce.nvm_map.policy import HEAD, cells
 from flashatlas.reproduce.table import Listing
 from flashatlas.tables import size
 
@@ -46,6 +47,14 @@ def numbers_of(row: Row) -> tuple[str, ...]:
     )
 
 
+def policy_rows(nvm: NvmMap) -> dict[str, list[tuple[str, ...]]]:
+    """The policies on each of their workloads."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for row in nvm.policies:
+        found.setdefault(row.workload, []).append(cells(row))
+    return found
+
+
 def listings(nvm: NvmMap) -> list[Listing]:
     """What the terminal shows."""
     made = [
@@ -54,5 +63,6 @@ def listings(nvm: NvmMap) -> list[Listing]:
         )
         for workload in nvm.workloads
     ]
+    made += [Listing(f"Policy: {name}", "", HEAD, rows) for name, rows in policy_rows(nvm).items()]
     title = "Largest gain of DRAM+NVM on the paper's workloads"
     return [*made, Listing(title, "", HEADLINE, headline_rows(nvm))]

@@ -109,8 +109,8 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
                 .into(),
         ),
         Fit::Compact => list.push(
-            "the extents that the trace touches were packed (trace.extent_bytes): distances between \
-             them are lost"
+            "the extents that the trace touches were packed (trace.extent_bytes): distances \
+             between them are lost"
                 .into(),
         ),
     }

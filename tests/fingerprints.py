@@ -36,6 +36,9 @@ OF_CLASSIFIERS = {"dac": ["ftl.streams=3"], "two-lru": ["ftl.streams=2"]}
 """Settings without which a classifier has nothing to choose between."""
 
 OF_GENERATORS = {
+    "desktop": {
+        "workload": "desktop:requests=500,size=2KiB,hot_bytes=64KiB,file_size=16KiB,file_requests=4"
+    },
     "ext4-sync": {"drive": "ufs-128gb", "workload": "ext4-sync:operations=60", "depth": 1},
     "mixed": {"workload": "mixed:requests=500,sizes=2KiB/4KiB"},
 }

@@ -28,9 +28,17 @@ impl Engine {
             return;
         }
         let next = if die.suspended != NIL {
-            match die.queue.first_host_read(&self.nodes) {
+            let longest = self.times.suspend.longest;
+            let overdue = longest > Dur::ZERO && self.now.since(die.suspended_since) >= longest;
+            match die.queue.first_host_read(&self.nodes).filter(|_| !overdue) {
                 Some(read) => Some(read),
-                None if die.cached == NIL => return self.resume(d),
+                None if die.cached == NIL => {
+                    if overdue {
+                        // it has waited long enough: the next read waits for it
+                        self.nodes.at_mut(die.suspended).suspends = self.times.suspend.max;
+                    }
+                    return self.resume(d);
+                }
                 None => None,
             }
         } else if die.cached != NIL {
@@ -197,6 +205,7 @@ impl Engine {
         }
         node.suspends += 1;
         die.suspended = std::mem::replace(&mut die.current, NIL);
+        die.suspended_since = self.now;
         die.remaining = remaining;
         die.phase = Phase::Suspending;
         die.generation = die.generation.wrapping_add(1);

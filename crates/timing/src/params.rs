@@ -66,6 +66,13 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
 )
 .or("16");
 
+pub(crate) const SUSPENDED_MAX: Param<Dur> = Param::time(
+    "timing.suspended_max",
+    "longest stretch for which an operation is suspended: then it runs to its end, whatever reads \
+     wait; 0: as long as there are any",
+)
+.or("1ms");
+
 pub(crate) const PRIORITY: Param<Text> = Param::text(
     "timing.priority",
     "order in which waiting operations get a die or a channel, first to last; all five names, in \
@@ -134,6 +141,7 @@ pub const PARAMS: &[ParamDef] = &[
     T_SUSPEND.def,
     T_RESUME.def,
     SUSPENDS_MAX.def,
+    SUSPENDED_MAX.def,
     PRIORITY.def,
     SRAM_LATENCY.def,
     DRAM_LATENCY.def,

@@ -72,6 +72,8 @@ pub(crate) struct Die {
     /// The cached program is in the register, ready to go on.
     pub loaded: bool,
     pub suspended: u32,
+    /// Since when, if there is one.
+    pub suspended_since: Ps,
     pub remaining: Dur,
     /// Whether the statistics count this die among those at work.
     pub counted: bool,
@@ -88,6 +90,7 @@ impl Die {
             cached: NIL,
             loaded: false,
             suspended: NIL,
+            suspended_since: Ps::ZERO,
             remaining: Dur::ZERO,
             counted: false,
             generation: 0,

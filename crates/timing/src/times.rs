@@ -4,8 +4,8 @@ use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
     CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, FULL_DUPLEX, LINK_RATE, NVM,
     NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND,
-    SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_UPPER,
-    T_RESUME, T_SUSPEND,
+    SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_READ_MIDDLE,
+    T_READ_UPPER, T_RESUME, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
@@ -24,6 +24,8 @@ pub struct Suspend {
     pub resume: Dur,
     /// Suspensions of one operation.
     pub max: u8,
+    /// Longest stretch of one suspension; 0: no bound.
+    pub longest: Dur,
 }
 
 /// Latency and bandwidth of one kind of memory.
@@ -100,6 +102,7 @@ impl Times {
                 latency: params.get(T_SUSPEND),
                 resume: params.get(T_RESUME),
                 max: params.get(SUSPENDS_MAX) as u8,
+                longest: params.get(SUSPENDED_MAX),
             },
             rank: ranks(params.get(PRIORITY))?,
             memory: [memory(SRAM_LATENCY, SRAM_RATE), memory(DRAM_LATENCY, DRAM_RATE), nvm(params)],

@@ -363,6 +363,7 @@ fn every_parameter_reaches_its_time() {
         ("timing.t_suspend", "2us"),
         ("timing.t_resume", "3us"),
         ("timing.suspends_max", "4"),
+        ("timing.suspended_max", "5us"),
         ("memory.nvm_read_latency", "5ns"),
         ("memory.nvm_write_latency", "6ns"),
         ("memory.nvm_rate", "10GB"),
@@ -378,8 +379,8 @@ fn every_parameter_reaches_its_time() {
     );
     let s = t.suspend;
     assert_eq!(
-        (s.program, s.erase, s.latency, s.resume, s.max),
-        (false, true, Dur::from_us(2), Dur::from_us(3), 4)
+        (s.program, s.erase, s.latency, s.resume, s.max, s.longest),
+        (false, true, Dur::from_us(2), Dur::from_us(3), 4, Dur::from_us(5))
     );
     assert_eq!(t.memory[0], MemoryTimes::default());
     assert_eq!(

@@ -163,7 +163,14 @@ fn a_loaded_page_goes_before_a_read_that_comes_later() {
 
 /// Both kinds, latency 50, resume 20, at most 2 suspensions.
 fn suspend() -> Suspend {
-    Suspend { program: true, erase: true, latency: Dur(50), resume: Dur(20), max: 2 }
+    Suspend {
+        program: true,
+        erase: true,
+        latency: Dur(50),
+        resume: Dur(20),
+        max: 2,
+        longest: Dur(0),
+    }
 }
 
 fn suspends(change: impl FnOnce(&mut Suspend)) -> Times {
@@ -246,6 +253,25 @@ fn an_operation_is_suspended_no_more_than_suspends_max_times() {
     // at most 1: a from 2250 to 21170; c and d wait for it
     let order = [("b", 2_250), ("a", 21_170), ("c", 22_270), ("d", 23_370)];
     expect_suspends(suspends(|s| s.max = 1), script, &order, 1);
+}
+
+#[test]
+fn an_operation_is_suspended_no_longer_than_it_may_be() {
+    // four reads wait. a stops at 1150; b until 2250, c until 3350: 2200 have passed since 1100,
+    // and a goes on to its end at 3350 + 20 + 4000, although d and e wait, and is not stopped again
+    let script = "
+        a = program 0.0.0 x100
+        at 1100
+        b = read 0.1.0 x100
+        c = read 0.1.1 x100
+        d = read 0.1.2 x100
+        e = read 0.1.3 x100";
+    let bounded = suspends(|s| s.longest = Dur(2_000));
+    let order = [("b", 2_250), ("c", 3_350), ("a", 7_370), ("d", 8_470), ("e", 9_570)];
+    expect_suspends(bounded, script, &order, 1);
+    // without a bound a waits for all of them
+    let order = [("b", 2_250), ("c", 3_350), ("d", 4_450), ("e", 5_550), ("a", 9_570)];
+    expect_suspends(suspends(|_| ()), script, &order, 1);
 }
 
 #[test]

@@ -46,7 +46,9 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         if family.suspend {
             let (program, erase) =
                 [(true, true), (true, false), (false, true)][rng.below(3) as usize];
-            t.suspend = Suspend { program, erase, latency, resume, max: 1 + rng.below(3) as u8 };
+            let longest = Dur(rng.below(3) * 1_500);
+            let max = 1 + rng.below(3) as u8;
+            t.suspend = Suspend { program, erase, latency, resume, max, longest };
         }
     })
 }

@@ -47,13 +47,21 @@ impl Naive<'_> {
         }
         let next = match (self.suspended(die), self.in_register(die)) {
             (Some(op), _) if self.ops[op].stage == Stage::Stopping => None,
-            (Some(op), register) => match self.first(self.host_reads(die)) {
-                None if register.is_none() => {
-                    self.ops[op].left += self.t.suspend.resume.0;
-                    return self.run_cells(op);
+            (Some(op), register) => {
+                let bound = self.t.suspend.longest.0;
+                let too_long = bound > 0 && self.now >= self.ops[op].stopped_at + bound;
+                match self.first(self.host_reads(die)) {
+                    Some(read) if !too_long => Some(read),
+                    _ if register.is_some() => None,
+                    _ => {
+                        if too_long {
+                            self.ops[op].suspended = u32::MAX;
+                        }
+                        self.ops[op].left += self.t.suspend.resume.0;
+                        return self.run_cells(op);
+                    }
                 }
-                read => read,
-            },
+            }
             (None, Some(held)) => {
                 self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held))
             }
@@ -144,6 +152,7 @@ impl Naive<'_> {
         self.totals.die_busy[die as usize] += elapsed;
         self.totals.suspends += 1;
         self.ops[op].suspended += 1;
+        self.ops[op].stopped_at = self.now;
         self.ops[op].left -= elapsed;
         self.ops[op].stage = Stage::Stopping;
         self.pending.push((self.now + s.latency.0, End::Stop, op));

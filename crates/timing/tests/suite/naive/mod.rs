@@ -78,6 +78,8 @@ struct State {
     cells_from: u64,
     left: u64,
     suspended: u32,
+    /// When it was stopped last.
+    stopped_at: u64,
     done: u64,
 }
 
@@ -138,6 +140,7 @@ impl Naive<'_> {
             cells_from: 0,
             left: 0,
             suspended: 0,
+            stopped_at: 0,
             done: u64::MAX,
         };
         let totals = Totals {

@@ -135,8 +135,8 @@ fn hint(head: &[u8]) -> &'static str {
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
     } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
-        "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f UTF-16LE -t \
-         UTF-8`)"
+        "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f UTF-16LE \
+         -t UTF-8`)"
     } else if few.contains(&b'\r') && !head.contains(&b'\n') {
         "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
     } else {

@@ -143,7 +143,7 @@ def run_experiment(
 
 def _say_missing(planned: Planned) -> None:
     """Which recorded traces were not found."""
-    names = [workload.name for workload in planned.workloads if not workload.recorded]
+    names = [w.name for w in planned.workloads if w.published and not w.recorded]
     if names:
         where = "Traces not found (--traces, FLASHATLAS_TRACES)"
         err.print(f"{where}: {', '.join(names)} generated instead", highlight=False)

@@ -31,6 +31,8 @@ class Application:
     """Arguments of :func:`flashatlas.run`."""
     recorded: bool
     """Whether it is the trace; otherwise it is generated."""
+    published: bool = True
+    """Whether it takes the place of a workload of the paper; otherwise it is beside those."""
 
     @property
     def source(self) -> str:
@@ -77,12 +79,16 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
     made = []
     for entry in entries:
         rest = dict(entry)
-        name, trace, stand_in = rest.pop("name"), rest.pop("trace"), rest.pop("stand_in")
-        path = folder / trace if folder else None
+        name, trace, stand_in = rest.pop("name"), rest.pop("trace", None), rest.pop("stand_in")
+        published = rest.pop("published", True)
+        path = folder / trace if folder and trace else None
         if path is not None and path.is_file():
-            made.append(Application(name, {"trace": path, **rest}, recorded=True))
+            made.append(
+                Application(name, {"trace": path, **rest}, recorded=True, published=published)
+            )
         else:
-            made.append(Application(name, {"workload": stand_in}, recorded=False))
+            own = {"workload": stand_in}
+            made.append(Application(name, own, recorded=False, published=published))
     return made
 
 

@@ -14,10 +14,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
     quirks: "Everything before the line of column names is a preamble and passed over, and so is \
              a second one with column names of its own, before the first request (a load that was \
-             passed on twice); lines have as many columns as the line before them names. Starts are seconds, addresses and lengths sectors \
-             of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read ahead), S \
-             (synchronous) and M (metadata), which change nothing, and F (forced unit access); F \
-             alone is a flush.",
+             passed on twice); lines have as many columns as the line before them names. Starts \
+             are seconds, addresses and lengths sectors of 512 bytes. Operations are blktrace \
+             flags: R, W or D (trim), then A (read ahead), S (synchronous) and M (metadata), which \
+             change nothing, and F (forced unit access); F alone is a flush.",
     source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of \
              1&1 Internet come with it.",
     licence: "The natural loads may be passed on; changed ones must be renamed.",

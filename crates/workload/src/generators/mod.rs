@@ -5,6 +5,7 @@
 //! `common`.
 
 mod common;
+mod desktop;
 mod ext4_sync;
 mod hotcold;
 pub(crate) mod math;
@@ -42,6 +43,7 @@ pub struct GeneratorDef {
 
 /// Every generator.
 pub const GENERATORS: &[GeneratorDef] = &[
+    desktop::GENERATOR,
     ext4_sync::GENERATOR,
     hotcold::GENERATOR,
     mixed::GENERATOR,

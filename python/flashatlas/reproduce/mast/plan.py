@@ -158,10 +158,11 @@ class Mast:
     def claims(self) -> list[Claim]:
         """Per cent by which MAST is more efficient than the others: as published, and ours."""
         published = self.experiment["published"]
+        published_of = [each for each in self.applications if each.published]
         made = []
         for over, values in published["over"].items():
             gains = []
-            for application, value in zip(self.applications, values, strict=True):
+            for application, value in zip(published_of, values, strict=True):
                 name = application.name
                 ours = self.row(name, "MAST").efficiency / self.row(name, over).efficiency
                 gains.append(100 * (ours - 1))

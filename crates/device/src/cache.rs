@@ -31,6 +31,15 @@ pub struct CacheEntry {
     older: u32,
 }
 
+/// A unit whose program is planned: its slot holds the data until the program is complete.
+#[derive(Clone, Copy, Debug)]
+struct LeavingUnit {
+    /// What brought its sectors here: from the host, and from flash where some were missing.
+    arrived: [OpId; 2],
+    /// Its program is planned before this operation.
+    before: OpId,
+}
+
 /// Dirty units, and the slots they occupy.
 #[derive(Debug)]
 pub struct WriteCache {
@@ -41,6 +50,8 @@ pub struct WriteCache {
     index: FxHashMap<Lpn, u32>,
     entries: Vec<CacheEntry>,
     vacant: Vec<u32>,
+    /// Units on their way to flash. Looked up only; the order of `retain` changes nothing.
+    leaving: FxHashMap<Lpn, LeavingUnit>,
     newest: u32,
     oldest: u32,
     /// Units above which eviction starts, and at which it stops.
@@ -59,11 +70,27 @@ impl WriteCache {
             index: FxHashMap::default(),
             entries: Vec::new(),
             vacant: Vec::new(),
+            leaving: FxHashMap::default(),
             newest: NIL,
             oldest: NIL,
             high,
             low,
         }
+    }
+
+    /// A unit leaves whose sectors `arrived` with these operations; its program is one of those
+    /// that come before operation `before`.
+    pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
+        if self.leaving.len() >= 2 * self.capacity as usize {
+            self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
+        }
+        self.leaving.insert(lpn, LeavingUnit { arrived, before });
+    }
+
+    /// With what the sectors of a unit arrived that may still be here although it was sent to
+    /// flash. Whether its program is complete, the caller knows.
+    pub fn left(&self, lpn: Lpn) -> Option<[OpId; 2]> {
+        self.leaving.get(&lpn).map(|unit| unit.arrived)
     }
 
     /// Dirty units.

@@ -123,6 +123,11 @@ impl Engine {
         self.nodes.find(op).is_none()
     }
 
+    /// Whether a program of this page of a die's block was issued and is not complete.
+    pub fn programs(&self, block: u32, page: u32) -> bool {
+        self.nodes.programs(block, page)
+    }
+
     /// How busy the resources were until now. What they are doing counts as far as it is done.
     pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);

@@ -228,6 +228,19 @@ impl Nodes {
         self.nodes[n as usize].waiting += 1;
     }
 
+    /// Whether a program of this page of a die's block is not complete.
+    pub fn programs(&self, block: u32, page: u32) -> bool {
+        let mut writer = self.blocks[block as usize].writers;
+        while writer != NIL {
+            let w = self.at(writer);
+            if w.work == NodeKind::Program && w.page == page {
+                return true;
+            }
+            writer = w.previous;
+        }
+        false
+    }
+
     fn add_reader(&mut self, n: u32, block: u32, page: u32) {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {

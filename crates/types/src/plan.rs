@@ -281,6 +281,11 @@ impl Plan {
         self.dram.clear();
     }
 
+    /// The number of the next operation.
+    pub fn next_id(&self) -> OpId {
+        OpId(self.base + self.ops.len() as u64)
+    }
+
     /// The number of the first operation, or of the next where there is none.
     pub fn first_id(&self) -> OpId {
         OpId(self.base)

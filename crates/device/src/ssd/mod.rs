@@ -68,6 +68,8 @@ struct CommandState {
     /// Units on their way from the cache to the FTL, and what brings them.
     run: Vec<Unit>,
     ready: Vec<OpId>,
+    /// Those units, each with what brings its sectors.
+    leaving: Vec<(Lpn, [OpId; 2])>,
     /// What its response tells the host.
     notice: Option<Box<Notice>>,
 }

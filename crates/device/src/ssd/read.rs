@@ -75,7 +75,7 @@ impl Ssd {
                     self.answer(reply, &piece, None);
                 }
                 UnitSource::Buffered(unit, ready) => {
-                    waits.push(ready);
+                    waits.extend(ready);
                     sectors_at_hand += piece.sectors;
                     self.answer(reply, &piece, Some(&unit));
                 }
@@ -135,16 +135,35 @@ impl Ssd {
             Place::Nowhere => None,
             Place::Buffer(unit) => Some(unit),
             Place::Flash(ppn) => {
-                self.join_group(groups, ppn, piece, [command, located.ready]);
+                let arrived = self.on_its_way(piece.lpn, ppn);
+                if arrived.is_none() {
+                    self.join_group(groups, ppn, piece, [command, located.ready]);
+                }
                 let unit = unit_at(&self.medium, ppn, piece.lpn)?;
                 let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
-                return Ok(UnitSource::Flash(unit));
+                let Some([host, fetched]) = arrived else { return Ok(UnitSource::Flash(unit)) };
+                self.counters.cache_read_hits += 1;
+                let ready = Waits::from_slice(&[host, fetched, located.ready]);
+                return Ok(UnitSource::Buffered(unit, ready));
             }
         };
         Ok(match self.under_cached(piece.lpn, unit) {
             None => UnitSource::Nowhere(located.ready),
-            Some(unit) => UnitSource::Buffered(unit, located.ready),
+            Some(unit) => UnitSource::Buffered(unit, Waits::from_slice(&[located.ready])),
         })
+    }
+
+    /// With what the sectors of a unit arrived, if its program is not complete: its slot of the
+    /// cache holds them until then, and a read need not wait for flash.
+    fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
+        let arrived = self.cache.as_ref()?.left(lpn)?;
+        let frame = self.layout.frame_of(ppn);
+        let block = self.layout.block_of_frame(frame);
+        let page = frame.0 - self.layout.frame_in(block, 0).0;
+        let dies = self.layout.dies_per_frame;
+        (block.0 * dies..(block.0 + 1) * dies)
+            .any(|on_die| self.engine.programs(on_die, page))
+            .then_some(arrived)
     }
 
     /// The sectors that the cache holds of a page over what was found below; without any, what
@@ -198,7 +217,8 @@ impl Ssd {
 
 enum UnitSource {
     Nowhere(OpId),
-    Buffered(Unit, OpId),
+    /// In memory, once these are complete.
+    Buffered(Unit, Waits),
     Flash(Unit),
 }
 

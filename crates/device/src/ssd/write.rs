@@ -243,14 +243,19 @@ impl Ssd {
             return Ok(());
         };
         self.counters.cache_evictions += 1;
+        let mut arrived = [entry.ready, OpId::NONE];
         if entry.present != all_sectors(self.layout.unit_sectors()) {
             if let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)? {
                 self.assert_base(&entry, unit.stamp);
                 merge_under(&mut entry, unit.bytes.as_deref());
                 ready.push(fetched);
+                arrived[1] = fetched;
             }
         }
         ready.push(entry.ready);
+        if !self.instant {
+            self.command.leaving.push((lpn, arrived));
+        }
         run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Arc::from) });
         Ok(())
     }
@@ -276,6 +281,11 @@ impl Ssd {
             ready.dedup();
             self.with_ftl(now, |ftl, cx| ftl.write(cx, run, Cause::CacheEvict, ready))?;
             self.settle();
+            let (before, oldest) = (self.plan.next_id(), self.engine.oldest_unfinished());
+            let cache = self.cache.as_mut().expect("units leave a cache");
+            for (lpn, arrived) in self.command.leaving.drain(..) {
+                cache.leave(lpn, arrived, before, oldest);
+            }
             run.clear();
             ready.clear();
         }

@@ -32,6 +32,13 @@ fn open(path: &str) -> std::io::Result<Stream> {
             };
             all.enumerate().map(line).collect()
         }
+        "again.csv" => {
+            let line = |(i, (op, page)): (usize, (&str, u64))| {
+                format!("{i},host,0,{op},{},2048,0\n", 2048 * page)
+            };
+            let requests = [("Write", 0), ("Write", 1), ("Read", 0)];
+            requests.into_iter().enumerate().map(line).collect()
+        }
         // a page of 4 KiB in each of a thousand mebibytes
         "sparse.csv" => {
             (0..1000u64).map(|i| format!("{i},host,0,Write,{},4096,0\n", i << 20)).collect()
@@ -175,6 +182,41 @@ fn prefetching_takes_all_of_one_node() {
     let (before, after) = (counts(40), counts(41));
     let last: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
     assert_eq!(last, [7, 1, 1, 7]);
+}
+
+/// Two units are written and both sent to flash, 251.2 us each. The first is read at once: its slot
+/// of the cache has it until its program is complete, so the read takes as long as that of a unit
+/// which has not left the cache.
+#[test]
+fn a_unit_is_read_from_its_slot_until_it_is_programmed() {
+    let read = |settings: &[&str]| {
+        let found = record(json!({ "drive": "tiny", "trace": "again.csv", "mode": "closed",
+            "depth": 1, "set": settings }));
+        assert_eq!(found["controller"]["read_hits"], 1);
+        (
+            found["latency_ns"]["read"]["max"].clone(),
+            found["nand"]["programs"]["cache_evict"].clone(),
+        )
+    };
+    let (kept, none) = read(&["cache.bytes=16KiB"]);
+    let (sent, two) = read(&["cache.bytes=4KiB", "cache.high=0.5", "cache.low=0"]);
+    assert_eq!((none, two), (Value::Null, json!(2)));
+    assert_eq!(sent, kept);
+}
+
+/// Without a bound, reads of other pages go before a program that reads of its own page wait for:
+/// the longest read took 11.6 ms on this load.
+#[test]
+fn no_read_waits_long_for_a_program_that_is_suspended() {
+    let found = record(json!({ "drive": "tlc-small", "mode": "closed", "depth": 32,
+        "workload": "uniform:requests=30000,size=4KiB,read=0.7", "precondition": "fill",
+        "set": ["drive.blocks=24", "drive.logical_pages=80000"] }));
+    assert!(found["nand"]["erases"].as_object().unwrap().is_empty());
+    assert!(found["utilisation"]["suspends"].as_u64().unwrap() > 1000);
+    let longest = found["latency_ns"]["read"]["max"].as_f64().unwrap();
+    // 31 reads before it on its die, 60 us and 10 us over the channel each; a suspension of 1 ms,
+    // and the program of 0.5 ms that it made wait
+    assert!(longest < 31.0 * 70e3 + 1e6 + 0.5e6 + 0.1e6, "{longest} ns");
 }
 
 #[test]

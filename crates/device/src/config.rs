@@ -147,17 +147,17 @@ impl DriveConfig {
         })
     }
 
-    /// Read a preset: every number must name its source.
+    /// Read a preset: every value must name its source, words and flags as well as numbers.
     ///
     /// # Errors
-    /// Syntax, and the first number without a source.
+    /// Syntax, and the first value without a source.
     pub fn from_preset_text(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let raw = RawConfig::from_toml(text, file)?;
         match raw.without_source(&["drive.summary"]) {
             None => Ok(raw),
             Some((key, place)) => Err(ConfigError::new(
                 key,
-                "a preset's number needs a source: { value = …, source = \"…\" }",
+                "a preset's value needs a source: { value = …, source = \"…\" }",
             )
             .at(place)),
         }

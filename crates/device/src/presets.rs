@@ -46,15 +46,18 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_source_does_not_load() {
-        let error = DriveConfig::from_preset_text(
-            "[drive]\nchannels = { value = 1, source = \"x\" }\nways = 2\n",
-            "x.toml",
-        );
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "x.toml:3:1: drive.ways: a preset's number needs a source: \
-             { value = …, source = \"…\" }"
-        );
+    fn a_value_without_a_source_does_not_load() {
+        for (key, value) in [("ways", "2"), ("cell", "\"slc\""), ("over", "true")] {
+            let text =
+                format!("[drive]\nchannels = {{ value = 1, source = \"x\" }}\n{key} = {value}\n");
+            let error = DriveConfig::from_preset_text(&text, "x.toml").unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "x.toml:3:1: drive.{key}: a preset's value needs a source: \
+                     {{ value = …, source = \"…\" }}"
+                )
+            );
+        }
     }
 }

@@ -187,15 +187,11 @@ impl RawConfig {
         self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
     }
 
-    /// The first numeric entry (a value that holds a digit, outside `except`) that names no source.
+    /// The first entry outside `except` that names no source: a number, a word, or a flag.
     pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
         self.entries
             .iter()
-            .find(|(key, e)| {
-                e.source.is_none()
-                    && !except.contains(&key.as_str())
-                    && e.text.starts_with(|c: char| c.is_ascii_digit())
-            })
+            .find(|(key, e)| e.source.is_none() && !except.contains(&key.as_str()))
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
 

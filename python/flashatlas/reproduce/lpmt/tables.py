@@ -141,7 +141,7 @@ def table_3(lpmt: Studies) -> Table:
         for name, row in lpmt.experiment["published"]["table_3"].items()
     ]
     note = (
-        "As published; the traces are not at hand but for the opening of WebSearch1. Ours below: "
+        "As published; of the traces only openings are at hand. Ours below: "
         + "; ".join(f"{a.name} ({a.source})" for a in lpmt.applications)
         + "."
     )

@@ -94,10 +94,27 @@ MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
 """For each victim policy its model, and the settings that simulate it."""
 
 
+def utilisation(rho: float, trim: float) -> float:
+    """The utilisation that a drive works at when a share of its requests are trims.
+
+    Requests go to pages uniformly, written or not. A page holds data if the last request to it was
+    a write, which has the probability 1 - trim. The models hold with that share of the pages.
+    """
+    return rho * (1 - trim)
+
+
 def simulation(
-    rho: float, b: int, settings: list[str], *, blocks: int = 2000, drive_writes: int = 20
+    rho: float,
+    b: int,
+    settings: list[str],
+    *,
+    trim: float = 0.0,
+    blocks: int = 2000,
+    drive_writes: int = 20,
 ) -> dict[str, object]:
     """Arguments of :func:`flashatlas.run` that simulate what the models describe.
+
+    ``trim`` of the requests are trims.
 
     The second half is measured.
 
@@ -118,7 +135,7 @@ def simulation(
     return {
         "drive": "tiny",
         "set": [*shape, "ftl.gc_mode=single", "cache.mode=write-through", *settings],
-        "workload": f"uniform:requests={drive_writes * pages},size=2KiB,read=0",
+        "workload": f"uniform:requests={drive_writes * pages},size=2KiB,read=0,trim={trim:g}",
         "mode": "untimed",
         "precondition": "fill",
         "warmup": drive_writes * pages // 2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,6 +56,7 @@ def reproduce_theory(
     policy: Annotated[
         list[str], typer.Option("--policy", help=f"One of: {', '.join(MODELS)}; all by default.")
     ] = [],  # noqa: B006
+    trim: Annotated[list[float], typer.Option("--trim", help="Shares of trims.")] = [0.0],  # noqa: B006
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -68,12 +70,15 @@ def reproduce_theory(
             raise InputError(f"policy `{name}` has no model (allowed: {', '.join(MODELS)})")
     if any(not 0 < r < 1 for r in rho):
         raise InputError("--rho: a utilisation lies between 0 and 1")
-    labels = [f"{p} ρ={r} b={n}" for p in chosen for r in rho for n in b]
+    if any(not 0 <= t < 1 for t in trim):
+        raise InputError("--trim: a share of the requests is at least 0 and below 1")
+    labels = [f"{p} ρ={r} b={n} trim={t}" for p, r, n, t in itertools.product(chosen, rho, b, trim)]
     with Bars(labels, enabled=not quiet) as bars:
         points = reproduce.theory(
             rho,
             b,
             chosen,
+            trims=trim,
             blocks=blocks,
             drive_writes=drive_writes,
             jobs=jobs,
@@ -84,13 +89,15 @@ def reproduce_theory(
             p.policy,
             f"{p.rho:g}",
             str(p.b),
+            *([f"{p.trim:g}"] if any(trim) else []),
             f"{p.theory:.4f}",
             f"{p.simulated:.4f}",
             f"{100 * p.error:+.2f} %",
         )
         for p in points
     ]
-    out.print(tables.listing(["policy", "ρ", "b", "theory", "simulated", "error"], rows))
+    head = ["policy", "ρ", "b", *(["trim"] if any(trim) else []), "theory", "simulated", "error"]
+    out.print(tables.listing(head, rows))
     worst = max(points, key=lambda p: abs(p.error))
     out.print(
         f"largest error: {100 * worst.error:+.2f} % ({worst.policy}, ρ = {worst.rho:g}, b = "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flashatlas.api import compare
-from flashatlas.theory import MODELS, simulation
+from flashatlas.theory import MODELS, simulation, utilisation
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Point:
     policy: str
     rho: float
     b: int
+    trim: float
+    """Share of trims among the requests."""
     theory: float
     simulated: float
 
@@ -30,19 +33,20 @@ def theory(
     bs: Sequence[int] = (32, 64, 128),
     policies: Sequence[str] = tuple(MODELS),
     *,
+    trims: Sequence[float] = (0.0,),
     blocks: int = 2000,
     drive_writes: int = 20,
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
 ) -> list[Point]:
     """Simulate each policy at each utilisation and block size, beside its model's value."""
-    grid = [(policy, rho, b) for policy in policies for rho in rhos for b in bs]
+    grid = list(itertools.product(policies, rhos, bs, trims))
     cases = [
-        simulation(rho, b, MODELS[policy][1], blocks=blocks, drive_writes=drive_writes)
-        for policy, rho, b in grid
+        simulation(rho, b, MODELS[policy][1], trim=trim, blocks=blocks, drive_writes=drive_writes)
+        for policy, rho, b, trim in grid
     ]
     results = compare(cases, jobs=jobs, progress=progress)
     return [
-        Point(policy, rho, b, MODELS[policy][0](rho, b), result.waf or 0.0)
-        for (policy, rho, b), result in zip(grid, results, strict=True)
+        Point(policy, rho, b, trim, MODELS[policy][0](utilisation(rho, trim), b), result.waf or 0.0)
+        for (policy, rho, b, trim), result in zip(grid, results, strict=True)
     ]

@@ -45,11 +45,14 @@ fn patterns() -> impl Iterator<Item = &'static GeneratorDef> {
 fn every_generator_keeps_to_its_mix_its_range_and_its_alignment() {
     for generator in patterns() {
         for (size, sectors) in [("4KiB", 8), ("512", 1), ("3KiB", 6), ("1MiB", 2048)] {
-            let sized = if generator.name == "mixed" { "sizes" } else { "size" };
             let name = generator.name;
-            let spec = format!(
-                "{name}:requests=20000,{sized}={size},read=0.3,trim=0.2,range=0.37,interval=3us"
-            );
+            let sized = match name {
+                "mixed" => format!("sizes={size}"),
+                "desktop" => format!("size={size},file_size={size}"),
+                _ => format!("size={size}"),
+            };
+            let spec =
+                format!("{name}:requests=20000,{sized},read=0.3,trim=0.2,range=0.37,interval=3us");
             let records = make(&spec);
             share_of(&records, |r| r.request.op == HostOp::Read, 0.3);
             share_of(&records, |r| r.request.op == HostOp::Trim, 0.2);
@@ -215,7 +218,7 @@ fn mistakes_are_named() {
     assert_eq!(
         refuse("unifrom"),
         "workload.generator: generator `unifrom` is not known; did you mean `uniform`? (allowed: \
-         ext4-sync, hotcold, mixed, sequential, uniform, zipf)"
+         desktop, ext4-sync, hotcold, mixed, sequential, uniform, zipf)"
     );
     assert_eq!(
         refuse("uniform:requets=5"),
@@ -275,7 +278,11 @@ fn extreme_capacities_stay_in_range() {
             let spec = format!(
                 "{}:requests=1000{}",
                 generator.name,
-                if generator.name == "hotcold" { ",hot_share=1" } else { "" }
+                match generator.name {
+                    "hotcold" => ",hot_share=1",
+                    "desktop" => ",hot_bytes=512,size=512,file_size=512",
+                    _ => "",
+                }
             );
             let mut source: Box<dyn RecordSource> = generate(&spec, capacity, Seed(5)).unwrap();
             for record in drain(&mut *source).0 {

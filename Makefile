@@ -90,7 +90,7 @@ test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
 
 test-python: $(STAMP) $(TESTS)
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist loadscope
 
 system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for the report, fio for job files
 	@command -v fio >/dev/null && command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium; }

@@ -81,6 +81,9 @@ class Plan(layered.Plan):
                 threads,
                 job(f"tiobench-{threads}", tiobench(e["tiobench"], file, threads, short)),
             )
+        for host_us in e["host_time"]["us"]:
+            text = tiobench(e["tiobench"], file, 1, short, host_us)
+            both("host time", host_us, job(f"host-time-{host_us}", text))
         issue = int(e["mixed"]["issue"] * short)
         for reads in e["mixed"]["reads"]:
             for chunk in e["mixed"]["chunks"]:
@@ -149,7 +152,7 @@ def _job(options: list[str], **sections: list[str]) -> str:
     return "\n".join(lines)
 
 
-def tiobench(sizes: dict[str, int], file: int, threads: int, short: float) -> str:
+def tiobench(sizes: dict[str, int], file: int, threads: int, short: float, host_us: int = 0) -> str:
     """A job file: random reads to warm the host's cache, each kind of work, random reads again.
 
     Args:
@@ -157,6 +160,7 @@ def tiobench(sizes: dict[str, int], file: int, threads: int, short: float) -> st
         file: Bytes of the file.
         threads: Requests in flight.
         short: Share of the requests that are carried out.
+        host_us: Time at the host from the end of a request to the next.
 
     """
     kinds = {"warm": "randread", "RR": "randread", "SR": "read", "SW": "write", "RW": "randwrite"}
@@ -168,6 +172,7 @@ def tiobench(sizes: dict[str, int], file: int, threads: int, short: float) -> st
         count = max(int(sizes[counts.get(stage, "random")] * short), 256)
         sections[stage.replace(" ", "-")] = [f"rw={kind}", f"bs={block}", f"number_ios={count}"]
     head = ["ioengine=libaio", f"iodepth={threads}", f"size={file}", "filename=tiobench"]
+    head += [f"thinktime={host_us}us"] if host_us else []
     return _job(head, **sections)
 
 

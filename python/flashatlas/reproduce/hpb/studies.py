@@ -28,6 +28,13 @@ class HpbStudies(Studies):
         """Speed of a stage with the layer over that without it."""
         return self.tiobench(threads, HPB, stage) / self.tiobench(threads, NONE, stage)
 
+    def gain_with_host_time(self, host_us: int, stage: str) -> float:
+        """The same, one at a time, with so many microseconds at the host for each request."""
+        at = STAGES.index(stage)
+        return self.stage("host time", host_us, HPB, at) / self.stage(
+            "host time", host_us, NONE, at
+        )
+
     def mixed(self, reads: int, chunk: int, stack: str) -> float:
         """Bytes a second of ``reads`` percent reads of 4 KB in chunks."""
         return float(self.of("mixed", (reads, chunk), stack).record["bandwidth_bytes_per_s"])

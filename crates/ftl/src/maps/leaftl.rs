@@ -20,7 +20,7 @@ use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits}
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_nand::ReadPart;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, Mechanism, OpId, Param, Ppn};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "leaftl",
@@ -178,22 +178,28 @@ impl Leaftl {
         (range.start / self.group) as usize..range.end.div_ceil(self.group) as usize
     }
 
-    /// Learn changes of pages in memory.
+    /// Learn changes of pages in memory, in ascending order.
     fn learn(&mut self, map: &MapOnFlash, changes: impl Iterator<Item = u32>) {
-        let mut touched = Vec::new();
-        let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+        let mut touched: Vec<u32> = Vec::new();
+        let mut points: Vec<Point> = Vec::with_capacity(self.group as usize);
+        let mut of = 0;
         for lpn in changes {
-            let (group, at) = (lpn / self.group, (lpn % self.group) as u8);
-            match map.table.get(Lpn(lpn)).mapped() {
-                Some(ppn) => points.entry(group).or_default().push((at, self.order.of(ppn))),
-                None => self.groups[group as usize].forget(at),
+            let (group, at) = ((lpn / self.group) as usize, (lpn % self.group) as u8);
+            if group != of {
+                self.groups[of].learn(&points, self.gamma);
+                points.clear();
+                of = group;
             }
-            touched.push(map.table.page_of(Lpn(lpn)));
+            match map.table.get(Lpn(lpn)).mapped() {
+                Some(ppn) => points.push((at, self.order.of(ppn))),
+                None => self.groups[group].forget(at),
+            }
+            let page = map.table.page_of(Lpn(lpn));
+            if touched.last() != Some(&page) {
+                touched.push(page);
+            }
         }
-        for (group, points) in points {
-            self.groups[group as usize].learn(&points, self.gamma);
-        }
-        touched.dedup();
+        self.groups[of].learn(&points, self.gamma);
         for page in touched {
             self.measure(map, page);
         }

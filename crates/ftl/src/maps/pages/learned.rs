@@ -86,11 +86,17 @@ impl SegmentGroup {
     /// Learn points in ascending order of their places; `gamma` is how far a prediction may be off.
     pub fn learn(&mut self, points: &[Point], gamma: u32) {
         let mut rest = points;
+        // segments of one batch do not overlap and come in order: nothing has to sink for them
+        let mut first: Option<Vec<Segment>> = self.levels.is_empty().then(Vec::new);
         while !rest.is_empty() {
             let (segment, used) = longest(rest, gamma);
-            self.add(segment);
+            match &mut first {
+                Some(level) => level.push(segment),
+                None => self.add(segment),
+            }
             rest = &rest[used..];
         }
+        self.levels.extend(first);
         self.levels.retain(|level| !level.is_empty());
     }
 

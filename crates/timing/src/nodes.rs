@@ -230,26 +230,25 @@ impl Nodes {
 
     /// Whether a program of this page of a die's block is not complete.
     pub fn programs(&self, block: u32, page: u32) -> bool {
+        self.program_of(block, page).is_some()
+    }
+
+    /// The program of this page of a die's block, if it is not complete.
+    fn program_of(&self, block: u32, page: u32) -> Option<u32> {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {
             let w = self.at(writer);
             if w.work == NodeKind::Program && w.page == page {
-                return true;
+                return Some(writer);
             }
             writer = w.previous;
         }
-        false
+        None
     }
 
     fn add_reader(&mut self, n: u32, block: u32, page: u32) {
-        let mut writer = self.blocks[block as usize].writers;
-        while writer != NIL {
-            let w = self.at(writer);
-            if w.work == NodeKind::Program && w.page == page {
-                self.wait(n, writer);
-                break;
-            }
-            writer = w.previous;
+        if let Some(program) = self.program_of(block, page) {
+            self.wait(n, program);
         }
         let unfinished = &mut self.blocks[block as usize];
         unfinished.readers += 1;

@@ -111,7 +111,7 @@ impl Medium {
     /// not erased either.
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
-        let index = frame.0 - self.layout.frame_in(block, 0).0;
+        let index = self.layout.index_in(block, frame);
         let next = &mut self.blocks[block.0 as usize].next;
         *next = (*next).max(index + 1);
         self.state[frame.0 as usize] = FrameState::Torn as u8;

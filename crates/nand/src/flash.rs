@@ -169,7 +169,7 @@ impl DiePlace {
     #[inline]
     fn of(layout: &Layout, frame: FrameId, index: u32) -> DiePlace {
         let block = layout.block_of_frame(frame);
-        let page = frame.0 - layout.frame_in(block, 0).0;
+        let page = layout.index_in(block, frame);
         DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
             block: block.0 * layout.dies_per_frame + index,

@@ -406,7 +406,7 @@ impl Medium {
         }
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
-        let index = frame.0 - layout.frame_in(block, 0).0;
+        let index = layout.index_in(block, frame);
         let state = &self.blocks[block.0 as usize];
         let slots = layout.slots_per_frame;
         assert!(!state.bad, "program of a bad block: {block}");
@@ -447,7 +447,7 @@ impl Medium {
     ) -> Ppn {
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
-        let index = frame.0 - layout.frame_in(block, 0).0;
+        let index = layout.index_in(block, frame);
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
         let state = &mut self.blocks[block.0 as usize];
         state.next = state.next.max(index + 1);

@@ -341,7 +341,7 @@ impl Layout {
     /// Frames of the same block whose cells a frame shares, and that were programmed before it:
     /// none for a lower page, then one, then two.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
-        let index = frame.0 - self.frame_in(self.block_of_frame(frame), 0).0;
+        let index = self.index_in(self.block_of_frame(frame), frame);
         let shared = u32::from(self.geometry.level(index));
         (frame.0 - shared..frame.0).map(FrameId)
     }
@@ -368,6 +368,12 @@ impl Layout {
     #[inline]
     pub fn frame_in(&self, block: BlockId, index: u32) -> FrameId {
         FrameId(block.0 * self.frames_per_block + index)
+    }
+
+    /// The number of a frame in its block, from 0: what [`Layout::frame_in`] takes.
+    #[inline]
+    pub fn index_in(&self, block: BlockId, frame: FrameId) -> u32 {
+        frame.0 - self.frame_in(block, 0).0
     }
 
     /// The first slot of a frame.

@@ -159,7 +159,7 @@ impl Ssd {
         let arrived = self.cache.as_ref()?.left(lpn)?;
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
-        let page = frame.0 - self.layout.frame_in(block, 0).0;
+        let page = self.layout.index_in(block, frame);
         let dies = self.layout.dies_per_frame;
         (block.0 * dies..(block.0 + 1) * dies)
             .any(|on_die| self.engine.programs(on_die, page))

@@ -27,6 +27,7 @@ mod core;
 mod ftl;
 mod groups;
 mod log;
+pub(crate) mod mechanisms;
 mod merge;
 mod mount;
 mod sequential;

@@ -6,7 +6,9 @@
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
+};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
@@ -34,8 +36,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
     ],
     mechanisms: &[
-        Mechanism::new("load on demand", "map.loads"),
-        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        LOADS,
+        WRITES_ON_EVICTION,
         Mechanism::new("map written early at a FLUSH", "map.writes.flush")
             .without(&["map.changed_share=1"]),
     ],

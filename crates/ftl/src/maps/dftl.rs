@@ -9,7 +9,9 @@
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
-use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
+};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
@@ -46,11 +48,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],
         &["map.page_bytes=64", "map.cache_bytes=160", "map.protected_share=0.5"],
     ],
-    mechanisms: &[
-        Mechanism::new("load on demand", "map.loads"),
-        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
-        Mechanism::new("batch update", "map.entries_written"),
-    ],
+    mechanisms: &[LOADS, WRITES_ON_EVICTION, Mechanism::new("batch update", "map.entries_written")],
 };
 
 const PROTECTED_SHARE: Param<f64> = Param::ratio(

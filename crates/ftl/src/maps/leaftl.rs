@@ -16,7 +16,9 @@ use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
-use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
+};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_nand::ReadPart;
 use flashatlas_types::{Cause, FtlError, Layout, Lpn, Mechanism, OpId, Param, Ppn};
@@ -81,8 +83,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         ],
     ],
     mechanisms: &[
-        Mechanism::new("load on demand", "map.loads"),
-        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        LOADS,
+        WRITES_ON_EVICTION,
         Mechanism::new("prediction", "map.predictions"),
         Mechanism::new("misprediction", "map.mispredictions").without(&["map.gamma=0"]),
         Mechanism::new("compaction", "map.compactions").without(&["map.compaction=1099511627776"]),

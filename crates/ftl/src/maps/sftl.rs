@@ -11,7 +11,9 @@ use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
+};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 use std::collections::BTreeMap;
@@ -65,8 +67,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=128", "map.cache_bytes=300", "map.buffer_share=0.4", "map.entry_bytes=8"],
     ],
     mechanisms: &[
-        Mechanism::new("load on demand", "map.loads"),
-        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        LOADS,
+        WRITES_ON_EVICTION,
         Mechanism::new("sparse page kept in the buffer", "map.pages_spared")
             .without(&["map.buffer_share=0"]),
     ],

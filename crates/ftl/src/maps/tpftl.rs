@@ -15,7 +15,9 @@
 
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
-use crate::maps::pages::paged::{Cache, Io, PAGE_BYTES, Paged, cache_bytes, fits};
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
+};
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 use rustc_hash::FxHashMap;
@@ -67,8 +69,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &["map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
     ],
     mechanisms: &[
-        Mechanism::new("load on demand", "map.loads"),
-        Mechanism::new("changed entries written on eviction", "map.writes.evict"),
+        LOADS,
+        WRITES_ON_EVICTION,
         Mechanism::new("request-level prefetching", "map.entries_prefetched_request")
             .without(&["map.prefetch_request=false"]),
         Mechanism::new("selective prefetching", "map.entries_prefetched_selective")

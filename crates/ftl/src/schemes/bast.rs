@@ -8,8 +8,7 @@
 //! written least recently gives way.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups};
-use flashatlas_types::Mechanism;
+use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups, mechanisms};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "bast",
@@ -25,11 +24,10 @@ pub const DEF: SchemeDef = SchemeDef {
     steady: None,
     small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::IN_IDLE_TIME,
     ],
 };

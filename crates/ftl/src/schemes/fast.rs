@@ -14,11 +14,11 @@ use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
-    ROLE_RANDOM, Sequential, fits_budget,
+    ROLE_RANDOM, Sequential, fits_budget, mechanisms,
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Mechanism, MemoryKind, Param, Params, Violation};
+use flashatlas_types::{BlockId, FtlError, MemoryKind, Param, Params, Violation};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
@@ -34,13 +34,12 @@ pub const DEF: SchemeDef = SchemeDef {
     steady: None,
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::DEAD,
+        mechanisms::IN_IDLE_TIME,
     ],
 };
 

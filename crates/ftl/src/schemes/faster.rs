@@ -28,7 +28,7 @@ use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
-    ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget, fits_parts, share,
+    ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget, fits_parts, mechanisms, share,
 };
 use crate::report::AreaUse;
 use fixedbitset::FixedBitSet;
@@ -58,16 +58,15 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.log_blocks=7", "ftl.isolation_interval=1", "nand.program_order=any"],
     ],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::DEAD,
         Mechanism::new("second chance of a page", "merges.moved_pages"),
         Mechanism::new("second chance of a whole block", "scheme.renewed_blocks"),
         Mechanism::new("isolation of cold pages", "scheme.isolated_pages"),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_IDLE_TIME,
     ],
 };
 

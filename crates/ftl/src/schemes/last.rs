@@ -29,7 +29,7 @@ use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
-    ROLE_COLD, ROLE_HOT, Sequential, fits_budget, fits_parts, share,
+    ROLE_COLD, ROLE_HOT, Sequential, fits_budget, fits_parts, mechanisms, share,
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
@@ -58,17 +58,16 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.log_blocks=6", "ftl.sequential_blocks=2", "nand.program_order=any"],
     ],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::DEAD,
         Mechanism::new("hot partition", "scheme.hot_pages"),
         Mechanism::new("pages that cool down", "merges.moved_pages"),
         Mechanism::new("adaptive window", "scheme.window_changes")
             .without(&["ftl.hot_window_adaptive=false"]),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_IDLE_TIME,
     ],
 };
 

@@ -7,8 +7,9 @@
 //! the whole drive with K = L is FAST without its sequential log block.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::logblock::{GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, Hybrid, IDLE, PARAMS, fits_groups};
-use flashatlas_types::Mechanism;
+use crate::logblock::{
+    GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, Hybrid, IDLE, PARAMS, fits_groups, mechanisms,
+};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "sast",
@@ -32,12 +33,11 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.log_blocks=5", "ftl.group_blocks=3", "nand.program_order=any"],
     ],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::DEAD,
+        mechanisms::IN_IDLE_TIME,
     ],
 };

@@ -26,7 +26,7 @@ use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
-    ROLE_HOT, ROLE_RANDOM, fits_budget,
+    ROLE_HOT, ROLE_RANDOM, fits_budget, mechanisms,
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
@@ -54,9 +54,8 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
     mechanisms: &[
         Mechanism::new("collection within a superblock", "merges.log_blocks.moved"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::DEAD,
+        mechanisms::IN_IDLE_TIME,
     ],
 };
 

@@ -15,8 +15,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, Param, ParamDef,
-    Params, Ppn, SeededBug, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, OpKind, Param,
+    ParamDef, Params, Ppn, SeededBug, Violation,
 };
 use std::collections::BTreeSet;
 
@@ -40,6 +40,11 @@ const CACHE_BYTES: Param<u64> = Param::bytes(
 pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
     CACHE_BYTES.or(default).def
 }
+
+/// Mechanisms that these stores share. A store lists those that it has.
+pub(crate) const LOADS: Mechanism = Mechanism::new("load on demand", "map.loads");
+pub(crate) const WRITES_ON_EVICTION: Mechanism =
+    Mechanism::new("changed entries written on eviction", "map.writes.evict");
 
 /// What a cache works with.
 pub(crate) struct Io<'a, 'c> {

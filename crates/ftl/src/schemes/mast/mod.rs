@@ -41,7 +41,7 @@ use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
-    ROLE_HOT, ROLE_RANDOM, Sequential,
+    ROLE_HOT, ROLE_RANDOM, Sequential, mechanisms,
 };
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
@@ -75,11 +75,11 @@ pub const DEF: SchemeDef = SchemeDef {
         ],
     ],
     mechanisms: &[
-        Mechanism::new("write in place", "merges.in_place"),
-        Mechanism::new("switch merge", "merges.log_blocks.switch"),
-        Mechanism::new("partial merge", "merges.log_blocks.partial"),
-        Mechanism::new("full merge", "merges.log_blocks.full"),
-        Mechanism::new("dead merge", "merges.log_blocks.dead"),
+        mechanisms::IN_PLACE,
+        mechanisms::SWITCH,
+        mechanisms::PARTIAL,
+        mechanisms::FULL,
+        mechanisms::DEAD,
         Mechanism::new("hot area", "scheme.hot_pages"),
         Mechanism::new("migration to the cold area as it is", "merges.migrated_blocks")
             .without(&["ftl.migrate=copy"]),
@@ -91,8 +91,7 @@ pub const DEF: SchemeDef = SchemeDef {
         Mechanism::new("hot area grows", "scheme.resized_to_hot").without(&["ftl.resize_hot=cold"]),
         Mechanism::new("cold area gets blocks back", "scheme.resized_back_to_cold")
             .without(&["ftl.resize_band=1"]),
-        Mechanism::new("merges in idle time", "scheme.idle_steps")
-            .without(&["ftl.idle_log_blocks=0"]),
+        mechanisms::IN_IDLE_TIME,
     ],
 };
 

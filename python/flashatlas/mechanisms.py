@@ -14,6 +14,7 @@ from typing import Any
 from flashatlas.api import compare, registries
 from flashatlas.drive import setting_list
 from flashatlas.result import Result
+from flashatlas.tables import path
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,7 @@ class Fired:
 
 def counted(record: dict[str, Any], counter: str) -> int:
     """The counter of a record; 0 where the record does not have it."""
-    node: Any = record
-    for key in counter.split("."):
-        node = node.get(key, 0) if isinstance(node, dict) else 0
-    return int(node)
+    return int(path(*counter.split("."))(record) or 0)
 
 
 def declared() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -94,8 +92,8 @@ class Ablation:
     def __str__(self) -> str:
         """What differs most, and by how much."""
         changes = []
-        for name, keys in HEADLINES:
-            was, now = (_at(result.record, keys) for result in (self.before, self.after))
+        for name, value in HEADLINES:
+            was, now = (value(result.record) for result in (self.before, self.after))
             if was and now is not None:
                 changes.append((abs(now / was - 1), f"{name} {100 * (now / was - 1):+.1f} %"))
         largest = max(changes, default=(0.0, ""))
@@ -103,24 +101,17 @@ class Ablation:
 
 
 HEADLINES = (
-    ("write amplification", ("waf",)),
-    ("requests a second", ("iops",)),
-    ("mean read", ("latency_ns", "read", "mean")),
-    ("mean write", ("latency_ns", "write", "mean")),
-    ("mean FLUSH", ("latency_ns", "flush", "mean")),
-    ("erases", ("wear", "mean")),
+    ("write amplification", path("waf")),
+    ("requests a second", path("iops")),
+    ("mean read", path("latency_ns", "read", "mean")),
+    ("mean write", path("latency_ns", "write", "mean")),
+    ("mean FLUSH", path("latency_ns", "flush", "mean")),
+    ("erases", path("wear", "mean")),
 )
 """Numbers of a record that an ablation compares."""
 
 LEAST_CHANGE = 0.0005
 """A smaller change prints as none."""
-
-
-def _at(record: dict[str, Any], keys: Sequence[str]) -> float | None:
-    node: Any = record
-    for key in keys:
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
 
 
 def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:

@@ -29,7 +29,9 @@ class Row:
     """The heading under which it stands."""
 
 
-def _path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
+def path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
+    """What finds the number under these keys of a record; ``None`` where there is none."""
+
     def find(record: dict[str, Any]) -> float | None:
         node: Any = record
         for key in keys:
@@ -78,12 +80,12 @@ def fine_percent(share: float) -> str:
 
 
 def _positive(*keys: str) -> Callable[[dict[str, Any]], float | None]:
-    find = _path(*keys)
+    find = path(*keys)
     return lambda record: find(record) or None
 
 
 def _sum(*keys: str) -> Callable[[dict[str, Any]], float | None]:
-    find = _path(*keys)
+    find = path(*keys)
 
     def total(record: dict[str, Any]) -> float | None:
         table = find(record)
@@ -117,12 +119,12 @@ GROUPS = (
     (
         "Write amplification",
         (
-            Row("write amplification", _path("waf"), lambda x: f"{x:.3f}", "low"),
+            Row("write amplification", path("waf"), lambda x: f"{x:.3f}", "low"),
             Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
-            Row("  collection", _path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
-            Row("  merges", _path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
-            Row("  idle time", _path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
-            Row("  wear levelling", _path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
+            Row("  collection", path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
+            Row("  merges", path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
+            Row("  idle time", path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
+            Row("  wear levelling", path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
             Row("padded units", _positive("nand", "padded_units"), number, "low"),
             Row("erases", _sum("nand", "erases"), number, "low"),
         ),
@@ -131,13 +133,13 @@ GROUPS = (
         "Merges",
         (
             Row("log blocks reclaimed", _sum("merges", "log_blocks"), number, "low"),
-            *(Row(f"  {name}", _path("merges", "log_blocks", name), number) for name in RECLAIMED),
+            *(Row(f"  {name}", path("merges", "log_blocks", name), number) for name in RECLAIMED),
             Row("data blocks merged", _sum("merges", "data_blocks"), number, "low"),
-            Row("pages copied by merges", _path("merges", "copies"), number, "low"),
-            Row("pages moved in the log", _path("merges", "moved_pages"), number, "low"),
+            Row("pages copied by merges", path("merges", "copies"), number, "low"),
+            Row("pages moved in the log", path("merges", "moved_pages"), number, "low"),
             Row(
                 "associated data blocks",
-                _path("merges", "association", "mean"),
+                path("merges", "association", "mean"),
                 lambda x: f"{x:.2f}",
                 "low",
             ),
@@ -146,48 +148,48 @@ GROUPS = (
     (
         "Latency",
         (
-            Row("read mean", _path("latency_ns", "read", "mean"), duration, "low"),
-            Row("read p99", _path("latency_ns", "read", "p99"), duration, "low"),
-            Row("read p99.9", _path("latency_ns", "read", "p99_9"), duration, "low"),
-            Row("write mean", _path("latency_ns", "write", "mean"), duration, "low"),
-            Row("write p99", _path("latency_ns", "write", "p99"), duration, "low"),
-            Row("write p99.9", _path("latency_ns", "write", "p99_9"), duration, "low"),
-            Row("flush p99", _path("latency_ns", "flush", "p99"), duration, "low"),
-            Row("map lookup p50", _path("lookup", "lookup_ns", "p50"), duration, "low"),
-            Row("map lookup p99", _path("lookup", "lookup_ns", "p99"), duration, "low"),
-            Row("map change p99", _path("lookup", "update_ns", "p99"), duration, "low"),
+            Row("read mean", path("latency_ns", "read", "mean"), duration, "low"),
+            Row("read p99", path("latency_ns", "read", "p99"), duration, "low"),
+            Row("read p99.9", path("latency_ns", "read", "p99_9"), duration, "low"),
+            Row("write mean", path("latency_ns", "write", "mean"), duration, "low"),
+            Row("write p99", path("latency_ns", "write", "p99"), duration, "low"),
+            Row("write p99.9", path("latency_ns", "write", "p99_9"), duration, "low"),
+            Row("flush p99", path("latency_ns", "flush", "p99"), duration, "low"),
+            Row("map lookup p50", path("lookup", "lookup_ns", "p50"), duration, "low"),
+            Row("map lookup p99", path("lookup", "lookup_ns", "p99"), duration, "low"),
+            Row("map change p99", path("lookup", "update_ns", "p99"), duration, "low"),
         ),
     ),
     (
         "Throughput",
         (
-            Row("requests a second", _path("iops"), number, "high"),
-            Row("bandwidth", _path("bandwidth_bytes_per_s"), speed, "high"),
+            Row("requests a second", path("iops"), number, "high"),
+            Row("bandwidth", path("bandwidth_bytes_per_s"), speed, "high"),
             Row(
                 "dies at work, when any",
-                _path("utilisation", "dies_at_work_mean"),
+                path("utilisation", "dies_at_work_mean"),
                 lambda x: f"{x:.2f}",
             ),
-            Row("die utilisation", _path("utilisation", "dies", "mean"), fine_percent),
+            Row("die utilisation", path("utilisation", "dies", "mean"), fine_percent),
         ),
     ),
     (
         "Wear and memory",
         (
-            Row("wear: mean erases", _path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
-            Row("wear: deviation", _path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
-            Row("wear: most erases", _path("wear", "max"), number, "low"),
+            Row("wear: mean erases", path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
+            Row("wear: deviation", path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
+            Row("wear: most erases", path("wear", "max"), number, "low"),
             Row("map memory", _map_memory, size, "low"),
         ),
     ),
     (
         "Checks",
         (
-            Row("steady state", _path("steady"), lambda x: "yes" if x else "no"),
+            Row("steady state", path("steady"), lambda x: "yes" if x else "no"),
             Row("units read, never written", _positive("host", "unmapped_reads"), number),
-            Row("units checked by reads", _path("oracle", "units_checked"), number),
-            Row("units checked at the end", _path("oracle", "units_swept"), number),
-            Row("violations", _path("oracle", "violations"), number, "low"),
+            Row("units checked by reads", path("oracle", "units_checked"), number),
+            Row("units checked at the end", path("oracle", "units_swept"), number),
+            Row("violations", path("oracle", "violations"), number, "low"),
         ),
     ),
 )

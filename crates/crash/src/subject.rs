@@ -119,9 +119,6 @@ fn variant(name: &str, index: usize) -> String {
     if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
 }
 
-/// Partial collection, which one map store does not go with.
-const EVEN_PACE: &str = "ftl.gc_pace=even";
-
 /// Logical pages of drives under layers are a multiple of this: whole superpages of each variant.
 const UNDER_LAYERS_UNITS: u32 = 16;
 
@@ -168,10 +165,7 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
                 all.push(stack);
                 continue;
             }
-            let even = scheme.small.get(scheme_variant).is_some_and(|s| s.contains(&EVEN_PACE));
-            // refused by the scheme, which says why
-            let together = |store: &str| !(even && store == "nvm-hybrid");
-            for store in registry.ftl.stores.iter().filter(|store| together(store.name)) {
+            for store in registry.ftl.stores {
                 let variants = if scheme_variant == 0 { store.small.len().max(1) } else { 1 };
                 all.extend((0..variants).map(|store_variant| Subject {
                     store: store.name,

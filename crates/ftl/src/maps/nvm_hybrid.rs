@@ -417,6 +417,9 @@ impl MapStore for NvmHybrid {
         io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
+        // the first page that is written says already from where a mount replays: another power
+        // failure may come before the last one is
+        self.resident.map.changes.sort();
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {
             // entries that were lost: nobody would find that out again, and the copy in NVM has

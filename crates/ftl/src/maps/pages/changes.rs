@@ -18,6 +18,8 @@ pub(crate) struct Changes {
     bits: Vec<u64>,
     counts: Vec<u32>,
     per_page: u32,
+    /// Whether `order` is one of age: not while a mount finds changes.
+    sorted: bool,
 }
 
 impl Changes {
@@ -33,6 +35,7 @@ impl Changes {
             bits: vec![0; words],
             counts: vec![0; if counted { pages as usize } else { 0 }],
             per_page,
+            sorted: true,
         }
     }
 
@@ -60,6 +63,7 @@ impl Changes {
     pub fn mark_found(&mut self, page: u32, index: u32, sequence: u64) {
         self.mark(page, index, sequence, OpId::NONE, false);
         self.since[page as usize] = self.since[page as usize].min(sequence);
+        self.sorted = false;
     }
 
     /// After a mount: the longest changed page comes first again.
@@ -67,6 +71,7 @@ impl Changes {
         let mut pages: Vec<u32> = self.order.iter().collect();
         pages.sort_unstable_by_key(|&p| (self.since[p as usize], p));
         pages.into_iter().for_each(|p| self.order.touch(p));
+        self.sorted = true;
     }
 
     /// A page is as its surviving copy says.
@@ -130,7 +135,12 @@ impl Changes {
 
     /// The last program all of whose changes survive, where `settled` is the last one whose changes
     /// were made.
+    ///
+    /// # Panics
+    /// When a mount found changes and did not [`sort`](Self::sort) them: a page that says so would
+    /// hide the older ones from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
+        assert!(self.sorted, "changes that a mount found are not sorted");
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)
     }
 }

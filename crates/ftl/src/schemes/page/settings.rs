@@ -169,14 +169,6 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
              dual",
         ));
     }
-    // known defect: a power failure during the mount after a power failure loses pages
-    if params.get(STORE) == "nvm-hybrid" && params.get(GC_PACE) == "even" {
-        return Err(ConfigError::new(
-            "ftl.gc_pace",
-            "even: not with map.store = nvm-hybrid yet, whose mounts can lose pages then if the \
-             power fails in them, too (docs/RELIABILITY.md); use burst",
-        ));
-    }
     if params.get(GC_MODE) == "dual" && low_water(params) <= params.get(STREAMS) {
         return Err(ConfigError::new(
             "ftl.low_water",

@@ -113,7 +113,7 @@ def _layers(add: Add) -> None:
     ]
     reads = "uniform:requests=6000,size=2KiB,read=0.8"
     add("hpb", reads, *hpb, "hpb.host_bytes=2KiB")
-    add("hpb pairs", reads, *hpb, "hpb.update=piggyback", "hpb.protect=plain")
+    add("hpb pairs", reads, *hpb, "hpb.update=piggyback", "hpb.protect=plain", "hpb.wire=paper")
     add("hpb pressure", reads, *hpb, "hpb.pressure=100ms=1KiB")
     add("hpb host", reads, *hpb, "hpb.control=host", "hpb.active_regions=4")
     aging = "zipf:requests=3000,size=2KiB,read=0.9,interval=5ms"

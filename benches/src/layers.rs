@@ -52,35 +52,61 @@ fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     ns
 }
 
+/// The least nanoseconds of a read in each of two stacks, and the second one.
+///
+/// The smallest of many short rounds, taken in turn: the machine is shared, and a short round may
+/// have it alone. Of several stacks: where their tables come to lie in memory makes a difference.
+fn side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) -> ([f64; 2], Stack, u64) {
+    let mut rng = Rng::stream(Seed(1), "bench");
+    let (mut least, mut last) = ([f64::MAX; 2], None);
+    for _ in 0..STACKS {
+        let (mut left, _) = stack(one.0, one.1);
+        let (mut right, pages) = stack(other.0, other.1);
+        for _ in 0..ROUNDS {
+            least[0] = least[0].min(read_ns(&mut left, &mut rng));
+            least[1] = least[1].min(read_ns(&mut right, &mut rng));
+        }
+        last = Some((right, pages));
+    }
+    let (right, pages) = last.expect("there are stacks");
+    (least, right, pages)
+}
+
 pub fn print() {
     for layer in STANDARD.layers {
         let store = if config(layer.name, &[]).is_ok() { &[] } else { ON_DEMAND };
-        let mut rng = Rng::stream(Seed(1), "bench");
-        // The smallest of many short rounds, taken in turn: the machine is shared, and a short
-        // round may have it alone. Of several stacks: where their tables come to lie in memory
-        // makes a difference.
-        let (mut least, mut maps) = ([f64::MAX; 2], 0.0);
-        for _ in 0..STACKS {
-            let (mut bare, _) = stack("", store);
-            let (mut with, pages) = stack(layer.name, store);
-            for _ in 0..ROUNDS {
-                least[0] = least[0].min(read_ns(&mut bare, &mut rng));
-                least[1] = least[1].min(read_ns(&mut with, &mut rng));
-            }
-            let memory = with.reports().remove(0).memory;
-            let bytes: u64 = memory
-                .iter()
-                .filter(|(table, _)| table.contains("map"))
-                .map(|(_, bytes)| bytes)
-                .sum();
-            maps = bytes as f64 / pages as f64;
-        }
+        let (least, with, pages) = side_by_side(("", store), (layer.name, store));
+        let memory = with.reports().remove(0).memory;
+        let bytes: u64 =
+            memory.iter().filter(|(table, _)| table.contains("map")).map(|(_, bytes)| bytes).sum();
         println!(
             "layer {:<10} passing reads through  {:>6.0} ns a request (goal 150), {:.0} without   \
-             maps {maps:.2} bytes a page (goal 8.4)",
+             maps {:.2} bytes a page (goal 8.4)",
             layer.name,
             least[1] - least[0],
             least[0],
+            bytes as f64 / pages as f64,
+        );
+    }
+    wire_formats();
+}
+
+/// What it costs to encode and decode what HPB's two sides tell each other.
+fn wire_formats() {
+    const CACHED: &[&str] = &["hpb.protect=encrypted", "hpb.activation_reads=1"];
+    for wire in ["jedec", "samsung", "paper"] {
+        let format = format!("hpb.wire={wire}");
+        let settings = |wire| [ON_DEMAND, CACHED, &[wire]].concat();
+        let (off, on) = (settings("hpb.wire=off"), settings(&format));
+        let (least, with, _) = side_by_side(("hpb-host", &off), ("hpb-host", &on));
+        let counters = with.reports().remove(0).counters;
+        let count = |name| counters.iter().find(|(key, _)| *key == name).expect("counted").1;
+        println!(
+            "wire  {wire:<10} reads with entries      {:>6.0} ns a request, {:.0} without   \
+             {:.0} % of reads have one",
+            least[1] - least[0],
+            least[0],
+            100.0 * count("hits") as f64 / count("reads") as f64,
         );
     }
 }

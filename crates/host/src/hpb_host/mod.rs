@@ -5,9 +5,10 @@
 //! look at its map on flash. The drive's side is in [`flashatlas_device::hpb`].
 //!
 //! [`regions`] is what the host knows, [`requests`] how it comes to know it, [`control`] what it
-//! decides by itself.
+//! decides by itself, and [`link`] the bytes in which it talks with the drive.
 
 mod control;
+mod link;
 mod regions;
 mod requests;
 mod settings;
@@ -20,6 +21,7 @@ use flashatlas_device::{
     Storage, Submission, SubmitError,
 };
 use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, Tag};
+use link::Link;
 use regions::{Miss, Regions};
 use requests::Requests;
 use settings::HpbSettings;
@@ -49,6 +51,7 @@ pub const DEF: LayerDef = LayerDef {
             "hpb.subregion=16KiB",
             "hpb.host_bytes=1KiB",
             "hpb.max_read=2KiB",
+            "hpb.wire=samsung",
             "hpb.control=host",
             "hpb.protect=encrypted",
             "hpb.activation_reads=1",
@@ -67,6 +70,7 @@ pub const DEF: LayerDef = LayerDef {
             "hpb.max_read=2KiB",
             "hpb.update=piggyback",
             "hpb.protect=plain",
+            "hpb.wire=paper",
             "hpb.activation_reads=1",
             "hpb.refresh_reads=1",
             "hpb.pairs=2",
@@ -100,6 +104,8 @@ pub const DEF: LayerDef = LayerDef {
         Mechanism::new("pairs with responses", "layers.hpb-host.pairs")
             .without(&["hpb.update=fetch"]),
         Mechanism::new("regions that age", "layers.hpb-host.expired"),
+        Mechanism::new("commands in a wire format", "layers.hpb-host.wire_commands")
+            .without(&["hpb.wire=off"]),
     ],
 };
 
@@ -140,6 +146,7 @@ struct HpbHost {
     settings: HpbSettings,
     regions: Regions,
     requests: Requests,
+    link: Link,
     counters: Counters,
     /// No time passes: responses arrive at once.
     instant: bool,
@@ -159,6 +166,7 @@ impl HpbHost {
         Ok(HpbHost {
             device,
             regions: Regions::new(&settings),
+            link: Link::new(settings.wire, &settings.terms),
             settings,
             requests: Requests::default(),
             counters: Counters::default(),
@@ -191,7 +199,10 @@ impl HpbHost {
             false => Err(Miss::Long),
         };
         let (cmd, miss) = match known {
-            Ok(entries) => (Cmd::HpbRead { lba, sectors, entries }, None),
+            Ok(entries) => {
+                let entries = self.link.read(Lpn(pages.start), entries);
+                (Cmd::HpbRead { lba, sectors, entries }, None)
+            }
             Err(miss) => (Cmd::Read { lba, sectors }, Some(miss)),
         };
         self.device.submit_after(Submission { now, tag, cmd, after }, reply)?;
@@ -330,6 +341,8 @@ impl Layer for HpbHost {
             ("expired", c.expired),
             ("no_room", c.no_room),
             ("failed_requests", c.failed_requests),
+            ("wire_commands", self.link.commands),
+            ("wire_bytes", self.link.bytes),
         ]);
         if let Some((drive, _)) = self.device.ssd().hpb() {
             counters.push(("valid_entries", drive.valid_entries));
@@ -347,6 +360,13 @@ impl Layer for HpbHost {
              a command comes"
                 .into(),
         ];
+        if self.settings.sends_pages_one_by_one() {
+            approximations.push(
+                "hpb-host: a read of several pages takes the time of one command, and in the \
+                 format of hpb.wire one command for each page"
+                    .into(),
+            );
+        }
         if self.settings.trusts_the_host() {
             approximations.push(
                 "hpb-host: with hpb.protect = plain a host that forges entries may read what a \
@@ -368,5 +388,6 @@ impl Layer for HpbHost {
 
     fn reset_own_counters(&mut self) {
         self.counters = Counters::default();
+        (self.link.commands, self.link.bytes) = (0, 0);
     }
 }

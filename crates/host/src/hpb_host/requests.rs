@@ -54,6 +54,7 @@ impl HpbHost {
     pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
         if let Some(notice) = reply.notice.take() {
+            let notice = self.link.notice(notice);
             let made = self.requests.sent;
             match self.instant {
                 true => self.apply_notice(now, made, &notice),
@@ -101,7 +102,8 @@ impl HpbHost {
             let region = self.regions.region_of(index);
             self.regions.region(region).written = false;
             let tag = self.own_tag();
-            let Ok(reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion: index }) else {
+            let subregion = self.link.fetch(index, self.settings.terms.pages(index).len() as u32);
+            let Ok(reply) = self.send_own(now, tag, Cmd::ReadBuffer { subregion }) else {
                 self.counters.failed_requests += 1;
                 self.regions.release(index);
                 continue;
@@ -109,8 +111,8 @@ impl HpbHost {
             let entry_bytes = u64::from(self.settings.terms.protect.entry_bytes());
             self.counters.map_requests += 1;
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
-            let fetch =
-                Fetch { tag, subregion: index, made: self.requests.sent, entries: reply.entries };
+            let entries = self.link.fetched(reply.entries);
+            let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries };
             match self.instant {
                 true => self.fetched(now, fetch),
                 false => self.requests.fetches.push(fetch),
@@ -121,9 +123,9 @@ impl HpbHost {
     /// Give a region back that the drive does not know to be dropped.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
-        if self.send_own(now, tag, Cmd::WriteBuffer { region: Some(region) }).is_ok()
-            && !self.instant
-        {
+        let region = self.link.give_back(region);
+        let cmd = Cmd::WriteBuffer { region: Some(region) };
+        if self.send_own(now, tag, cmd).is_ok() && !self.instant {
             self.requests.returning.push(tag);
         }
     }

@@ -1,5 +1,6 @@
 //! Parameters, of both sides, and what the host makes of them.
 
+use super::link::{WIRE, WireFormat};
 use flashatlas_device::hpb::params::{DIRTY, MAX_READ, PROTECT, REGION, SUBREGION, UPDATE};
 use flashatlas_device::hpb::{self, Protect, Terms};
 use flashatlas_device::{DeviceShape, LayersBelow};
@@ -77,7 +78,7 @@ const POLL: Param<Dur> =
         .or("200ms");
 
 /// The parameters of both sides.
-pub(super) const PARAMS: &[ParamDef] = &concat::<24>(&[
+pub(super) const PARAMS: &[ParamDef] = &concat::<25>(&[
     hpb::params::PARAMS,
     &[
         HOST_BYTES.def,
@@ -90,6 +91,7 @@ pub(super) const PARAMS: &[ParamDef] = &concat::<24>(&[
         READ_TIMEOUT.def,
         TIMEOUT_EXPIRIES.def,
         POLL.def,
+        WIRE.def,
     ],
 ]);
 
@@ -174,6 +176,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
             ));
         }
     }
+    settings.wire.fits(&settings.terms, settings.read_pages)?;
     let least = settings.subregion_bytes();
     if settings.memory[0].1 < least {
         return Err(ConfigError::new(
@@ -213,6 +216,9 @@ pub(super) struct HpbSettings {
     pub read_timeout: Dur,
     pub timeout_expiries: u32,
     pub poll: Dur,
+    pub wire: WireFormat,
+    /// Pages of the longest read that brings entries along.
+    read_pages: u64,
 }
 
 impl HpbSettings {
@@ -231,6 +237,8 @@ impl HpbSettings {
             read_timeout: params.get(READ_TIMEOUT),
             timeout_expiries: params.get(TIMEOUT_EXPIRIES),
             poll: params.get(POLL),
+            wire: WireFormat::parse(params),
+            read_pages: params.get(MAX_READ) / u64::from(shape.unit_sectors * SECTOR_BYTES),
         })
     }
 
@@ -243,6 +251,11 @@ impl HpbSettings {
     /// Subregions of the pinned regions.
     pub fn pinned_subregions(&self) -> u32 {
         (self.pinned_regions * self.terms.subregions).min(self.terms.subregion_count())
+    }
+
+    /// Whether a read may take several commands where time counts one.
+    pub fn sends_pages_one_by_one(&self) -> bool {
+        self.read_pages > 1 && matches!(self.wire, WireFormat::Paper | WireFormat::Samsung)
     }
 
     /// Whether someone who forges entries could read what is not the page.

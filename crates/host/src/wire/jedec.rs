@@ -1,7 +1,7 @@
 //! JEDEC's HPB 1.0 and 2.0 (JESD220-3), as Linux 5.15 to 6.4 speaks it
 //! (`drivers/ufs/core/ufshpb.c`): HPB READ F8h with an entry of 8 bytes, READ BUFFER F9h for a
-//! subregion of the map ([`ReadBuffer`]), WRITE BUFFER FAh to give regions back, and notices in the
-//! sense data of a response.
+//! subregion of the map ([`ReadBuffer`]), WRITE BUFFER FAh to give regions back or to send entries
+//! ahead, and notices in the sense data of a response.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
@@ -10,7 +10,7 @@ pub use super::samsung::ReadBuffer;
 const HPB_READ: u8 = 0xf8;
 const WRITE_BUFFER: u8 = 0xfa;
 /// The largest number of an HPB READ whose entries were sent before (HPB 2.0).
-const READ_ID_MAX: u8 = 0x7f;
+pub const READ_ID_MAX: u8 = 0x7f;
 
 /// HPB READ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,22 +71,41 @@ impl HpbRead {
     }
 }
 
-/// WRITE BUFFER: the host gives parts of the map back. (02h, which sent entries ahead of a long
-/// read, was dropped by Linux again, and is not spoken here.)
+/// WRITE BUFFER: the host gives parts of the map back, or sends entries ahead of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBuffer {
     /// One region.
     Inactivate(u16),
+    /// The entries of a read of several blocks come in the data of this command (HPB 2.0; Linux
+    /// spoke it from 5.16 to 6.1 at most).
+    Prefetch {
+        /// The first logical block of 4 KB.
+        lba: u32,
+        /// The number that the HPB READ will name, 1 to 7Fh.
+        read_id: u8,
+        /// Bytes of entries, 8 each.
+        bytes: u16,
+    },
     /// All regions.
     InactivateAll,
 }
 
 impl WriteBuffer {
     /// The bytes of the command.
+    ///
+    /// # Panics
+    /// When the number of a read is none.
     pub fn encode(&self) -> Cdb {
         let mut bytes = [0; 16];
         bytes[0] = WRITE_BUFFER;
         match self {
+            WriteBuffer::Prefetch { lba, read_id, bytes: length } => {
+                assert!((1..=READ_ID_MAX).contains(read_id), "{self:?}");
+                bytes[1] = 0x02;
+                bytes[2..6].copy_from_slice(&lba.to_be_bytes());
+                bytes[6] = *read_id;
+                bytes[7..9].copy_from_slice(&length.to_be_bytes());
+            }
             WriteBuffer::Inactivate(region) => {
                 bytes[1] = 0x01;
                 bytes[2..4].copy_from_slice(&region.to_be_bytes());
@@ -105,6 +124,14 @@ impl WriteBuffer {
         must_be(bytes, 0, "the operation code", WRITE_BUFFER)?;
         let (command, rest) = match bytes[1] {
             0x01 => (WriteBuffer::Inactivate(u16_at(bytes, 2)), 4),
+            0x02 if (1..=READ_ID_MAX).contains(&bytes[6]) => {
+                let (lba, length) = (u32_at(bytes, 2), u16_at(bytes, 7));
+                (WriteBuffer::Prefetch { lba, read_id: bytes[6], bytes: length }, 9)
+            }
+            0x02 => {
+                let field = "the number of the read";
+                return Err(WireError::Value { byte: 6, field, found: bytes[6] });
+            }
             0x03 => (WriteBuffer::InactivateAll, 2),
             found => return Err(WireError::Value { byte: 1, field: "the buffer", found }),
         };
@@ -272,6 +299,17 @@ mod tests {
             (bytes[0], bytes[1]) = (0xfa, 1);
             bytes[4..].fill(0);
         });
+    }
+
+    /// Bytes as `ufshpb_set_write_buf_cmd` of Linux 5.16 puts them.
+    #[test]
+    fn entries_are_sent_ahead_of_a_read() {
+        let ahead = WriteBuffer::Prefetch { lba: 0x0102_0304, read_id: 0x7e, bytes: 0x0108 };
+        let bytes = [0xfa, 2, 1, 2, 3, 4, 0x7e, 1, 8, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(ahead.encode(), bytes);
+        assert_eq!(WriteBuffer::decode(&bytes), Ok(ahead));
+        let fixed = (9..16).map(|byte| (byte, 0xff)).chain([(0, 0xff), (6, 0x80), (1, 0xfc)]);
+        refuses(&bytes, &fixed.collect::<Vec<_>>(), WriteBuffer::decode);
     }
 
     #[test]

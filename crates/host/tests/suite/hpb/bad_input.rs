@@ -39,6 +39,12 @@ fn stacks_that_cannot_work_say_why() {
             "piggyback needs hpb.dirty = group",
         ),
         (
+            &["hpb.update=piggyback", "hpb.protect=plain"],
+            "hpb.wire: only the paper's format has entries in responses",
+        ),
+        (&["hpb.wire=paper"], "hpb.wire: paper: its entries have 4 bytes"),
+        (&["hpb.max_read=512KiB"], "hpb.max_read: more than 255 pages"),
+        (
             &["hpb.pinned_regions=99", "hpb.host_bytes=272"],
             "hpb.pinned_regions: the entries of 31 pinned subregions take 4216",
         ),

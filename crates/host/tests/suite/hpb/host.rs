@@ -315,8 +315,12 @@ impl Host {
 
 #[test]
 fn entries_that_come_with_responses_keep_the_host_up_to_date() {
-    let mut host =
-        Host::new(&["hpb.activation_reads=1", "hpb.update=piggyback", "hpb.protect=plain"]);
+    let mut host = Host::new(&[
+        "hpb.activation_reads=1",
+        "hpb.update=piggyback",
+        "hpb.protect=plain",
+        "hpb.wire=paper",
+    ]);
     host.read(far(0));
     host.settle();
     for _ in 0..5 {
@@ -333,6 +337,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
         "hpb.refresh_reads=1",
         "hpb.update=piggyback",
         "hpb.protect=plain",
+        "hpb.wire=paper",
         "hpb.pairs=1",
         "hpb.changes=2",
     ]);
@@ -361,6 +366,7 @@ fn responses_that_arrive_late_are_overtaken() {
         "hpb.activation_reads=1",
         "hpb.update=piggyback",
         "hpb.protect=plain",
+        "hpb.wire=paper",
         "hpb.pairs=1",
     ]);
     host.read(0);

@@ -169,9 +169,16 @@ fn honest_hosts_read_what_the_drive_holds() {
     let kinds: &[&[&str]] = &[
         &["hpb.protect=plain"],
         &["hpb.protect=tagged"],
-        &["hpb.protect=encrypted", "hpb.dirty=page"],
-        &["hpb.protect=plain", "hpb.update=piggyback"],
-        &["hpb.protect=plain", "hpb.update=piggyback", "hpb.pairs=1", "hpb.changes=3"],
+        &["hpb.protect=encrypted", "hpb.dirty=page", "hpb.wire=paper"],
+        &["hpb.wire=samsung"],
+        &["hpb.protect=plain", "hpb.update=piggyback", "hpb.wire=paper"],
+        &[
+            "hpb.protect=plain",
+            "hpb.update=piggyback",
+            "hpb.wire=paper",
+            "hpb.pairs=1",
+            "hpb.changes=3",
+        ],
         &[
             "hpb.control=host",
             "hpb.eviction_enter=2",
@@ -179,7 +186,13 @@ fn honest_hosts_read_what_the_drive_holds() {
             "hpb.poll=1ms",
             "hpb.timeout_expiries=2",
         ],
-        &["hpb.control=host", "hpb.protect=plain", "hpb.update=piggyback", "hpb.eviction_enter=2"],
+        &[
+            "hpb.control=host",
+            "hpb.protect=plain",
+            "hpb.update=piggyback",
+            "hpb.wire=paper",
+            "hpb.eviction_enter=2",
+        ],
     ];
     let mut valid_entries = vec![0; kinds.len()];
     for seed in 0..6u64 {
@@ -218,6 +231,55 @@ fn honest_hosts_read_what_the_drive_holds() {
     assert!(valid_entries.iter().all(|&n| n > 1000), "{valid_entries:?}");
 }
 
+/// Entries, requests, returned regions and notices travel as bytes: what arrives is what would have
+/// arrived without them, and the hosts do the same at the same times.
+#[test]
+fn a_wire_format_changes_nothing() {
+    const HOST: &[&str] = &[
+        "hpb.control=host",
+        "hpb.eviction_enter=2",
+        "hpb.read_timeout=1ms",
+        "hpb.poll=1ms",
+        "hpb.timeout_expiries=2",
+    ];
+    const PAIRS: &[&str] = &["hpb.protect=plain", "hpb.update=piggyback"];
+    const FEW: &[&str] = &["hpb.active_regions=2"];
+    let kinds: &[(&str, &[&str])] = &[
+        ("jedec", FEW),
+        ("jedec", HOST),
+        ("jedec", &["hpb.protect=encrypted"]),
+        ("samsung", FEW),
+        ("samsung", &["hpb.protect=plain"]),
+        ("paper", &["hpb.protect=encrypted"]),
+        ("paper", PAIRS),
+        ("paper", &[PAIRS, FEW].concat()),
+        ("paper", &[PAIRS, HOST].concat()),
+    ];
+    for (wire, settings) in kinds {
+        let played = |wire: &str| {
+            let wire = format!("hpb.wire={wire}");
+            let own = [&wire, "hpb.activation_reads=1", "hpb.refresh_reads=1"];
+            let mut player = Player::new(&[settings, &own[..]].concat(), 7, 8);
+            player.play(7, 3000);
+            player
+        };
+        let (with, without) = (played(wire), played("off"));
+        let counts = |of: &Player| {
+            let report = of.stack.reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
+            let (wire, rest): (Vec<_>, Vec<_>) =
+                report.counters.into_iter().partition(|(name, _)| name.starts_with("wire_"));
+            (wire.into_iter().map(|(_, n)| n).collect::<Vec<_>>(), rest)
+        };
+        let ((wires, found), (none, expected)) = (counts(&with), counts(&without));
+        assert_eq!((with.now, &found), (without.now, &expected), "{}", with.what);
+        assert_eq!(none, [0, 0], "{}", without.what);
+        let count = |name: &str| counter(&with.stack, name);
+        assert!(wires[0] >= count("hits") + count("map_requests"), "{}: {wires:?}", with.what);
+        assert!(wires[1] >= 16 * wires[0] + count("map_bytes"), "{}: {wires:?}", with.what);
+        assert!(count("hits") > 100, "{}", with.what);
+    }
+}
+
 /// A page leaves the write cache while the map that has its old place is on its way: the response
 /// to another write takes its new entry along, and is there first.
 #[test]
@@ -226,6 +288,7 @@ fn an_entry_that_overtakes_a_fetch_is_not_lost() {
         "cache.bytes=64KiB",
         "hpb.update=piggyback",
         "hpb.protect=plain",
+        "hpb.wire=paper",
         "hpb.activation_reads=1",
     ];
     let slow = ["hpb.region=1MiB", "hpb.subregion=1MiB"];

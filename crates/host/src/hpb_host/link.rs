@@ -1,0 +1,295 @@
+//! The link between host and drive: whatever one tells the other of the map travels as the bytes of
+//! a wire format ([`crate::wire`]), and what arrives is what was decoded from them.
+//!
+//! A format has words for some of it only. The rest travels as JEDEC's: READ BUFFER and WRITE
+//! BUFFER under each of them, and in the paper's format the notices that name more than one group,
+//! regions to be dropped, or a reset. A read without entries, and a response that says nothing of
+//! the map, are those of any drive, and are not encoded.
+
+use crate::wire::jedec::{HpbRead, NOTICE_MAX, Operation, READ_ID_MAX, ReadBuffer, WriteBuffer};
+use crate::wire::{Cdb, ReadFlags, WireError, jedec, paper, samsung};
+use flashatlas_device::hpb::{NO_ENTRY, Notice, Protect, Terms};
+use flashatlas_types::{ConfigError, Lpn, Param, Params, Text};
+use smallvec::SmallVec;
+
+/// The parameter `hpb.wire`.
+pub(super) const WIRE: Param<Text> = Param::choice(
+    "hpb.wire",
+    &["jedec", "samsung", "paper", "off"],
+    "the bytes in which map entries travel, encoded and decoded for each command: JEDEC's HPB 2.0, \
+     Samsung's driver of 2018, or the paper's (entries of 4 bytes, and the only one that has \
+     entries in responses); off: nothing is encoded",
+)
+.or("jedec");
+
+/// Blocks of the longest HPB READ.
+const BLOCKS_MAX: u64 = 255;
+/// The logical unit of a drive, which has one.
+const LUN: u8 = 0;
+/// Responses find their commands without it here.
+const TASK_TAG: u8 = 0;
+/// What is not there, in entries of 4 bytes.
+const NO_SHORT_ENTRY: u32 = u32::MAX;
+
+/// A wire format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WireFormat {
+    Off,
+    Paper,
+    Samsung,
+    Jedec,
+}
+
+impl WireFormat {
+    /// As `hpb.wire` names it.
+    pub fn parse(params: &Params) -> WireFormat {
+        match params.get(WIRE) {
+            "off" => WireFormat::Off,
+            "paper" => WireFormat::Paper,
+            "samsung" => WireFormat::Samsung,
+            _ => WireFormat::Jedec,
+        }
+    }
+
+    /// Whether everything that host and drive tell each other has bytes in this format; reads bring
+    /// entries for up to `pages` pages.
+    ///
+    /// # Errors
+    /// Names the key that does not go with it.
+    pub fn fits(self, terms: &Terms, pages: u64) -> Result<(), ConfigError> {
+        let no = |key, why: &str| Err(ConfigError::new(key, why));
+        match self {
+            WireFormat::Off => Ok(()),
+            WireFormat::Paper if terms.protect == Protect::Tagged => no(
+                "hpb.wire",
+                "paper: its entries have 4 bytes, those of hpb.protect = tagged have 8; expected \
+                 hpb.protect = plain or encrypted, or another format",
+            ),
+            WireFormat::Samsung | WireFormat::Jedec if terms.piggyback => no(
+                "hpb.wire",
+                "only the paper's format has entries in responses (hpb.update = piggyback); \
+                 expected hpb.wire = paper or off",
+            ),
+            WireFormat::Jedec if pages > BLOCKS_MAX => no(
+                "hpb.max_read",
+                "more than 255 pages, which is what an HPB READ names; expected less, or another \
+                 hpb.wire",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Both ends of it.
+pub(super) struct Link {
+    format: WireFormat,
+    entry_bytes: usize,
+    subregions: u32,
+    /// Number of the last read whose entries were sent ahead.
+    read_id: u8,
+    /// Data that is under way.
+    data: Vec<u8>,
+    /// Entries that arrived with a read.
+    entries: Vec<u64>,
+    /// Commands that were encoded, and all bytes.
+    pub commands: u64,
+    pub bytes: u64,
+}
+
+impl Link {
+    pub fn new(format: WireFormat, terms: &Terms) -> Link {
+        Link {
+            format,
+            entry_bytes: terms.protect.entry_bytes() as usize,
+            subregions: terms.subregions,
+            read_id: 0,
+            data: Vec::new(),
+            entries: Vec::new(),
+            commands: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A command travels.
+    fn carry<T>(&mut self, cdb: &Cdb, decode: impl Fn(&[u8]) -> Result<T, WireError>) -> T {
+        self.commands += 1;
+        self.bytes += cdb.len() as u64;
+        decoded(decode(cdb))
+    }
+
+    /// A read of consecutive pages from `first` on, with an entry for each: the entries that the
+    /// drive gets.
+    pub fn read<'a>(&'a mut self, first: Lpn, entries: &'a [u64]) -> &'a [u64] {
+        let flags = ReadFlags::default();
+        self.entries.clear();
+        match self.format {
+            WireFormat::Off => return entries,
+            WireFormat::Jedec => self.read_by_jedec(first, entries),
+            WireFormat::Samsung => {
+                for (lba, &entry) in (first.0..).zip(entries) {
+                    let sent = samsung::Read16 { flags, lba, entry };
+                    let read = self.carry(&sent.encode(), samsung::Read16::decode);
+                    self.entries.push(read.entry);
+                }
+            }
+            WireFormat::Paper => {
+                for (lba, &entry) in (first.0..).zip(entries) {
+                    let (lba, entry) = (lba.into(), Some(shorten(entry)));
+                    let sent = paper::Read16 { flags, entry, lba, blocks: 1, group: 0 };
+                    let read = self.carry(&sent.encode(), paper::Read16::decode);
+                    self.entries.push(read.entry.map_or(NO_ENTRY, lengthen));
+                }
+            }
+        }
+        &self.entries
+    }
+
+    /// The first entry goes with the read; where there are more, all are sent ahead.
+    fn read_by_jedec(&mut self, first: Lpn, entries: &[u64]) {
+        let (flags, lba) = (ReadFlags::default(), first.0);
+        let blocks = entries.len() as u8;
+        let mut sent = HpbRead { flags, lba, entry: entries[0], blocks, read_id: 0 };
+        if entries.len() > 1 {
+            self.read_id = self.read_id % READ_ID_MAX + 1;
+            sent.read_id = self.read_id;
+            let bytes = size_of_val(entries) as u16;
+            let ahead = WriteBuffer::Prefetch { lba, read_id: self.read_id, bytes };
+            self.carry(&ahead.encode(), WriteBuffer::decode);
+            self.send_entries(entries, size_of::<u64>());
+            let mut arrived = std::mem::take(&mut self.entries);
+            self.receive_entries(size_of::<u64>(), &mut arrived);
+            self.entries = arrived;
+        }
+        let read = self.carry(&sent.encode(), HpbRead::decode);
+        if read.read_id == 0 {
+            self.entries.push(read.entry);
+        }
+    }
+
+    /// A subregion is asked for: which one the drive reads.
+    pub fn fetch(&mut self, subregion: u32, pages: u32) -> u32 {
+        if self.format == WireFormat::Off {
+            return subregion;
+        }
+        let (region, of_region) = self.split(subregion);
+        let bytes = pages * self.entry_bytes as u32;
+        let sent = ReadBuffer { region, subregion: of_region, bytes };
+        let read = self.carry(&sent.encode(), ReadBuffer::decode);
+        self.join(read.region, read.subregion)
+    }
+
+    /// The entries of a subregion, as the host gets them.
+    pub fn fetched(&mut self, mut entries: Vec<u64>) -> Vec<u64> {
+        if self.format != WireFormat::Off {
+            self.send_entries(&entries, self.entry_bytes);
+            entries.clear();
+            self.receive_entries(self.entry_bytes, &mut entries);
+        }
+        entries
+    }
+
+    /// A region is given back: which one the drive reads.
+    pub fn give_back(&mut self, region: u32) -> u32 {
+        if self.format == WireFormat::Off {
+            return region;
+        }
+        let sent = WriteBuffer::Inactivate(region as u16);
+        match self.carry(&sent.encode(), WriteBuffer::decode) {
+            WriteBuffer::Inactivate(region) => region.into(),
+            other => panic!("{sent:?} arrived as {other:?}"),
+        }
+    }
+
+    /// What a response says of the map, as the host gets it.
+    pub fn notice(&mut self, mut notice: Box<Notice>) -> Box<Notice> {
+        match self.format {
+            WireFormat::Off => {}
+            WireFormat::Paper => *notice = self.notice_by_paper(&notice),
+            WireFormat::Samsung | WireFormat::Jedec => {
+                assert!(notice.pairs.is_empty(), "{:?} has no entries in responses", self.format);
+                *notice = self.sense(&notice);
+            }
+        }
+        notice
+    }
+
+    /// A response UPIU with one group and entries; sense data, where there is more to say.
+    fn notice_by_paper(&mut self, notice: &Notice) -> Notice {
+        let mut pairs = std::mem::take(&mut self.data);
+        pairs.clear();
+        for &(lpn, entry) in &notice.pairs {
+            pairs.extend(lpn.0.to_be_bytes());
+            pairs.extend(shorten(entry).to_be_bytes());
+        }
+        let plain = !notice.reset && notice.inactive.is_empty() && notice.active.len() <= 1;
+        let group = notice.active.first().copied().filter(|_| plain);
+        let sent = paper::Response::good(LUN, TASK_TAG, group, &pairs);
+        let mut bytes = vec![0; sent.length()];
+        decoded(sent.encode(&mut bytes));
+        self.bytes += bytes.len() as u64;
+        let response = decoded(paper::Response::decode(&bytes));
+        let mut arrived = if plain { Notice::default() } else { self.sense(notice) };
+        arrived.active.extend(response.dirty_group);
+        arrived.pairs.extend(response.pairs().map(|(lpn, entry)| (Lpn(lpn), lengthen(entry))));
+        self.data = pairs;
+        arrived
+    }
+
+    /// Sense data.
+    fn sense(&mut self, notice: &Notice) -> Notice {
+        let operation = if notice.reset { Operation::DeviceReset } else { Operation::RegionUpdate };
+        let active: SmallVec<[(u16, u16); NOTICE_MAX]> =
+            notice.active.iter().map(|&s| self.split(s)).collect();
+        let inactive: SmallVec<[u16; NOTICE_MAX]> =
+            notice.inactive.iter().map(|&region| region as u16).collect();
+        let bytes = jedec::Notice::new(operation, LUN, &active, &inactive).encode();
+        self.bytes += bytes.len() as u64;
+        let arrived = decoded(jedec::Notice::decode(&bytes));
+        Notice {
+            reset: arrived.operation == Operation::DeviceReset,
+            active: arrived.active().iter().map(|&(r, s)| self.join(r, s)).collect(),
+            inactive: arrived.inactive().iter().map(|&region| region.into()).collect(),
+            pairs: Vec::new(),
+        }
+    }
+
+    fn split(&self, subregion: u32) -> (u16, u16) {
+        ((subregion / self.subregions) as u16, (subregion % self.subregions) as u16)
+    }
+
+    fn join(&self, region: u16, subregion: u16) -> u32 {
+        u32::from(region) * self.subregions + u32::from(subregion)
+    }
+
+    /// Entries of `width` bytes leave.
+    fn send_entries(&mut self, entries: &[u64], width: usize) {
+        self.data.clear();
+        for entry in entries {
+            self.data.extend_from_slice(&entry.to_be_bytes()[size_of::<u64>() - width..]);
+        }
+        self.bytes += self.data.len() as u64;
+    }
+
+    /// Entries of `width` bytes arrive.
+    fn receive_entries(&self, width: usize, entries: &mut Vec<u64>) {
+        entries.extend(self.data.chunks_exact(width).map(|bytes| match *bytes {
+            [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
+            _ => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+        }));
+    }
+}
+
+/// What was just encoded can be decoded.
+fn decoded<T>(result: Result<T, WireError>) -> T {
+    result.unwrap_or_else(|error| panic!("what was encoded is not of the format: {error}"))
+}
+
+/// An entry of 4 bytes.
+fn shorten(entry: u64) -> u32 {
+    entry as u32
+}
+
+/// What an entry of 4 bytes says.
+fn lengthen(entry: u32) -> u64 {
+    if entry == NO_SHORT_ENTRY { NO_ENTRY } else { entry.into() }
+}

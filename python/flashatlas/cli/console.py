@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from flashatlas import steadiness
+from flashatlas import approximations, steadiness
 from flashatlas.result import Result
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
@@ -67,8 +67,7 @@ def notes(results: Sequence[Result]) -> None:
 
 
 def _approximations(results: Sequence[Result]) -> None:
-    said = dict.fromkeys(note for result in results for note in result.record["approximations"])
-    say("\n[dim]Approximations: " + "; ".join(said) + "[/]")
+    say("\n[dim]Approximations: " + "; ".join(approximations.by_note(results)) + "[/]")
 
 
 def finish(results: Iterable[Result]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flashatlas import steadiness
+from flashatlas.approximations import by_note
 from flashatlas.report.html import facts, table, text
 from flashatlas.report.palette import Runs
 from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size, speed
@@ -272,10 +273,7 @@ def _column(runs: Runs, i: int) -> str:
 
 def approximations(runs: Runs) -> str:
     """What the runs leave out or simplify: each thing once, with the runs that it concerns."""
-    concerned: dict[str, list[int]] = {}
-    for i, result in enumerate(runs.results):
-        for note in result.record.get("approximations", []):
-            concerned.setdefault(str(note), []).append(i)
+    concerned = by_note(runs.results)
     items = "".join(f"<li>{text(note)}{_who(runs, who)}</li>" for note, who in concerned.items())
     body = f'<ul class="notes">{items}</ul>' if items else "<p>The runs name none.</p>"
     return (

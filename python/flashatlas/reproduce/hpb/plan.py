@@ -64,6 +64,7 @@ class Plan(layered.Plan):
         # short runs of generated work need no large drive
         small = e["small"] if short < 1 and not any(phone.recorded for phone in self.phones) else {}
         file, drive = small.get("file", e["file"]), small.get("set", [])
+        threads = small.get("threads", e["mixed"]["threads"])
         memory = [f"hpb.host_bytes={e['host_bytes']}", *drive]
 
         def job(name: str, text: str) -> Path:
@@ -75,26 +76,31 @@ class Plan(layered.Plan):
             add(cases, study, value, [NONE], job=path, set=drive)
             add(cases, study, value, [HPB], job=path, set=memory)
 
-        for threads in e["tiobench"]["threads"]:
-            both(
-                "tiobench",
-                threads,
-                job(f"tiobench-{threads}", tiobench(e["tiobench"], file, threads, short)),
-            )
+        for depth in e["tiobench"]["threads"]:
+            text = tiobench(e["tiobench"], file, depth, short)
+            both("tiobench", depth, job(f"tiobench-{depth}", text))
         for host_us in e["host_time"]["us"]:
             text = tiobench(e["tiobench"], file, 1, short, host_us)
             both("host time", host_us, job(f"host-time-{host_us}", text))
         issue = int(e["mixed"]["issue"] * short)
         for reads in e["mixed"]["reads"]:
             for chunk in e["mixed"]["chunks"]:
-                text = mixed(file, issue, e["mixed"]["threads"], reads, chunk)
+                text = mixed(file, issue, threads, reads, chunk)
                 both("mixed", (reads, chunk), job(f"mixed-{reads}-{chunk}", text))
+        c = e["cache"]
+        text = mixed(c["file"], c["issue"], e["mixed"]["threads"], c["reads"], c["chunk"])
+        path = job("cache", text)
+        for pages in c["pages"]:
+            settings = [*e["small"]["set"], f"map.cache_bytes={pages * 16}KiB"]
+            add(cases, "cache", pages, [NONE], job=path, set=settings)
+            own = [*settings, f"hpb.host_bytes={e['host_bytes']}"]
+            add(cases, "cache", pages, [HPB], job=path, set=own)
         s = e["settings"]
         of_settings = {
             "settings, reads": job("settings-reads", tiobench(e["tiobench"], file, 1, short)),
             "settings, mixed": job(
                 "settings-mixed",
-                mixed(file, int(s["issue"] * short), e["mixed"]["threads"], s["reads"], s["chunk"]),
+                mixed(file, int(s["issue"] * short), threads, s["reads"], s["chunk"]),
             ),
         }
         for study, path in of_settings.items():

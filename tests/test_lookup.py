@@ -330,3 +330,66 @@ def test_the_command_prints_a_study(cli):
     assert (
         wrong.returncode == 2 and "lookup.banks: the tables are to lie in 20 banks" in wrong.stderr
     )
+
+
+SPC = """\
+0,0,4096,r,0.0
+0,8,4096,R,0.1
+0,16,8192,w,0.2
+0,32,4096,W,0.3
+1,12,4096,r,0.4
+"""
+MSR = """\
+128166372003061629,hm,0,Read,4096,4096,100
+128166372016382155,hm,0,Write,8192,512,100
+"""
+
+
+def test_whole_traces_stand_beside_what_was_published(tmp_path):
+    (tmp_path / "Financial1.spc").write_text(SPC * 20)
+    (tmp_path / "hm_0.csv").write_text(MSR)
+    (tmp_path / "notes.txt").write_text("not a trace")
+    made = reproduce.carry_out(
+        "lpmt", stand_ins=True, whole=tmp_path, limit=200, sweep=False, jobs=2
+    )
+    names = ["Financial 1, whole", "MSR hm_0, whole"]
+    # of five requests two are sequential: the second read and the second write; the read of the
+    # other device begins where nobody ended. When the five come again, none of the first three is.
+    rows = {row[0]: row[1:] for row in lpmt_tables.table_3(made).rows}
+    assert rows[names[0]] == ("4.80", "60.00", "20.00", "20.00")
+    assert rows[names[1]] == ("2.25", "50.00", "0.00", "0.00")
+    # four addresses of device 0, and one of the other
+    assert made.studies[f"trace/{names[0]}/single"]["entries"] == 5
+    for table in (
+        lpmt_tables.table_4(made),
+        lpmt_tables.table_5(made),
+        lpmt_tables.table_6_traces(made),
+        lpmt_tables.figure_8(made),
+        lpmt_tables.queues(made),
+    ):
+        text = " ".join(row[0] for row in table.rows)
+        assert all(name in text for name in names), table.title
+    deviation = {row[0]: row[-1] for row in lpmt_tables.table_6_traces(made).rows}
+    ours = made.studies[f"trace/{names[0]}/single"]["ns_per_lookup"]
+    published = made.experiment["published"]["table_6"]["Financial 1"][0]
+    assert float(deviation[f"{names[0]}, Table I alone"].rstrip(" %")) == pytest.approx(
+        100 * (ours - published) / published, abs=0.06
+    )
+
+
+def test_a_folder_without_whole_traces_says_what_it_looked_for(cli, tmp_path):
+    said = cli("reproduce", "lpmt", "--whole", str(tmp_path / "none"), "-q")
+    assert said.returncode == 2 and "no folder of whole traces" in said.stderr
+    said = cli("reproduce", "lpmt", "--whole", str(tmp_path), "-q")
+    assert said.returncode == 2 and "financial1, financial2" in said.stderr
+    for name in ("WebSearch1.spc", "websearch1.spc.gz"):
+        (tmp_path / name).write_text(SPC)
+    said = cli("reproduce", "lpmt", "--whole", str(tmp_path), "-q")
+    assert said.returncode == 2 and "is WebSearch1.spc already" in said.stderr
+
+
+def test_a_queue_changes_which_order_of_banks_is_shortest(made):
+    rows = {row[0]: row for row in lpmt_tables.queues(made).rows}
+    assert rows["random sets, in order"][-1] == "dynamic, striped"
+    assert rows["random sets, queue of 32"][-1] == "set-mod"
+    assert rows["database, queue of 32"][-1] == "set-mod"

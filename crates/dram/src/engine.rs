@@ -272,19 +272,14 @@ impl Dram {
         earliest: i64,
         see: &mut impl FnMut(Command),
     ) -> i64 {
-        let t = self.timings;
         let Bank { row: open, precharge, activate } = self.banks[bank];
-        let mut from = activate;
+        let mut closed = activate;
         if open != CLOSED {
             let at = slot(&mut self.bus, precharge.max(earliest));
             see(Command { at, what: CommandKind::Precharge, bank: bank as u8, row: open });
-            from = at + i64::from(t.rp);
+            closed = at + i64::from(self.timings.rp);
         }
-        from = from
-            .max(earliest)
-            .max(self.activated + i64::from(t.rrd_s))
-            .max(self.groups[group].activated + i64::from(t.rrd_l))
-            .max(self.four[self.four_next] + i64::from(t.faw));
+        let from = self.activation_allowed(group, closed).max(earliest);
         let at = slot(&mut self.bus, from);
         see(Command { at, what: CommandKind::Activate, bank: bank as u8, row });
         self.activations += 1;
@@ -292,8 +287,44 @@ impl Dram {
         self.groups[group].activated = at;
         self.four[self.four_next] = at;
         self.four_next = (self.four_next + 1) % 4;
-        self.banks[bank] = Bank { row, precharge: at + i64::from(t.ras), activate: NEVER };
+        let precharge = at + i64::from(self.timings.ras);
+        self.banks[bank] = Bank { row, precharge, activate: NEVER };
         at
+    }
+
+    /// When the timings between activations allow one in a bank of `group` that is closed, and may
+    /// be activated from clock `closed` on.
+    #[inline]
+    fn activation_allowed(&self, group: usize, closed: i64) -> i64 {
+        let t = &self.timings;
+        closed
+            .max(self.activated + i64::from(t.rrd_s))
+            .max(self.groups[group].activated + i64::from(t.rrd_l))
+            .max(self.four[self.four_next] + i64::from(t.faw))
+    }
+
+    /// Whether the row of an access is open.
+    #[inline]
+    pub(crate) fn is_open(&self, access: DramAccess) -> bool {
+        self.banks[access.bank as usize].row == access.row
+    }
+
+    /// The clock of its first read or write, if an access that is known from clock `from` on were
+    /// served next; without refreshes, and as if the command bus were free.
+    #[inline]
+    pub(crate) fn column_if_next(&self, access: DramAccess, from: i64) -> i64 {
+        let (bank, group) = (access.bank as usize, self.group_of[access.bank as usize] as usize);
+        let column = from.max(self.column_allowed(group, access.write));
+        let Bank { row: open, precharge, activate } = self.banks[bank];
+        if open == access.row {
+            return column;
+        }
+        let (t, earliest) = (&self.timings, from.max(self.column - WINDOW));
+        let closed = match open {
+            CLOSED => activate,
+            _ => precharge.max(earliest) + i64::from(t.rp),
+        };
+        column.max(self.activation_allowed(group, closed).max(earliest) + i64::from(t.rcd))
     }
 
     /// Issue every refresh that is due before an access which is known from `from` on.

@@ -193,33 +193,26 @@ impl Measure {
         }
     }
 
-    /// A lookup was served.
+    /// An access of a lookup was served: the `first` of it, or another.
     #[inline]
-    pub fn lookup(
-        &mut self,
-        accesses: &[DramAccess],
-        service: u64,
-        latency_clocks: Option<u64>,
-        hit: bool,
-    ) {
-        let (mut reads, mut paper) = (0, 0);
-        for access in accesses {
-            let bursts = u64::from(access.bursts);
-            let class = self.classifier.read(access.bank, access.row, bursts);
-            reads += bursts;
-            self.summary.classes[class] += 1;
-            self.summary.classes[5] += bursts - 1;
-            paper += self.clocks[class] + self.clocks[5] * (bursts - 1);
-        }
-        if let Some(first) = accesses.first() {
-            self.first_reads[first.bank as usize] += 1;
-        }
+    pub fn read(&mut self, access: DramAccess, first: bool) {
+        let bursts = u64::from(access.bursts);
+        let class = self.classifier.read(access.bank, access.row, bursts);
+        self.summary.classes[class] += 1;
+        self.summary.classes[5] += bursts - 1;
+        self.first_reads[access.bank as usize] += u64::from(first);
+        let t = &mut self.tenth;
+        t.reads += bursts;
+        t.paper_clocks += self.clocks[class] + self.clocks[5] * (bursts - 1);
+    }
+
+    /// All accesses of a lookup were served.
+    #[inline]
+    pub fn lookup(&mut self, service: u64, latency_clocks: Option<u64>, hit: bool) {
         self.summary.hits += u64::from(hit);
         let t = &mut self.tenth;
         t.lookups += 1;
-        t.reads += reads;
         t.clocks += service;
-        t.paper_clocks += paper;
         self.service.add(service);
         if let Some(clocks) = latency_clocks {
             self.latency.add(clocks);

@@ -6,6 +6,7 @@
 //! before it has issued its last read.
 
 mod measure;
+mod queued;
 
 pub use measure::{PERCENTILES, Summary, Tenth};
 
@@ -13,9 +14,10 @@ use crate::LookupError;
 use crate::hashes::{self, HASH, hash_by_name};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
-use flashatlas_dram::{self as dram, Device, Dram, Served};
+use flashatlas_dram::{self as dram, Device, Dram, Queue, Served};
 use flashatlas_types::{ConfigError, DramAccess, Param, ParamDef, Params, RawConfig, Text};
 use measure::Measure;
+use queued::Queued;
 use std::collections::VecDeque;
 
 /// The parameter `lookup.table`.
@@ -51,6 +53,17 @@ pub const LOOK_AHEAD: Param<u32> = Param::int(
 )
 .or("0");
 
+/// The parameter `lookup.queue`.
+pub const QUEUE: Param<u32> = Param::int(
+    "lookup.queue",
+    0,
+    1 << 12,
+    "bursts that wait in the memory controller, which serves the one first whose data can come \
+     first, and row hits before others (FR-FCFS); 0: lookups are served in order, as by the \
+     paper's hardware",
+)
+.or("0");
+
 const PAGES: Param<Text> = Param::choice(
     "lookup.pages",
     &["first", "all"],
@@ -75,6 +88,7 @@ pub const PARAMS: &[ParamDef] = &[
     BLOCK_TABLES_COUNT.def,
     ROWS.def,
     LOOK_AHEAD.def,
+    QUEUE.def,
     PAGES.def,
     CHANGES.def,
 ];
@@ -174,6 +188,20 @@ impl Flat {
     }
 }
 
+/// The queue before the DRAM, if there is one.
+fn queue(params: &Params) -> Result<Option<Queue>, ConfigError> {
+    let no = |with: &str| {
+        let why = format!("all lookups that go through a queue are known beforehand: not {with}");
+        Err(ConfigError::new(QUEUE.key(), why))
+    };
+    match params.get(QUEUE) {
+        0 => Ok(None),
+        _ if params.get(LOOK_AHEAD) > 0 => no("with lookup.look_ahead above 0"),
+        _ if params.get(CHANGES) == "timed" => no("with lookup.changes = timed"),
+        length => Ok(Some(Queue::new(length as usize))),
+    }
+}
+
 /// Tables, placement and DRAM, and what was measured of them.
 pub struct Study {
     tables: Tables,
@@ -181,6 +209,7 @@ pub struct Study {
     scheduler: Scheduler,
     flat: Option<Flat>,
     dram: Dram,
+    queued: Option<Queued>,
     measure: Measure,
     look_ahead: usize,
     /// Clock of the last read of each of the last lookups.
@@ -232,6 +261,7 @@ impl Study {
             scheduler,
             flat,
             dram: Dram::new(&device, &timings, rules),
+            queued: queue(params)?.map(Queued::new),
             measure: Measure::new(&timings, device.banks),
             look_ahead: params.get(LOOK_AHEAD) as usize,
             ends: VecDeque::new(),
@@ -369,6 +399,10 @@ impl Study {
     }
 
     fn serve(&mut self, accesses: &[DramAccess], hit: bool) {
+        if let Some(queued) = &mut self.queued {
+            queued.look_up(accesses, hit, &mut self.dram, &mut self.measure);
+            return;
+        }
         let known = match self.look_ahead {
             0 => 0,
             ahead if self.ends.len() < ahead => 0,
@@ -381,11 +415,17 @@ impl Study {
             self.ends.push_back(served.last);
         }
         self.last = served;
-        self.measure.lookup(accesses, service, latency, hit);
+        for (n, &access) in accesses.iter().enumerate() {
+            self.measure.read(access, n == 0);
+        }
+        self.measure.lookup(service, latency, hit);
     }
 
     /// Everything that was measured.
-    pub fn finish(self) -> Summary {
+    pub fn finish(mut self) -> Summary {
+        if let Some(queued) = &mut self.queued {
+            queued.drain(&mut self.dram, &mut self.measure);
+        }
         let mut summary = self.measure.finish(&self.dram);
         if let Some(flat) = &self.flat {
             (summary.lpmt_bytes, summary.lpmt_packed_bytes) = (flat.bytes, flat.bytes);

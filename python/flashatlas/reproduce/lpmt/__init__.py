@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
@@ -11,7 +13,8 @@ Every table says whether it is derived, reproduced, calibrated, or not reproduci
 original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
 flat map, and the engine in a drive.
 
-For example: `flashatlas reproduce lpmt --out out/lpmt`
+For example: `flashatlas reproduce lpmt --out out/lpmt`; with the traces of the paper
+`flashatlas reproduce lpmt --whole /data/spc --no-sweep`
 """
 
 EXPERIMENT = Experiment(
@@ -21,6 +24,13 @@ EXPERIMENT = Experiment(
     options=(
         ExperimentOption(
             "sweep", bool, True, "Sweep banks, ways, hash functions and orders on every trace."
+        ),
+        ExperimentOption(
+            "whole",
+            Path | None,
+            None,
+            "Folder of whole traces of the paper (Financial1.spc, WebSearch1.spc.bz2, hm_0.csv.gz "
+            "…): tables III to VI and figure 8 of each.",
         ),
         ExperimentOption(
             "limit", int | None, None, "End each run after this many requests.", least=1

@@ -18,7 +18,7 @@ TITLE = "Hardware lookup: LPMT in a multi-bank DRAM"
 
 def page(lpmt: Lpmt, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
-    known = [(a.name, text(a.source)) for a in lpmt.applications]
+    known = [(a.name, text(a.source)) for a in lpmt.traces]
     known.append(("Lookups", "back to back, all known beforehand, unless a table says otherwise"))
     pictures = chart.Section("figures", "Pictures", "", [progress(lpmt)])
     if lpmt.points:
@@ -35,7 +35,7 @@ def progress(lpmt: Lpmt) -> chart.Chart:
     """Figure 8: latency over the progress of a workload."""
     colours = _colours(list(POLICIES))
     sources = {f"{files(lpmt):,} files, half of the lookups again": "figure 8, stream"}
-    sources |= {f"{a.name}, every constraint": f"trace, real/{a.name}" for a in lpmt.applications}
+    sources |= {f"{a.name}, every constraint": f"trace, real/{a.name}" for a in lpmt.traces}
     rows = [
         (workload, policy, tenth, found["ns_per_lookup"])
         for workload, key in sources.items()

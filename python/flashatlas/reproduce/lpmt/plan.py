@@ -17,6 +17,7 @@ from flashatlas.api import run as run_drive
 from flashatlas.lookups import lookup
 from flashatlas.reproduce.lpmt import tables
 from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen
+from flashatlas.reproduce.lpmt.whole import character, whole_traces
 from flashatlas.reproduce.protocol import Progress
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
@@ -55,7 +56,7 @@ class Lpmt(Studies):
         """All numbers."""
         return {
             "schema": "flashatlas.reproduce.lpmt/1",
-            "applications": [a.to_json() for a in self.applications],
+            "applications": [a.to_json() for a in self.traces],
             "tables": [table.to_json() for table in self.tables()],
             "studies": self.studies,
             "sweep": [
@@ -83,6 +84,8 @@ class Plan:
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
+    whole: list[Application]
+    """Whole traces of the paper; not in the sweep, whose thousand studies they are too long for."""
     sweep: bool
     limit: int | None
 
@@ -95,7 +98,7 @@ class Plan:
     @property
     def workloads(self) -> list[Application]:
         """What it runs on."""
-        return self.applications
+        return [*self.applications, *self.whole]
 
     def _source(self, application: Application) -> dict[str, Any]:
         options = self._options(application)
@@ -152,20 +155,44 @@ class Plan:
                 "set": settings,
                 "limit": self.limit,
             }
-        for application, entry in zip(
-            self.applications, self.experiment["application"], strict=True
-        ):
+        made |= self._queues()
+        for application in self.workloads:
             source = {**self._source(application), "limit": self.limit}
+            sets = self._sets(application)
             for name, function in HASHES.items():
-                settings = [f"lookup.sets={entry['sets']}", *function]
+                settings = [*sets, *function]
                 made[f"table 4/{application.name}/{name}"] = {**source, "set": settings}
             for policy in POLICIES:
-                settings = [f"lookup.sets={entry['sets']}", f"lookup.policy={policy}"]
+                settings = [*sets, f"lookup.policy={policy}"]
                 made[f"trace/{application.name}/{policy}"] = {
                     **source,
                     "set": [*settings, "dram.constraints=none", "lookup.probe=abcd"],
                 }
                 made[f"trace, real/{application.name}/{policy}"] = {**source, "set": settings}
+        return made
+
+    def _sets(self, application: Application) -> list[str]:
+        """The size of the tables for a trace: that of the paper for a whole one."""
+        of_name = {e["name"]: e.get("sets") for e in self.experiment["application"]}
+        sets = of_name.get(application.name)
+        return [f"lookup.sets={sets}"] if sets else []
+
+    def _queues(self) -> dict[str, dict[str, Any]]:
+        """Lookups whose reads are reordered: random sets, and every trace."""
+        chosen = self.experiment["queue"]
+        made: dict[str, dict[str, Any]] = {}
+        lookups = min(self.limit or chosen["lookups"], chosen["lookups"])
+        for policy, length in itertools.product(chosen["policies"], [0, *chosen["lengths"]]):
+            own = [f"lookup.policy={policy}", f"lookup.queue={length}"]
+            made[f"queue/{length}/{policy}"] = {"sets": {"lookups": lookups}, "set": own}
+            if length not in (0, chosen["traces"]):
+                continue
+            for application in self.workloads:
+                made[f"queue/{application.name}/{length}/{policy}"] = {
+                    **self._source(application),
+                    "limit": self.limit,
+                    "set": [*self._sets(application), *own],
+                }
         return made
 
     def points(
@@ -282,7 +309,12 @@ class Plan:
         results = together(
             len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()]
         )
-        return Lpmt(self.experiment, self.applications, studies, points, results)
+        characters = {
+            a.name: character(self._source(a)["trace"]) for a in self.workloads if a.recorded
+        }
+        return Lpmt(
+            self.experiment, self.applications, self.whole, studies, points, results, characters
+        )
 
 
 def plan(
@@ -291,8 +323,15 @@ def plan(
     stand_ins: bool = False,
     sweep: bool = True,
     limit: int | None = None,
+    whole: str | os.PathLike[str] | None = None,
 ) -> Plan:
     """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
-    return Plan(experiment, applications(experiment["application"], folder), sweep, limit)
+    return Plan(
+        experiment,
+        applications(experiment["application"], folder),
+        whole_traces(whole, experiment["whole"]) if whole else [],
+        sweep,
+        limit,
+    )

@@ -50,11 +50,27 @@ class Studies:
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
+    whole: list[Application]
+    """Whole traces of the paper."""
     studies: dict[str, dict[str, Any]] = field(repr=False)
     """Records of the engine alone, by name."""
     points: list[Point] = field(repr=False)
     results: list[Result]
     """Runs of a drive."""
+    characters: dict[str, tuple[float, float, float, float]]
+    """What table III says, of each recorded trace."""
+
+    @property
+    def traces(self) -> list[Application]:
+        """What tables III to VI and figure 8 are made of."""
+        return [*self.applications, *self.whole]
+
+    def published_as(self, application: Application) -> str | None:
+        """The workload of the paper that a trace is, or is the opening of."""
+        entries = self.experiment["application"]
+        own = {entry["name"]: entry.get("like") for entry in entries}
+        found: str | None = application.options.get("like", own.get(application.name))
+        return found
 
     def pareto(self, application: str) -> list[Point]:
         """The points of a trace that no other beats in both time and bytes, by bytes.

@@ -1,0 +1,96 @@
+//! Lookups whose reads wait in the queue of a memory controller, and are served in another order.
+
+use super::measure::Measure;
+use flashatlas_dram::queue::ServedBurst;
+use flashatlas_dram::{Dram, Queue};
+use flashatlas_types::DramAccess;
+use std::collections::VecDeque;
+
+/// A lookup of which reads wait.
+struct OpenLookup {
+    /// Bursts that were not served yet.
+    left: u64,
+    /// End of the data of those that were.
+    loaded: i64,
+    /// Whether its first read was served.
+    begun: bool,
+    hit: bool,
+}
+
+/// The queue, and the lookups that have reads in it.
+pub(super) struct Queued {
+    queue: Queue,
+    /// Lookups since the oldest that is not complete.
+    open: VecDeque<OpenLookup>,
+    /// Number of the first of them.
+    first: u64,
+    /// The last read of the last lookup that was complete.
+    last: i64,
+}
+
+impl Queued {
+    pub fn new(queue: Queue) -> Queued {
+        Queued { queue, open: VecDeque::new(), first: 0, last: 0 }
+    }
+
+    /// The reads of one lookup wait; others are served where the queue is full. Reads that depend
+    /// on what was read before wait outside until that is there.
+    pub fn look_up(
+        &mut self,
+        accesses: &[DramAccess],
+        hit: bool,
+        dram: &mut Dram,
+        measure: &mut Measure,
+    ) {
+        let owner = self.first + self.open.len() as u64;
+        let bursts: u64 = accesses.iter().map(|access| u64::from(access.bursts)).sum();
+        self.open.push_back(OpenLookup { left: bursts, loaded: 0, begun: false, hit });
+        let (mut pushed, mut from) = (0, 0);
+        for &access in accesses {
+            if access.dependent {
+                while self.lookup(owner).left > bursts - pushed {
+                    self.serve(dram, measure);
+                }
+                from = self.lookup(owner).loaded;
+            }
+            for _ in 0..access.bursts {
+                if self.queue.is_full() {
+                    self.serve(dram, measure);
+                }
+                self.queue.push(access, owner, from);
+                pushed += 1;
+            }
+        }
+    }
+
+    fn lookup(&mut self, owner: u64) -> &mut OpenLookup {
+        &mut self.open[(owner - self.first) as usize]
+    }
+
+    /// Serve one burst; whether there was one.
+    fn serve(&mut self, dram: &mut Dram, measure: &mut Measure) -> bool {
+        let Some(ServedBurst { owner, access, served }) = self.queue.serve_one(dram, &mut |_| {})
+        else {
+            return false;
+        };
+        let lookup = self.lookup(owner);
+        measure.read(access, !std::mem::replace(&mut lookup.begun, true));
+        lookup.loaded = lookup.loaded.max(served.data);
+        lookup.left -= 1;
+        if lookup.left == 0 {
+            let hit = lookup.hit;
+            measure.lookup((served.last - self.last) as u64, None, hit);
+            self.last = served.last;
+        }
+        while self.open.front().is_some_and(|lookup| lookup.left == 0) {
+            self.open.pop_front();
+            self.first += 1;
+        }
+        true
+    }
+
+    /// Serve whatever waits.
+    pub fn drain(&mut self, dram: &mut Dram, measure: &mut Measure) {
+        while self.serve(dram, measure) {}
+    }
+}

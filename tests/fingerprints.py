@@ -32,7 +32,11 @@ MIXED = "mixed:requests=3000,read=0.3,sizes=2KiB/4KiB/16KiB,flush_every=50,trim=
 HOT_COLD = "hotcold:requests=6000,size=4KiB,read=0.2,trim=0.02,flush_every=100,range=0.5"
 WRITES = "uniform:requests=12000,size=4KiB"
 
-OF_CLASSIFIERS = {"dac": ["ftl.streams=3"], "two-lru": ["ftl.streams=2"]}
+OF_CLASSIFIERS = {
+    "address": ["ftl.streams=2"],
+    "dac": ["ftl.streams=3"],
+    "two-lru": ["ftl.streams=2"],
+}
 """Settings without which a classifier has nothing to choose between."""
 
 OF_GENERATORS = {

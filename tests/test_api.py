@@ -113,3 +113,16 @@ def test_a_misspelt_option_names_the_nearest():
         flashatlas.run(workload="uniform:requests=10", precondtion="fill")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="did you mean `workload`"):
         flashatlas.compare([{"worklaod": "uniform"}])
+
+
+def test_a_drive_with_few_blocks_says_that_streams_cost_some():
+    def notes(*settings: str) -> str:
+        options = {"workload": "hotcold:requests=100,size=4KiB", "mode": "untimed"}
+        return " ".join(
+            flashatlas.run("tlc-small", set=list(settings), **options).record["approximations"]
+        )
+
+    two = ("ftl.streams=2", "ftl.classifier=dac")
+    assert "more than a quarter of a lane's spare blocks" in notes(*two)
+    assert "spare blocks" not in notes()
+    assert "spare blocks" not in notes(*two, "drive.logical_pages=300000")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from conftest import ONE_IN
-from flashatlas import reproduce, theory
+from flashatlas import reproduce, theory, theory_hot_cold
 
 
 @pytest.mark.parametrize("x", [-0.3678, -0.3, -0.1, -0.001])
@@ -68,3 +68,56 @@ def test_simulation_is_within_one_percent_of_theory():
             chosen = sizes if ONE_IN == 1 else [sizes[(number + step) % 3]]
             for point in reproduce.theory([rho], chosen, [policy]):
                 assert abs(point.error) < 0.01, point
+
+
+SKEW = theory_hot_cold.Skew(0.1, 0.9)
+
+
+def test_without_a_difference_hot_and_cold_are_one():
+    """Where both parts are written alike, every model is the one of uniform writes."""
+    alike = theory_hot_cold.Skew(0.3, 0.3)
+    for rho in (0.7, 0.9):
+        assert theory_hot_cold.fifo(rho, 16, alike) == pytest.approx(theory.fifo(rho, 16), rel=1e-9)
+        for d in (1, 2, 5):
+            uniform = theory.d_choices(rho, 16, d)
+            for model in (theory_hot_cold.d_choices, theory_hot_cold.d_choices_apart):
+                assert model(rho, 16, alike, d) == pytest.approx(uniform, rel=1e-4), model
+
+
+def test_one_choice_does_not_see_hot_pages_and_apart_is_better_than_mixed():
+    """Random victims: 1 / (1 - rho), mixed or apart (Van Houdt 2013). With choices, apart wins."""
+    for model in (theory_hot_cold.d_choices, theory_hot_cold.d_choices_apart):
+        assert model(0.8, 16, SKEW, 1) == pytest.approx(5, rel=1e-4)
+    mixed, apart = (
+        [model(0.8, 16, SKEW, d) for d in (2, 5, 10)]
+        for model in (theory_hot_cold.d_choices, theory_hot_cold.d_choices_apart)
+    )
+    assert mixed == sorted(mixed, reverse=True) and apart == sorted(apart, reverse=True)
+    assert all(a < 0.8 * m for a, m in zip(apart, mixed, strict=True))
+    # hot pages in the same blocks cost more than no hot pages at all
+    assert mixed[2] > theory.d_choices(0.8, 16, 10)
+
+
+def test_what_does_not_settle_is_an_error():
+    with pytest.raises(ArithmeticError, match="d = 1000"):
+        theory_hot_cold.d_choices(0.9, 8, SKEW, 1000)
+
+
+def test_simulation_with_hot_pages_is_within_one_percent_of_theory():
+    """Every model at three utilisations in ``make test-full``; else each at one of them."""
+    rhos = (0.7, 0.8, 0.9)
+    for number, policy in enumerate(theory_hot_cold.MODELS):
+        chosen = rhos if ONE_IN == 1 else [rhos[number % 3]]
+        for point in reproduce.hot_cold(SKEW, chosen, [32], [policy]):
+            assert abs(point.error) < 0.01, point
+
+
+def test_hot_pages_are_described_by_two_shares(cli):
+    for arguments, says in (
+        (["--hot-space", "0.1"], "give both"),
+        (["--hot-space", "1.5", "--hot-share", "0.9"], "--hot-space 1.5: a share lies between"),
+        (["--hot-space", "0.1", "--hot-share", "0.9", "--trim", "0.1"], "no model has both"),
+        (["--hot-space", "0.1", "--hot-share", "0.9", "--policy", "greedy"], "d = 5, apart"),
+    ):
+        done = cli("reproduce", "theory", *arguments)
+        assert done.returncode == 2 and says in done.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 
 def bisect(f: Callable[[float], float], low: float, high: float) -> float:
@@ -111,7 +112,7 @@ def simulation(
     trim: float = 0.0,
     blocks: int = 2000,
     drive_writes: int = 20,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Arguments of :func:`flashatlas.run` that simulate what the models describe.
 
     ``trim`` of the requests are trims.

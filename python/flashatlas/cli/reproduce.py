@@ -13,11 +13,13 @@ import typer
 from rich.markup import escape
 
 from flashatlas import InputError, mechanisms, reproduce, steadiness, tables
+from flashatlas import theory_hot_cold as hot
 from flashatlas.cli.console import command_line, err, finish, notes, out, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
-from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Made, Planned
+from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Planned
+from flashatlas.reproduce.table import Listing
 from flashatlas.result import save_all
 from flashatlas.theory import MODELS
 
@@ -46,16 +48,35 @@ def reproduce_theory(
         int, typer.Option("--blocks", min=16, help="Blocks of the simulated drives.")
     ] = 2000,
     drive_writes: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--drive-writes", min=2, help="Writes of the whole drive; the second half is measured."
+            "--drive-writes",
+            min=2,
+            help="Writes of the whole drive; the second half is measured. Default: 20; 60 with hot "
+            "pages, for cold ones must be written, too.",
         ),
-    ] = 20,
+    ] = None,
     rho: Annotated[list[float], typer.Option("--rho", help="Utilisations.")] = [0.7, 0.8, 0.9],  # noqa: B006
-    b: Annotated[list[int], typer.Option("--b", help="Pages of a block.")] = [32, 64, 128],  # noqa: B006
-    policy: Annotated[
-        list[str], typer.Option("--policy", help=f"One of: {', '.join(MODELS)}; all by default.")
+    b: Annotated[
+        list[int],
+        typer.Option("--b", help="Pages of a block. Default: 32, 64, 128; 32 with hot pages."),
     ] = [],  # noqa: B006
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            "--policy",
+            help=f"One of: {', '.join(MODELS)}; with hot pages {', '.join(hot.MODELS)} (apart: in "
+            "streams that know them). All by default.",
+        ),
+    ] = [],  # noqa: B006
+    hot_space: Annotated[
+        float | None,
+        typer.Option("--hot-space", help="Share of the pages that is hot, with --hot-share."),
+    ] = None,
+    hot_share: Annotated[
+        float | None,
+        typer.Option("--hot-share", help="Share of the writes that go to them."),
+    ] = None,
     trim: Annotated[list[float], typer.Option("--trim", help="Shares of trims.")] = [0.0],  # noqa: B006
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -64,26 +85,30 @@ def reproduce_theory(
 
     Models beside simulation, with the error of each.
     """
-    chosen = policy or list(MODELS)
+    skew = _skew(hot_space, hot_share)
+    models = list(hot.MODELS if skew else MODELS)
+    chosen = policy or models
     for name in chosen:
-        if name not in MODELS:
-            raise InputError(f"policy `{name}` has no model (allowed: {', '.join(MODELS)})")
+        if name not in models:
+            raise InputError(f"policy `{name}` has no model (allowed: {', '.join(models)})")
     if any(not 0 < r < 1 for r in rho):
         raise InputError("--rho: a utilisation lies between 0 and 1")
     if any(not 0 <= t < 1 for t in trim):
         raise InputError("--trim: a share of the requests is at least 0 and below 1")
-    labels = [f"{p} ρ={r} b={n} trim={t}" for p, r, n, t in itertools.product(chosen, rho, b, trim)]
+    if skew and any(trim):
+        raise InputError("--trim: no model has both hot pages and trims")
+    sizes = b or ([32] if skew else [32, 64, 128])
+    labels = [
+        f"{p} ρ={r} b={n} trim={t}" for p, r, n, t in itertools.product(chosen, rho, sizes, trim)
+    ]
     with Bars(labels, enabled=not quiet) as bars:
-        points = reproduce.theory(
-            rho,
-            b,
-            chosen,
-            trims=trim,
-            blocks=blocks,
-            drive_writes=drive_writes,
-            jobs=jobs,
-            progress=bars.update,
-        )
+        shared: dict[str, Any] = {"blocks": blocks, "jobs": jobs, "progress": bars.update}
+        if skew:
+            writes = drive_writes or 60
+            points = reproduce.hot_cold(skew, rho, sizes, chosen, drive_writes=writes, **shared)
+        else:
+            writes = drive_writes or 20
+            points = reproduce.theory(rho, sizes, chosen, trims=trim, drive_writes=writes, **shared)
     rows = [
         (
             p.policy,
@@ -106,6 +131,18 @@ def reproduce_theory(
     )
 
 
+def _skew(space: float | None, share: float | None) -> hot.Skew | None:
+    """How unlike the pages are, if anything is said of it."""
+    if space is None and share is None:
+        return None
+    if space is None or share is None:
+        raise InputError("--hot-space and --hot-share: give both, for example 0.1 and 0.9")
+    for flag, value in (("--hot-space", space), ("--hot-share", share)):
+        if not 0 < value < 1:
+            raise InputError(f"{flag} {value:g}: a share lies between 0 and 1")
+    return hot.Skew(space, share)
+
+
 def run_experiment(
     experiment: Experiment,
     traces: Traces = None,
@@ -126,8 +163,13 @@ def run_experiment(
     fired = mechanisms.fired(made.results)
     tried = mechanisms.ablations(made.results, jobs=jobs) if ablate else []
     coverage = mechanisms.rows(fired, tried)
+    listings = experiment.listings(made)
     found = {
         **made.to_json(),
+        "listings": [
+            {"title": each.title, "aside": each.aside, "head": each.head, "rows": each.rows}
+            for each in listings
+        ],
         "mechanisms": [dict(zip(mechanisms.HEAD, row, strict=True)) for row in coverage],
         "unsteady": [result.name for result, _ in steadiness.unsteady(made.results)],
     }
@@ -138,7 +180,7 @@ def run_experiment(
         write_whole(out_ / f"{experiment.name}.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
-        _show(experiment, made)
+        _show(listings)
         if coverage:
             say("\n[bold]Mechanisms[/]")
             out.print(tables.listing(list(mechanisms.HEAD), coverage))
@@ -156,8 +198,8 @@ def _say_missing(planned: Planned) -> None:
         err.print(f"{where}: {', '.join(names)} generated instead", highlight=False)
 
 
-def _show(experiment: Experiment, made: Made) -> None:
-    for table in experiment.listings(made):
+def _show(listings: list[Listing]) -> None:
+    for table in listings:
         aside = f"  {escape(table.aside)}" if table.aside else ""
         say(f"\n[bold]{escape(table.title)}[/]{aside}")
         out.print(tables.listing(list(table.head), table.rows))

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.reproduce.amplification import Point, theory
+from flashatlas.reproduce.amplification import Point, hot_cold, theory
 from flashatlas.reproduce.protocol import Experiment, Made, Progress
 from flashatlas.reproduce.registry import EXPERIMENTS
 
-__all__ = ["EXPERIMENTS", "Experiment", "Made", "Point", "carry_out", "theory"]
+__all__ = ["EXPERIMENTS", "Experiment", "Made", "Point", "carry_out", "hot_cold", "theory"]
 
 
 def carry_out(

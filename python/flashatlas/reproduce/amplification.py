@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from flashatlas import theory_hot_cold
 from flashatlas.api import compare
 from flashatlas.theory import MODELS, simulation, utilisation
+from flashatlas.theory_hot_cold import Skew
 
 
 @dataclass(frozen=True)
@@ -49,4 +51,30 @@ def theory(
     return [
         Point(policy, rho, b, trim, MODELS[policy][0](utilisation(rho, trim), b), result.waf or 0.0)
         for (policy, rho, b, trim), result in zip(grid, results, strict=True)
+    ]
+
+
+def hot_cold(
+    skew: Skew,
+    rhos: Sequence[float] = (0.7, 0.8, 0.9),
+    bs: Sequence[int] = (32,),
+    policies: Sequence[str] = tuple(theory_hot_cold.MODELS),
+    *,
+    blocks: int = 2000,
+    drive_writes: int = 60,
+    jobs: int | None = None,
+    progress: Callable[[int, str, int, float | None], None] | None = None,
+) -> list[Point]:
+    """The same where a part of the pages gets most of the writes."""
+    grid = list(itertools.product(policies, rhos, bs))
+    cases = [
+        theory_hot_cold.simulation(rho, b, skew, policy, blocks=blocks, drive_writes=drive_writes)
+        for policy, rho, b in grid
+    ]
+    results = compare(cases, jobs=jobs, progress=progress)
+    return [
+        Point(
+            policy, rho, b, 0.0, theory_hot_cold.MODELS[policy][0](rho, b, skew), result.waf or 0.0
+        )
+        for (policy, rho, b), result in zip(grid, results, strict=True)
     ]

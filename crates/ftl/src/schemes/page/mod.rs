@@ -476,6 +476,7 @@ impl Ftl for PageMapped {
         report.free_blocks =
             (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());
+        report.approximations.extend(self.settings.streams_crowd);
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
         let blocks = u64::from(self.layout.blocks());

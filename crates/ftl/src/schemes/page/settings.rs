@@ -109,6 +109,8 @@ pub(super) struct PageSettings {
     pub wear_threshold: u32,
     /// Blocks that are kept for map pages.
     pub map_quota: MapQuota,
+    /// What there is to say of streams on so few blocks.
+    pub streams_crowd: Option<&'static str>,
 }
 
 /// `ftl.low_water`, resolved.
@@ -130,6 +132,18 @@ fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
         _ => 2 * streams + u64::from(low_water(params)) + shared_frames,
     };
     collection + u64::from(map_quota)
+}
+
+/// What there is to say where the blocks that several streams keep open are more than a quarter of
+/// those that a lane has beside its data: they are missing to collection.
+fn streams_crowd(params: &Params, layout: &Layout) -> Option<&'static str> {
+    let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    let data = u64::from(layout.logical_units).div_ceil(per_block);
+    let spare = u64::from(layout.blocks_per_lane).saturating_sub(data);
+    (params.get(STREAMS) > 1 && 4 * reserve(params, layout, 0) > spare).then_some(
+        "the blocks that streams keep open are more than a quarter of a lane's spare blocks: \
+         streams may cost more here than they save (ftl.streams)",
+    )
 }
 
 /// Blocks that the map store keeps for map pages.
@@ -214,6 +228,7 @@ impl PageSettings {
             wear_static: params.get(WEAR_STATIC),
             wear_threshold: params.get(WEAR_THRESHOLD),
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
+            streams_crowd: streams_crowd(params, layout),
         }
     }
 

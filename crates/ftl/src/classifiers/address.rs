@@ -1,0 +1,51 @@
+//! Hot pages are known by their address: what a perfect classifier would do on a load whose hot
+//! pages come first, such as the generator `hotcold`.
+
+use super::{Classifier, ClassifierDef};
+use crate::MemoryUse;
+use flashatlas_types::{Lpn, Param};
+
+pub const DEF: ClassifierDef = ClassifierDef {
+    name: "address",
+    summary: "the first pages of the drive are hot: perfect knowledge, for loads that are so",
+    paper: "-",
+    params: &[HOT_SPACE.def],
+    build: |params, units, streams| {
+        let hot = (f64::from(units) * params.get(HOT_SPACE)) as u32;
+        Box::new(ByAddress { hot, hottest: streams - 1 })
+    },
+};
+
+const HOT_SPACE: Param<f64> = Param::ratio(
+    "ftl.hot_space",
+    0.0,
+    1.0,
+    "address: the share of the drive's pages, from the first on, that is hot",
+)
+.or("0.1");
+
+struct ByAddress {
+    /// Pages that are hot.
+    hot: u32,
+    hottest: u32,
+}
+
+impl ByAddress {
+    fn stream(&self, lpn: Lpn) -> u32 {
+        if lpn.0 < self.hot { self.hottest } else { 0 }
+    }
+}
+
+impl Classifier for ByAddress {
+    fn written(&mut self, lpn: Lpn) -> u32 {
+        self.stream(lpn)
+    }
+
+    fn moved(&mut self, lpn: Lpn) -> u32 {
+        self.stream(lpn)
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        Vec::new()
+    }
+}

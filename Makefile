@@ -15,7 +15,7 @@ export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
-  system-tests crash crash-long fingerprints lint bench theory papers fuzz miri memcheck docs \
+  system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
   clean tools
 
 help: ## list the commands
@@ -120,13 +120,8 @@ bench: tools ## throughput, as ratios to a floor program measured in the same ru
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory
 
-papers: $(STAMP) ## repeat the experiments of papers, every open reading included (minutes)
-	$(VENV)/bin/flashatlas reproduce mast --sensitivity --out out/mast
-	$(VENV)/bin/flashatlas reproduce nvm-map --out out/nvm-map
-	$(VENV)/bin/flashatlas reproduce demand-map --out out/demand-map
-	$(VENV)/bin/flashatlas reproduce hpb --out out/hpb
-	$(VENV)/bin/flashatlas reproduce lpmt --out out/lpmt
-	$(VENV)/bin/flashatlas reproduce hard --out out/hard
+claims: $(STAMP) ## every published number beside ours: all experiments, docs/CLAIMS.md (half an hour)
+	$(PY) tests/claims.py
 
 # what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in safe code
 FUZZ_SECONDS := 60

@@ -258,7 +258,7 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A plain listing."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, no_wrap=i == 0, overflow="fold")
+        table.add_column(escape(column), no_wrap=i == 0, overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     return table

@@ -1,0 +1,164 @@
+"""Every number that the papers published, beside ours: `docs/CLAIMS.md`.
+
+`make claims` repeats the experiments of all papers (an hour on two cores, with the recorded traces
+in FLASHATLAS_TRACES), keeps their tables in `papers/*/results.json`, and writes the page.
+`python tests/claims.py --collect DIR` takes the experiments that were carried out with
+`flashatlas reproduce NAME --out DIR/NAME` already; `--show PAPER` prints the tables of a paper as
+its README has them. `tests/test_claims.py` compares page and READMEs with the kept tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "CLAIMS.md"
+VERDICTS = {
+    "derived": "follows from what the paper itself gives",
+    "reproduced": "ours says the same, within what the paper says of it",
+    "direction only": "ours has the same sign or order, and another size",
+    "contradicted": "ours says the opposite, or the paper contradicts itself",
+    "not reproducible": "it rests on what is not published, or ours was chosen to come out",
+}
+INTRODUCTION = """\
+# What the papers say, and what comes out
+
+Every number of the five papers, ours beside it, and what can be said of it. `make claims` makes
+this page: it repeats the experiments and keeps their tables in `papers/*/results.json`. A test
+compares the page, and the tables of each paper's README, with what was kept.
+
+| Verdict | |
+|---|---|
+"""
+
+
+def experiments() -> list[tuple[Path, dict[str, Any]]]:
+    """The folder of each paper that has claims, and these."""
+    files = sorted((ROOT / "papers").glob("*/claims.toml"))
+    return [(file.parent, tomllib.loads(file.read_text())) for file in files]
+
+
+def name_of(claims: dict[str, Any]) -> str:
+    """The experiment that a command carries out."""
+    name: str = shlex.split(claims["command"])[2]
+    return name
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """The tables that were kept of a paper's experiment."""
+    kept: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return kept
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> str:
+    return ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def keep(folder: Path, command: str, found: dict[str, Any]) -> None:
+    """Write the tables of an experiment to its paper's folder, a row a line."""
+    listings = [(t["title"], t["head"], t["rows"]) for t in found["listings"]]
+    mechanisms = found["mechanisms"]
+    if mechanisms:
+        rows = [list(row.values()) for row in mechanisms]
+        listings.append(("Mechanisms", list(mechanisms[0]), rows))
+    parts = [
+        f'  {{"title": {json.dumps(title, ensure_ascii=False)},\n'
+        f'   "head": {json.dumps(head, ensure_ascii=False)},\n   "rows": [\n{_lines(rows)}]}}'
+        for title, head, rows in listings
+    ]
+    text = f'{{"command": {json.dumps(command)},\n "listings": [\n' + ",\n".join(parts) + "]}\n"
+    (folder / "results.json").write_text(text)
+
+
+def select(kept: dict[str, Any], selector: Sequence[str | int]) -> str:
+    """The cell that a selector names: a title, the first cells of a row, a column.
+
+    A column is a name or a number; without a row it is the whole column.
+
+    Raises:
+        LookupError: There is no such table, row or column; which there are.
+
+    """
+    title, *row, column = selector
+    tables = {table["title"]: table for table in kept["listings"]}
+    if title not in tables:
+        raise LookupError(f"no table `{title}`: there are {', '.join(map(repr, tables))}")
+    table = tables[str(title)]
+    head = table["head"]
+    if isinstance(column, str) and column not in head:
+        raise LookupError(f"`{title}` has no column `{column}`: there are {head}")
+    at = column if isinstance(column, int) else head.index(column)
+    rows = [cells for cells in table["rows"] if cells[: len(row)] == row]
+    if not rows or (row and len(rows) > 1):
+        begun = [cells[: max(len(row), 1)] for cells in table["rows"]]
+        raise LookupError(f"`{title}` has {len(rows)} rows {row}: there are {begun}")
+    return ", ".join(cells[at].strip() for cells in rows)
+
+
+def page() -> str:
+    """The page of claims, from what was kept."""
+    parts = [INTRODUCTION + "".join(f"| {name} | {said} |\n" for name, said in VERDICTS.items())]
+    for folder, claims in experiments():
+        if "claim" not in claims:
+            continue
+        title = (folder / "README.md").read_text().splitlines()[0].removeprefix("# ")
+        kept = results(folder)
+        said = f"`{kept['command']}`; [the paper's page](../papers/{folder.name}/README.md)."
+        parts.append(f"\n## {title}\n\n{said}\n")
+        if "note" in claims:
+            parts.append("\n" + textwrap.fill(claims["note"], 100, break_on_hyphens=False) + "\n")
+        parts.append("\n| The paper says | published | ours | verdict | |\n|---|---|---|---|---|\n")
+        for claim in claims["claim"]:
+            ours = ", ".join(select(kept, selector) for selector in claim["ours"]) or "–"
+            cells = (claim["says"], claim["published"], ours, claim["verdict"], claim["reason"])
+            parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    return "".join(parts)
+
+
+def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as READMEs have it: columns two spaces apart, nothing wrapped."""
+    every = [list(head), *map(list, rows)]
+    widths = [max(len(row[i]) for row in every) for i in range(len(head))]
+    lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in every)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def main() -> None:
+    """Carry the experiments out, or take what was carried out; write tables and page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--collect", type=Path, metavar="DIR", help="what was carried out already")
+    parser.add_argument("--show", metavar="PAPER", help="print the kept tables of a folder")
+    given = parser.parse_args()
+    if given.show:
+        for table in results(ROOT / "papers" / given.show)["listings"]:
+            print(f"{table['title']}\n{plain(table['head'], table['rows'])}\n")
+        return
+    for folder, claims in experiments():
+        out = (given.collect or ROOT / "out") / name_of(claims)
+        if not given.collect:
+            command = shlex.split(claims["command"])[1:]
+            program = str(Path(sys.executable).parent / "flashatlas")
+            subprocess.run([program, *command, "--out", str(out)], check=True)
+        found = out / f"{name_of(claims)}.json"
+        if found.is_file():
+            keep(folder, claims["command"], json.loads(found.read_text()))
+        else:
+            print(f"{found}: not there; papers/{folder.name}/results.json stays as it is")
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -48,8 +48,8 @@ pub(crate) const STREAMS: Param<u32> = Param::int(
     "ftl.streams",
     1,
     16,
-    "frontiers for host writes in each lane (and as many for collection in dual mode): each keeps a \
-     block open, which small drives miss",
+    "frontiers for host writes in each lane (and as many for collection in dual mode): each keeps \
+     a block open, which small drives miss",
 )
 .or("1");
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,13 @@ class Result:
 
         Returns the path of the record.
 
-        Each file appears whole or not at all, the record last.
+        Each file appears whole or not at all, the record last. What an earlier run left there that
+        this one has not is removed.
         """
+        kept = {f"{name}.parquet" for name in self.tables}
+        kept |= set() if self.jobs is None else {"jobs.json"}
+        for file in _FILES - kept if Path(folder).is_dir() else ():
+            (Path(folder) / file).unlink(missing_ok=True)
         for name, table in self.tables.items():
             buffer = io.BytesIO()
             pq.write_table(table, buffer, compression="zstd")
@@ -163,17 +168,46 @@ class Result:
                     tables[name] = pq.read_table(file)
                 except (pa.ArrowException, OSError) as error:
                     raise InputError(f"{file}: not a readable Parquet file: {error}") from error
-        return cls(record, record.pop("label", ""), tables, record.pop("command", ""))
+        label, command = record.pop("label", ""), record.pop("command", "")
+        jobs = _jobs_beside(record_path)
+        return cls(record, label, tables, command, jobs=jobs)
 
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
 
 
-def save_all(results: Iterable[Result], folder: Path) -> None:
-    """Save results in folders ``01``, ``02`` and so on inside a folder."""
+def _jobs_beside(record_path: Path) -> Any:
+    """Statistics of the jobs of a run, from beside its record; ``None`` where there are none."""
+    file = record_path.parent / "jobs.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: not the statistics of jobs: {error}") from error
+
+
+_FILES = frozenset({"run.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
+"""What a run may leave in its folder."""
+
+
+def save_all(results: Sequence[Result], folder: Path) -> int:
+    """Save results in folders ``01``, ``02`` and so on inside a folder, in place of earlier ones.
+
+    Returns how many runs of an earlier time were removed, because there are fewer now.
+    """
+    removed = 0
+    earlier = [p for p in folder.glob("*") if p.name.isdigit() and (p / "run.json").is_file()]
+    for stale in (p for p in earlier if int(p.name) > len(results)):
+        for file in _FILES:
+            (stale / file).unlink(missing_ok=True)
+        removed += 1
+        if not any(stale.iterdir()):
+            stale.rmdir()
     for number, result in enumerate(results, 1):
         result.save(folder / f"{number:02d}")
+    return removed
 
 
 def result_of(

@@ -19,9 +19,10 @@ from flashatlas.cli.console import (
     seen_enough,
 )
 from flashatlas.cli.options import flagged
+from flashatlas.cli.strict import App
 from flashatlas.progress import Interrupted
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",

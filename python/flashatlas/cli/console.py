@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -68,6 +69,13 @@ def notes(results: Sequence[Result]) -> None:
 
 def _approximations(results: Sequence[Result]) -> None:
     say("\n[dim]Approximations: " + "; ".join(approximations.by_note(results)) + "[/]")
+
+
+def replaced(folder: Path, runs: int) -> None:
+    """Say that runs of an earlier time were removed from a folder."""
+    if runs:
+        said = f"{folder}: {runs} runs of an earlier time were removed"
+        err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def finish(results: Iterable[Result]) -> None:

@@ -12,10 +12,11 @@ import typer
 from flashatlas import InputError, tables
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Jobs, Json, Quiet, Set, write_json
+from flashatlas.cli.strict import App
 from flashatlas.probe import BYTES, SIZES, Probe, measured, simulated
 from flashatlas.progress import Bars
 
-app = typer.Typer(no_args_is_help=True, help="Find out about a drive from the outside.")
+app = App(no_args_is_help=True, help="Find out about a drive from the outside.")
 
 
 @app.command()

@@ -14,8 +14,9 @@ from rich.markup import escape
 
 from flashatlas import InputError, mechanisms, reproduce, steadiness, tables
 from flashatlas import theory_hot_cold as hot
-from flashatlas.cli.console import command_line, err, finish, notes, out, say
+from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
+from flashatlas.cli.strict import App
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Planned
@@ -37,9 +38,7 @@ Ablate = Annotated[
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
 
-app = typer.Typer(
-    no_args_is_help=True, help="Compute published results again, and show the deviation."
-)
+app = App(no_args_is_help=True, help="Compute published results again, and show the deviation.")
 
 
 @app.command("theory")
@@ -175,7 +174,7 @@ def run_experiment(
     }
     text = json.dumps(found, indent=2)
     if out_:
-        save_all(made.results, out_)
+        replaced(out_, save_all(made.results, out_))
         write_whole(out_ / "report.html", experiment.page(made, command_line()))
         write_whole(out_ / f"{experiment.name}.json", text + "\n")
     write_json(json_, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flashatlas import InputError, api, tables
-from flashatlas.cli.console import command_line, err, finish, notes, out, say
+from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say
 from flashatlas.cli.options import (
     Jobs,
     Json,
@@ -195,6 +196,13 @@ def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
     return [*kept, f"layers={','.join(layers)}"] if layers else kept
 
 
+def _once(option: str, name: str, names: Sequence[str]) -> str:
+    """A name that is there once: two runs of one name could not be told apart."""
+    if names.count(name) > 1:
+        raise InputError(f"{option}: `{name}` is named twice")
+    return name
+
+
 def _cases(
     drives: list[str],
     vary: list[str],
@@ -207,6 +215,8 @@ def _cases(
     Explicit cases, or every combination of drives, stacks, schemes and varied keys.
     """
     schemes, stacks = axes_named
+    for name in drives:
+        _once("--drive", name, drives)
     if case and (vary or schemes is not None or stacks is not None):
         raise InputError(
             "--case cannot be mixed with --vary, --schemes and --stacks: a case says all that "
@@ -222,6 +232,9 @@ def _cases(
                     "colon is fine)"
                 )
             cases.append({"label": label.strip(), "set": settings + shlex.split(own_settings)})
+        given = [str(one["label"]) for one in cases]
+        for name in given:
+            _once("--case", name, given)
         combined = [{**c, "drive": d} for d in drives for c in cases]
         for one in combined if len(drives) > 1 else []:
             one["label"] = f"{one['drive']} {one['label']}"
@@ -235,7 +248,7 @@ def _cases(
         key, equals, values = text.partition("=")
         if not equals or not values:
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
-        axes.append([f"{key}={value}" for value in values.split(",")])
+        axes.append([f"{key}={_once('--vary', v, values.split(','))}" for v in values.split(",")])
     combined = []
     for d, (stack, layers), (scheme, own), chosen in itertools.product(
         drives, stacked, zip(named, choices, strict=True), itertools.product(*axes)
@@ -323,7 +336,7 @@ def compare(
         indent=2,
     )
     if out_:
-        save_all(results, out_)
+        replaced(out_, save_all(results, out_))
         write_report(
             out_ / "report.html",
             title or f"Comparison: {_workload(common)}",

@@ -11,11 +11,12 @@ import typer
 from flashatlas import plots, tables
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
+from flashatlas.cli.strict import App
 from flashatlas.fetch import SOURCES, fetch
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
-app = typer.Typer(no_args_is_help=True, help="Look at traces, convert them, and get one.")
+app = App(no_args_is_help=True, help="Look at traces, convert them, and get one.")
 
 Path_ = Annotated[Path, typer.Argument(help="Trace, plain or compressed.")]
 To = Annotated[Path, typer.Argument(help="The file to write; .gz, .bz2, .xz, .zst compress it.")]

@@ -110,6 +110,7 @@ impl Metric for Steady {
         if self.start.pace == Pace::Stages || self.requests == 0 {
             return;
         }
+        // rounds are of requests: what the drive does after the last of them belongs to none
         let clock = if self.start.timed { end.elapsed.0 } else { end.submitted };
         self.read(clock, end);
         let last = self.readings[self.readings.len() - 1];

@@ -207,32 +207,83 @@ def best(row: Row, values: Sequence[float | None]) -> set[int]:
     return {i for i, value in enumerate(values) if value is not None and row.text(value) == target}
 
 
+def unlike(results: Sequence[Result]) -> str:
+    """What the runs do not have in common, in words; empty where one may be the best of them.
+
+    Numbers of different traces, drives or preconditions have no winner.
+    """
+    differing = []
+    for name, read in (
+        ("trace or workload", lambda r: r.get("trace", {}).get("path")),
+        ("drive", lambda r: r.get("config", {}).get("drive")),
+        ("precondition", lambda r: r.get("config", {}).get("precondition")),
+        ("mode", lambda r: r.get("config", {}).get("mode")),
+    ):
+        if len({str(read(result.record)) for result in results}) > 1:
+            differing.append(name)
+    return ", ".join(differing)
+
+
+def winners(row: Row, values: Sequence[float | None], results: Sequence[Result]) -> set[int]:
+    """The columns that are best in a row; none among unlike runs."""
+    return set() if unlike(results) else best(row, values)
+
+
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:
     """The rows of which at least one result knows the value."""
     rows = [(row, [row.value(result.record) for result in results]) for row in ROWS]
     return [(row, values) for row, values in rows if any(value is not None for value in values)]
 
 
-def comparison(results: Sequence[Result]) -> Table:
-    """One column for each result; the best of each row is bold green and starred."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", no_wrap=True)
-    for result in results:
-        table.add_column(
-            result.label or result.record["config"]["drive"], justify="right", no_wrap=True
-        )
-    for row, values in filled_rows(results):
-        winners = best(row, values)
-        cells = [
-            "–"
-            if value is None
-            else f"[bold green]{row.text(value)} *[/]"
-            if i in winners
-            else row.text(value)
-            for i, value in enumerate(values)
-        ]
-        table.add_row(row.name, *cells)
-    return table
+GAP = 2
+"""Columns of a terminal between two of a table."""
+
+
+def comparison(results: Sequence[Result], width: int) -> list[Table]:
+    """One column for each result; the best of each row is bold green and starred.
+
+    As many tables as it takes for every column to be whole in ``width`` columns of the terminal.
+    """
+    rows = [(row, values, winners(row, values, results)) for row, values in filled_rows(results)]
+
+    def cell(row: Row, value: float | None, wins: bool) -> str:
+        return "–" if value is None else f"{row.text(value)}{' *' if wins else ''}"
+
+    columns = [
+        [cell(row, values[i], i in first) for row, values, first in rows]
+        for i in range(len(results))
+    ]
+    names = [result.label or result.record["config"]["drive"] for result in results]
+    needed = [
+        GAP + max(map(len, (name, *cells))) for name, cells in zip(names, columns, strict=True)
+    ]
+    room = width - max((len(row.name) for row, _, _ in rows), default=0)
+    tables = []
+    for group in _groups(needed, room):
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("", no_wrap=True)
+        for i in group:
+            table.add_column(escape(names[i]), justify="right", no_wrap=needed[i] <= room)
+        for at, (row, _, first) in enumerate(rows):
+            cells = [
+                f"[bold green]{columns[i][at]}[/]" if i in first else columns[i][at] for i in group
+            ]
+            table.add_row(row.name, *cells)
+        tables.append(table)
+    return tables
+
+
+def _groups(needed: Sequence[int], room: int) -> list[list[int]]:
+    """Columns, in order, as many together as there is room for; one at least."""
+    groups: list[list[int]] = []
+    left = 0
+    for i, width in enumerate(needed):
+        if not groups or width > left:
+            groups.append([])
+            left = room
+        groups[-1].append(i)
+        left -= width
+    return groups
 
 
 def jobs(statistics: dict[str, Any]) -> Table:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from flashatlas import approximations, steadiness
+from flashatlas import approximations, steadiness, tables
 from flashatlas.result import Result
 
 EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
@@ -30,7 +30,15 @@ class _Out(Console):
         seen_enough()
 
 
-out = _Out(soft_wrap=False, width=None if sys.stdout.isatty() else 110)
+def _width() -> int | None:
+    """Columns of the output: of the terminal; elsewhere what ``COLUMNS`` says, or 110."""
+    given = os.environ.get("COLUMNS", "")
+    if sys.stdout.isatty():
+        return None
+    return int(given) if given.isdecimal() and int(given) > 0 else 110
+
+
+out = _Out(soft_wrap=False, width=_width())
 err = Console(stderr=True)
 
 
@@ -69,6 +77,16 @@ def notes(results: Sequence[Result]) -> None:
 
 def _approximations(results: Sequence[Result]) -> None:
     say("\n[dim]Approximations: " + "; ".join(approximations.by_note(results)) + "[/]")
+
+
+def show(results: Sequence[Result]) -> None:
+    """The comparison of results, in as many tables as the width takes."""
+    for number, table in enumerate(tables.comparison(results, out.width)):
+        if number:
+            out.print()
+        out.print(table)
+    if apart := tables.unlike(results):
+        say(f"[dim]No best is marked: the runs differ in {escape(apart)}.[/]")
 
 
 def replaced(folder: Path, runs: int) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flashatlas import InputError, api, tables
-from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say
+from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
     Jobs,
     Json,
@@ -96,7 +96,7 @@ def run(
         fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
     )
     if "-" not in (json_, fio_json):
-        out.print(tables.comparison([result]))
+        show([result])
         if result.jobs is not None:
             out.print()
             out.print(tables.jobs(result.jobs))
@@ -346,7 +346,7 @@ def compare(
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
-        out.print(tables.comparison(results))
+        show(results)
         notes(results)
         if out_:
             say(f"Report: {out_ / 'report.html'}")

@@ -9,7 +9,17 @@ from flashatlas import steadiness
 from flashatlas.approximations import by_note
 from flashatlas.report.html import facts, table, text
 from flashatlas.report.palette import Runs
-from flashatlas.tables import GROUPS, best, duration, filled_rows, number, percent, size, speed
+from flashatlas.tables import (
+    GROUPS,
+    duration,
+    filled_rows,
+    number,
+    percent,
+    size,
+    speed,
+    unlike,
+    winners,
+)
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
 
@@ -213,12 +223,10 @@ BESTS = {
 def _bests(runs: Runs) -> list[tuple[str, str, str]]:
     made = []
     for row, values in filled_rows(runs.results):
-        winners = sorted(best(row, values))
-        if row.name in BESTS and winners:
-            who = runs.names[winners[0]] + (
-                f" and {len(winners) - 1} more" if len(winners) > 1 else ""
-            )
-            value = values[winners[0]]
+        first = sorted(winners(row, values, runs.results))
+        if row.name in BESTS and first:
+            who = runs.names[first[0]] + (f" and {len(first) - 1} more" if len(first) > 1 else "")
+            value = values[first[0]]
             made.append((BESTS[row.name], row.text(value) if value is not None else "", who))
     return made
 
@@ -227,12 +235,12 @@ def summary(runs: Runs) -> str:
     """All numbers, a column for each run, the best of each row marked."""
     groups: dict[str, list[str]] = {group: [] for group in [name for name, _ in GROUPS]}
     for row, values in filled_rows(runs.results):
-        winners = best(row, values)
+        first = winners(row, values, runs.results)
         cells = "".join(
             "<td>–</td>"
             if value is None
             else f'<td class="best">{text(row.text(value))} <span aria-label="best">★</span></td>'
-            if i in winners
+            if i in first
             else f"<td>{text(row.text(value))}</td>"
             for i, value in enumerate(values)
         )
@@ -252,6 +260,8 @@ def summary(runs: Runs) -> str:
     stars = (
         ""
         if runs.single
+        else f" No best is marked: the runs differ in {apart}."
+        if (apart := unlike(runs.results))
         else " ★ marks the best of a row; rows without an arrow have no better direction."
     )
     lead = f'<p class="lead">↓ lower is better, ↑ higher is better.{stars}</p>'

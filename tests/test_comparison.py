@@ -1,0 +1,63 @@
+"""The table of a comparison: nothing is cut, and nothing wins that is not alike."""
+
+from __future__ import annotations
+
+import re
+
+WORKLOAD = ("-w", "uniform:requests=2000,size=2KiB", "--precondition", "fill", "-q")
+NINE = (
+    *("--vary", "ftl.victim=greedy,fifo,random"),
+    *("--vary", "timing.t_program=200us,300us,400us"),
+)
+
+
+def test_a_wide_comparison_is_split_and_not_cut(cli, monkeypatch):
+    whole = cli("compare", *WORKLOAD, *NINE).stdout
+    assert "…" not in whole
+    for name in ("greedy 200us", "random 400us", "fifo 300us"):
+        assert whole.count(name) >= 1
+    values = [
+        value
+        for line in whole.splitlines()
+        if line.startswith("write amplification ")
+        for value in re.findall(r"\d+\.\d+", line)
+    ]
+    assert len(values) == 9
+
+
+def test_the_best_is_that_of_all_tables(cli):
+    lines = [
+        line
+        for line in cli("compare", *WORKLOAD, *NINE).stdout.splitlines()
+        if line.startswith("erases ")
+    ]
+    numbers = [re.findall(r"(\d+)( \*)?", line) for line in lines]
+    flat = [(int(n), bool(star)) for row in numbers for n, star in row]
+    assert len(lines) > 1
+    assert {n for n, star in flat if star} == {min(n for n, _ in flat)}
+
+
+def test_unlike_runs_have_no_winner(cli, tmp_path):
+    for other, what in ((("--drive", "tlc-small"), "drive"), ((), "")):
+        done = cli(
+            "compare",
+            *WORKLOAD,
+            "--drive",
+            "tiny",
+            *other,
+            "--case",
+            "a:",
+            "--case",
+            "b:ftl.victim=random",
+            "--out",
+            str(tmp_path / "out"),
+        )
+        assert done.returncode == 0
+        page = (tmp_path / "out" / "report.html").read_text()
+        if what:
+            assert " *" not in done.stdout
+            assert f"the runs differ in {what}" in done.stdout and f"differ in {what}." in page
+            assert "★</span>" not in page
+        else:
+            assert " *" in done.stdout and "differ in" not in done.stdout
+            assert "★</span>" in page

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 
+import flashatlas
+import pytest
+from flashatlas import tables
+from flashatlas.api import registries
+from flashatlas.report.palette import CAUSES
+
 WORKLOAD = ("-w", "uniform:requests=2000,size=2KiB", "--precondition", "fill", "-q")
 NINE = (
     *("--vary", "ftl.victim=greedy,fifo,random"),
@@ -61,3 +67,30 @@ def test_unlike_runs_have_no_winner(cli, tmp_path):
         else:
             assert " *" in done.stdout and "differ in" not in done.stdout
             assert "★</span>" in page
+
+
+def test_the_parts_of_write_amplification_add_up():
+    """In the table, the record and the report, for every scheme and every map store."""
+    stores = [store["name"] for store in registries()["maps"]]
+    schemes = [scheme["name"] for scheme in registries()["schemes"]]
+    cases = [["ftl.scheme=" + name] for name in schemes]
+    cases += [[f"map.store={name}"] for name in stores]
+    work = {"workload": "mixed:requests=3000,sizes=2KiB,read=0.2", "precondition": "fill"}
+    seen = set()
+    for settings in cases:
+        result = flashatlas.run("tiny", set=settings, **work)
+        parts = result.record["waf_parts"]
+        assert sum(parts.values()) == pytest.approx(result.waf), settings
+        rows = {row.name: row.value(result.record) for row in tables.ROWS}
+        inner = [v for name, v in rows.items() if name.startswith("  ") and name in OF_WAF and v]
+        assert sum(inner) == pytest.approx(result.waf), settings
+        assert set(parts) <= set(CAUSES), "the report's chart has them all"
+        seen |= set(parts)
+        if parts.get("map"):
+            assert rows["map hit ratio"] is not None and rows["map pages written"] > 0
+    assert {"cache_evict", "gc", "merge", "map"} <= seen
+
+
+OF_WAF = {
+    row.name for group, rows in tables.GROUPS if group == "Write amplification" for row in rows
+}

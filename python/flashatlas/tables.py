@@ -104,6 +104,18 @@ def _host_part(record: dict[str, Any]) -> float | None:
     return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
 
 
+def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
+    """A counter of a map of which pages are read or written; of others it says nothing."""
+    find = path("map", key)
+
+    def value(record: dict[str, Any]) -> float | None:
+        pages = record.get("map", {})
+        moved = pages.get("flash_reads", 0) + pages.get("flash_writes", 0)
+        return find(record) if moved else None
+
+    return value
+
+
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
 """What reclaiming a log block took."""
 
@@ -122,11 +134,22 @@ GROUPS = (
             Row("write amplification", path("waf"), lambda x: f"{x:.3f}", "low"),
             Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
             Row("  collection", path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
+            Row("  map pages", path("waf_parts", "map"), lambda x: f"{x:.3f}", "low"),
             Row("  merges", path("waf_parts", "merge"), lambda x: f"{x:.3f}", "low"),
             Row("  idle time", path("waf_parts", "idle"), lambda x: f"{x:.3f}"),
             Row("  wear levelling", path("waf_parts", "wear"), lambda x: f"{x:.3f}"),
+            Row("  recovery", path("waf_parts", "recovery"), lambda x: f"{x:.3f}"),
+            Row("  replaced blocks", path("waf_parts", "replace"), lambda x: f"{x:.3f}"),
             Row("padded units", _positive("nand", "padded_units"), number, "low"),
             Row("erases", _sum("nand", "erases"), number, "low"),
+        ),
+    ),
+    (
+        "Map",
+        (
+            Row("map hit ratio", _of_paged_maps("hit_ratio"), fine_percent, "high"),
+            Row("map pages read", _of_paged_maps("flash_reads"), number, "low"),
+            Row("map pages written", _of_paged_maps("flash_writes"), number, "low"),
         ),
     ),
     (

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import flashatlas
 from conftest import ROOT
+from flashatlas import Result
+from flashatlas.report import write_report
 
 JOB = (
     "[one]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=64k\n"
@@ -66,3 +69,20 @@ def test_the_example_runs_and_compares(cli):
     assert len(runs) == 2 and all(
         run["oracle"]["violations"] == 0 and run["host"]["flushes"] > 0 for run in runs
     )
+
+
+def test_the_report_has_the_jobs_of_a_job_file(tmp_path):
+    job = tmp_path / "two.fio"
+    job.write_text(
+        "[global]\nsize=64k\nbs=4k\n[<reader>]\nrw=randread\n[writer]\nstonewall\nrw=randwrite\n"
+    )
+    result = flashatlas.run("tiny", job=job, precondition="fill")
+    page = write_report(tmp_path / "r.html", "jobs", [result], "").read_text()
+    assert 'id="jobs"' in page and "&lt;reader&gt;" in page and ">writer<" in page
+    without = flashatlas.run("tiny", workload="uniform:requests=10,size=2KiB")
+    page = write_report(tmp_path / "w.html", "none", [without], "").read_text()
+    assert 'id="jobs"' not in page
+    # a comparison of both names the run, and a loaded run has its jobs still
+    result.save(tmp_path / "saved")
+    both = [Result.load(tmp_path / "saved"), without]
+    assert ">writer<" in write_report(tmp_path / "b.html", "both", both, "").read_text()

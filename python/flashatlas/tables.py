@@ -309,9 +309,13 @@ def _groups(needed: Sequence[int], room: int) -> list[list[int]]:
     return groups
 
 
-def jobs(statistics: dict[str, Any]) -> Table:
+JOBS = ("job", "", "requests", "a second", "bandwidth", "mean", "p99", "max")
+"""Columns of :func:`job_rows`."""
+
+
+def job_rows(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
     """The jobs of a fio job file: a line for each operation of each."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for job in statistics["jobs"]:
         seconds = job["runtime_ns"] / 1e9
         for op in ("read", "write", "trim"):
@@ -325,7 +329,12 @@ def jobs(statistics: dict[str, Any]) -> Table:
             name = job["name"] if job["jobs"] == 1 else f"{job['name']} ({job['jobs']})"
             mean, most = duration(latency["mean"]), duration(latency["max"])
             rows.append((name, op, number(done["ios"]), number(rate), bandwidth, mean, p99, most))
-    return listing(["job", "", "requests", "a second", "bandwidth", "mean", "p99", "max"], rows)
+    return rows
+
+
+def jobs(statistics: dict[str, Any]) -> Table:
+    """The same as a listing."""
+    return listing(JOBS, job_rows(statistics))
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -41,7 +41,10 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
         load.section(runs),
         maps,
     ]
-    entries = [("run", "Run"), ("summary", "Numbers"), *((part.id, part.title) for part in charted)]
+    of_jobs = sections.jobs(runs)
+    entries = [("run", "Run"), ("summary", "Numbers")]
+    entries += [("jobs", "Jobs")] if of_jobs else []
+    entries += [(part.id, part.title) for part in charted]
     entries += [
         ("approximations", "Approximations"),
         ("parameters", "Parameters"),
@@ -50,6 +53,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     body = [
         sections.introduction(runs, command),
         sections.summary(runs),
+        of_jobs,
         *(part.html() for part in charted),
         sections.approximations(runs),
         sections.parameters(runs),

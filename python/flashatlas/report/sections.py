@@ -7,12 +7,14 @@ from typing import Any
 
 from flashatlas import steadiness
 from flashatlas.approximations import by_note
-from flashatlas.report.html import facts, table, text
+from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.palette import Runs
 from flashatlas.tables import (
     GROUPS,
+    JOBS,
     duration,
     filled_rows,
+    job_rows,
     number,
     percent,
     size,
@@ -275,6 +277,21 @@ def summary(runs: Runs) -> str:
         made = table(title, head, bodies, "summary")
     heading = f'<h2 id="summary-title">{title}</h2>'
     return f'<section id="summary" aria-labelledby="summary-title">{heading}{lead}{made}</section>'
+
+
+def jobs(runs: Runs) -> str:
+    """The jobs of fio job files, run by run; empty where no run had one."""
+    parts = [
+        table(
+            f"Jobs of {name}",
+            [text(column) for column in (name, *JOBS[1:])],
+            [("", table_rows(job_rows(result.jobs)))],
+        )
+        for name, result in zip(runs.names, runs.results, strict=True)
+        if result.jobs is not None
+    ]
+    lead = '<p class="lead">Of each job of the job file, as fio reports it.</p>'
+    return section("jobs", "Jobs", lead, *parts) if parts else ""
 
 
 def _column(runs: Runs, i: int) -> str:

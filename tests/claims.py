@@ -10,6 +10,7 @@ its README has them. `tests/test_claims.py` compares page and READMEs with the k
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shlex
 import subprocess
@@ -31,14 +32,16 @@ VERDICTS = {
     "reproduced": "ours says the same, within what the paper says of it",
     "direction only": "ours has the same sign or order, and another size",
     "contradicted": "ours says the opposite, or the paper contradicts itself",
+    "beyond": "the paper says nothing of it, and should have",
     "not reproducible": "it rests on what is not published, or ours was chosen to come out",
 }
 INTRODUCTION = """\
 # What the papers say, and what comes out
 
-Every number of the five papers, ours beside it, and what can be said of it. `make claims` makes
-this page: it repeats the experiments and keeps their tables in `papers/*/results.json`. A test
-compares the page, and the tables of each paper's README, with what was kept.
+What the five papers claim of their results, ours beside it, and what can be said of it. `make
+claims` makes this page: it repeats the experiments and keeps their tables in
+`papers/*/results.json`. A test compares the page, and the tables of each paper's README, with what
+was kept.
 
 | Verdict | |
 |---|---|
@@ -63,6 +66,12 @@ def results(folder: Path) -> dict[str, Any]:
     return kept
 
 
+def configuration(folder: Path) -> str:
+    """What an experiment runs, as a digest: results are of one configuration."""
+    found = tomllib.loads((folder / "experiment.toml").read_text())
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
 def _lines(rows: Sequence[Sequence[str]]) -> str:
     return ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in rows)
 
@@ -79,7 +88,9 @@ def keep(folder: Path, command: str, found: dict[str, Any]) -> None:
         f'   "head": {json.dumps(head, ensure_ascii=False)},\n   "rows": [\n{_lines(rows)}]}}'
         for title, head, rows in listings
     ]
-    text = f'{{"command": {json.dumps(command)},\n "listings": [\n' + ",\n".join(parts) + "]}\n"
+    digest = configuration(folder)
+    text = f'{{"command": {json.dumps(command)},\n "experiment": "{digest}",\n "listings": [\n'
+    text += ",\n".join(parts) + "]}\n"
     (folder / "results.json").write_text(text)
 
 

@@ -9,16 +9,22 @@ pub const DEF: VictimDef = VictimDef {
     summary: "the block that was closed first",
     paper: "Menon, A Performance Comparison of RAID-5 and Log-Structured Arrays (HPDC 1995)",
     params: &[],
-    build: |_, lane, _| Box::new(Fifo(ByAge::new(lane.blocks))),
+    build: |_, lane, _| Box::new(Fifo { candidates: ByAge::new(lane.blocks), slots: lane.slots }),
     steady: Some(Steady::ByAge),
 };
 
-struct Fifo(ByAge);
+/// Closed blocks in which all is valid are no candidates: of cold data they are nearly all, and
+/// stand before the others.
+struct Fifo {
+    candidates: ByAge,
+    slots: u32,
+}
 
 /// Closed blocks in the order in which they closed.
 #[derive(Debug)]
 pub struct ByAge {
     order: BTreeMap<u64, u32>,
+    /// The number of each block's closing; 0: it is not closed.
     closed_at: Vec<u64>,
     closings: u64,
 }
@@ -29,13 +35,26 @@ impl ByAge {
     }
 
     pub fn add(&mut self, block: u32) {
+        self.close(block);
+        self.list(block);
+    }
+
+    /// A block closed; it is not in the list yet.
+    fn close(&mut self, block: u32) {
         self.closings += 1;
         self.closed_at[block as usize] = self.closings;
-        self.order.insert(self.closings, block);
+    }
+
+    /// A block takes its place in the list, if it is closed.
+    fn list(&mut self, block: u32) {
+        let at = self.closed_at[block as usize];
+        if at > 0 {
+            self.order.insert(at, block);
+        }
     }
 
     pub fn remove(&mut self, block: u32) {
-        self.order.remove(&self.closed_at[block as usize]);
+        self.order.remove(&std::mem::take(&mut self.closed_at[block as usize]));
     }
 
     /// Oldest first.
@@ -45,17 +64,22 @@ impl ByAge {
 }
 
 impl VictimPolicy for Fifo {
-    fn closed(&mut self, block: u32, _: u32, _: u64) {
-        self.0.add(block);
+    fn closed(&mut self, block: u32, valid: u32, _: u64) {
+        self.candidates.close(block);
+        if valid < self.slots {
+            self.candidates.list(block);
+        }
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+    fn invalidated(&mut self, block: u32, _: u32, _: u64) {
+        self.candidates.list(block);
+    }
 
     fn removed(&mut self, block: u32) {
-        self.0.remove(block);
+        self.candidates.remove(block);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        self.0.iter().find(|&b| lane.valid[b as usize] < lane.slots)
+    fn pick(&mut self, _: &Candidates<'_>) -> Option<u32> {
+        self.candidates.iter().next()
     }
 }

@@ -247,15 +247,18 @@ def unlike(results: Sequence[Result]) -> str:
     return ", ".join(differing)
 
 
-def winners(row: Row, values: Sequence[float | None], results: Sequence[Result]) -> set[int]:
-    """The columns that are best in a row; none among unlike runs."""
-    return set() if unlike(results) else best(row, values)
-
-
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:
     """The rows of which at least one result knows the value."""
     rows = [(row, [row.value(result.record) for result in results]) for row in ROWS]
     return [(row, values) for row, values in rows if any(value is not None for value in values)]
+
+
+def ranked_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None], set[int]]]:
+    """The same, each with the columns that are best; none are among unlike runs."""
+    apart = unlike(results)
+    return [
+        (row, values, set() if apart else best(row, values)) for row, values in filled_rows(results)
+    ]
 
 
 GAP = 2
@@ -267,7 +270,7 @@ def comparison(results: Sequence[Result], width: int) -> list[Table]:
 
     As many tables as it takes for every column to be whole in ``width`` columns of the terminal.
     """
-    rows = [(row, values, winners(row, values, results)) for row, values in filled_rows(results)]
+    rows = ranked_rows(results)
 
     def cell(row: Row, value: float | None, wins: bool) -> str:
         return "–" if value is None else f"{row.text(value)}{' *' if wins else ''}"

@@ -110,6 +110,13 @@ def _workload(common: Workload) -> str:
     return common["workload"] or (common["job"] or common["trace"] or Path("nothing")).name
 
 
+def _once(option: str, name: str, names: Sequence[str]) -> str:
+    """A name that is there once: two runs of one name could not be told apart."""
+    if names.count(name) > 1:
+        raise InputError(f"{option}: `{name}` is named twice")
+    return name
+
+
 def _scheme_axis(
     names: str, settings: list[str], vary: list[str]
 ) -> tuple[list[str], list[list[str]]]:
@@ -132,8 +139,7 @@ def _scheme_axis(
                 f"--schemes: `{name}` is no scheme{api.hint(name, keys)} (allowed: "
                 f"{', '.join(keys)})"
             )
-        if wanted.count(name) > 1:
-            raise InputError(f"--schemes: `{name}` is named twice")
+        _once("--schemes", name, wanted)
     applied: dict[str, list[str]] = {name: [] for name in wanted}
     for option, setting in [("--vary", text) for text in vary] + [
         ("--set", text) for text in settings
@@ -178,8 +184,7 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
                     f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, "
                     f"{', '.join(known)}; A+B)"
                 )
-        if wanted.count(stack) > 1:
-            raise InputError(f"--stacks: `{stack}` is named twice")
+        _once("--stacks", stack, wanted)
     return [(stack, [] if stack == NO_LAYERS else stack.split("+")) for stack in wanted]
 
 
@@ -194,13 +199,6 @@ def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
     absent = {key for name, keys in registry.items() if name not in layers for key in keys}
     kept = [setting for setting in settings if setting.partition("=")[0].strip() not in absent]
     return [*kept, f"layers={','.join(layers)}"] if layers else kept
-
-
-def _once(option: str, name: str, names: Sequence[str]) -> str:
-    """A name that is there once: two runs of one name could not be told apart."""
-    if names.count(name) > 1:
-        raise InputError(f"{option}: `{name}` is named twice")
-    return name
 
 
 def _cases(

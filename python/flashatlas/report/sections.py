@@ -13,14 +13,13 @@ from flashatlas.tables import (
     GROUPS,
     JOBS,
     duration,
-    filled_rows,
     job_rows,
     number,
     percent,
+    ranked_rows,
     size,
     speed,
     unlike,
-    winners,
 )
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
@@ -224,8 +223,8 @@ BESTS = {
 
 def _bests(runs: Runs) -> list[tuple[str, str, str]]:
     made = []
-    for row, values in filled_rows(runs.results):
-        first = sorted(winners(row, values, runs.results))
+    for row, values, winners in ranked_rows(runs.results):
+        first = sorted(winners)
         if row.name in BESTS and first:
             who = runs.names[first[0]] + (f" and {len(first) - 1} more" if len(first) > 1 else "")
             value = values[first[0]]
@@ -236,8 +235,7 @@ def _bests(runs: Runs) -> list[tuple[str, str, str]]:
 def summary(runs: Runs) -> str:
     """All numbers, a column for each run, the best of each row marked."""
     groups: dict[str, list[str]] = {group: [] for group in [name for name, _ in GROUPS]}
-    for row, values in filled_rows(runs.results):
-        first = winners(row, values, runs.results)
+    for row, values, first in ranked_rows(runs.results):
         cells = "".join(
             "<td>–</td>"
             if value is None

@@ -112,6 +112,8 @@ def simulation(
     trim: float = 0.0,
     blocks: int = 2000,
     drive_writes: int = 20,
+    spare: int = 1,
+    gc_mode: str = "single",
 ) -> dict[str, Any]:
     """Arguments of :func:`flashatlas.run` that simulate what the models describe.
 
@@ -120,13 +122,13 @@ def simulation(
     The second half is measured.
 
     One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no
-    time.
+    time. ``gc_mode`` dual has more frontiers, and needs more ``spare`` blocks.
     """
     pages = int(rho * blocks * b)
     shape = [
         f"drive.{key}"
         for key in (
-            f"blocks={blocks + 1}",
+            f"blocks={blocks + spare}",
             f"pages={b}",
             "channels=1",
             "ways=1",
@@ -135,7 +137,7 @@ def simulation(
     ]
     return {
         "drive": "tiny",
-        "set": [*shape, "ftl.gc_mode=single", "cache.mode=write-through", *settings],
+        "set": [*shape, f"ftl.gc_mode={gc_mode}", "cache.mode=write-through", *settings],
         "workload": f"uniform:requests={drive_writes * pages},size=2KiB,read=0,trim={trim:g}",
         "mode": "untimed",
         "precondition": "fill",

@@ -243,19 +243,21 @@ def simulation(
     must be written several times. Where they are kept apart, streams know them by their addresses.
     """
     _, settings, apart = MODELS[policy]
-    options = theory.simulation(rho, b, settings, blocks=blocks, drive_writes=drive_writes)
+    if apart:
+        known = ["ftl.streams=2", "ftl.classifier=address", f"ftl.hot_space={skew.space:g}"]
+        settings = [*settings, *known, "ftl.idle_free=0"]
+    options = theory.simulation(
+        rho,
+        b,
+        settings,
+        blocks=blocks,
+        drive_writes=drive_writes,
+        spare=APART_SPARE if apart else 1,
+        gc_mode="dual" if apart else "single",
+    )
     pages = int(rho * blocks * b)
     options["workload"] = (
         f"hotcold:requests={drive_writes * pages},size=2KiB,read=0,"
         f"hot_space={skew.space:g},hot_share={skew.share:g}"
     )
-    if apart:
-        options["set"] = [
-            *(s for s in options["set"] if not s.startswith(("ftl.gc_mode", "drive.blocks"))),
-            f"drive.blocks={blocks + APART_SPARE}",
-            "ftl.streams=2",
-            "ftl.classifier=address",
-            f"ftl.hot_space={skew.space:g}",
-            "ftl.idle_free=0",
-        ]
     return options

@@ -16,7 +16,7 @@ from flashatlas.api import Workers
 from flashatlas.api import run as run_drive
 from flashatlas.lookups import lookup
 from flashatlas.reproduce.lpmt import tables
-from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen
+from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen, said_of
 from flashatlas.reproduce.lpmt.whole import character, whole_traces
 from flashatlas.reproduce.protocol import Progress
 from flashatlas.reproduce.table import Table
@@ -173,8 +173,7 @@ class Plan:
 
     def _sets(self, application: Application) -> list[str]:
         """The size of the tables for a trace: that of the paper for a whole one."""
-        of_name = {e["name"]: e.get("sets") for e in self.experiment["application"]}
-        sets = of_name.get(application.name)
+        sets = said_of(self.experiment, application, "sets")
         return [f"lookup.sets={sets}"] if sets else []
 
     def _queues(self) -> dict[str, dict[str, Any]]:

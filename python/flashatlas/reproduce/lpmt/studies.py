@@ -13,6 +13,12 @@ POLICIES = ("single", "set-mod", "dynamic")
 """The paper's configurations, in its order."""
 
 
+def said_of(experiment: dict[str, Any], application: Application, key: str) -> Any:
+    """What an experiment says of a workload, whatever takes its place; ``None``: nothing."""
+    entries = {entry["name"]: entry for entry in experiment["application"]}
+    return application.options.get(key, entries.get(application.name, {}).get(key))
+
+
 @dataclass(frozen=True)
 class Point:
     """One configuration of the sweep on one trace."""
@@ -67,9 +73,7 @@ class Studies:
 
     def published_as(self, application: Application) -> str | None:
         """The workload of the paper that a trace is, or is the opening of."""
-        entries = self.experiment["application"]
-        own = {entry["name"]: entry.get("like") for entry in entries}
-        found: str | None = application.options.get("like", own.get(application.name))
+        found: str | None = said_of(self.experiment, application, "like")
         return found
 
     def pareto(self, application: str) -> list[Point]:

@@ -156,9 +156,7 @@ impl Link {
             let ahead = WriteBuffer::Prefetch { lba, read_id: self.read_id, bytes };
             self.carry(&ahead.encode(), WriteBuffer::decode);
             self.send_entries(entries, size_of::<u64>());
-            let mut arrived = std::mem::take(&mut self.entries);
-            self.receive_entries(size_of::<u64>(), &mut arrived);
-            self.entries = arrived;
+            self.entries.extend(unpack(&self.data, size_of::<u64>()));
         }
         let read = self.carry(&sent.encode(), HpbRead::decode);
         if read.read_id == 0 {
@@ -183,7 +181,7 @@ impl Link {
         if self.format != WireFormat::Off {
             self.send_entries(&entries, self.entry_bytes);
             entries.clear();
-            self.receive_entries(self.entry_bytes, &mut entries);
+            entries.extend(unpack(&self.data, self.entry_bytes));
         }
         entries
     }
@@ -269,14 +267,14 @@ impl Link {
         }
         self.bytes += self.data.len() as u64;
     }
+}
 
-    /// Entries of `width` bytes arrive.
-    fn receive_entries(&self, width: usize, entries: &mut Vec<u64>) {
-        entries.extend(self.data.chunks_exact(width).map(|bytes| match *bytes {
-            [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
-            _ => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
-        }));
-    }
+/// The entries of `width` bytes in what arrived.
+fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
+    data.chunks_exact(width).map(|bytes| match *bytes {
+        [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
+        _ => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+    })
 }
 
 /// What was just encoded can be decoded.

@@ -58,13 +58,13 @@ impl LineFormat for Ascii {
             b"1" => HostOp::Read,
             _ => return Err(op.fault("an unknown operation", "0 (write) or 1 (read)")),
         };
-        let time_ps = time.decimal_ps(self.unit_ps, self.time)?;
+        let time = time.decimal_time(self.unit_ps, self.time)?;
         device.number("the number of a device")?;
         let (first, units) = (sector.number("an address in sectors")?, size.number("a size")?);
         let sectors = units.saturating_mul(self.size_bytes / u64::from(SECTOR_BYTES));
         let extent =
             Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, sector, size))?;
-        Ok(Some(Raw::plain(time_ps, self.devices.number(device)?, kind, extent)))
+        Ok(Some(Raw::plain(time, self.devices.number(device)?, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

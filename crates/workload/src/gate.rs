@@ -2,7 +2,7 @@
 //! shift, times, and the account of all that.
 
 use crate::error::{Place, TraceError};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, Time};
 use crate::source::{Account, DeviceMap, JUMP, Jump, MAX_DEVICES, ReadOptions, Record};
 use flashatlas_types::{Dur, HostOp, Lba, Ps, Request};
 
@@ -66,7 +66,7 @@ impl Gate {
             self.remember(raw);
             return Ok(None);
         }
-        let at = self.time(raw.time_ps, place)?;
+        let at = self.time(raw.time, place)?;
         if self.options.drop_duplicates.is_some() {
             self.remember(raw);
         }
@@ -114,7 +114,7 @@ impl Gate {
         let before = self.latest.get(raw.device as usize).copied().flatten();
         before.is_some_and(|before| {
             (before.op, before.extent) == (raw.op, raw.extent)
-                && before.time_ps.abs_diff(raw.time_ps) <= u128::from(window.0)
+                && before.time_ps.abs_diff(raw.time.ps) <= u128::from(window.0)
         })
     }
 
@@ -126,12 +126,12 @@ impl Gate {
             self.latest.resize(index + 1, None);
         }
         self.latest[index] =
-            Some(LastRecord { op: raw.op, extent: raw.extent, time_ps: raw.time_ps });
+            Some(LastRecord { op: raw.op, extent: raw.extent, time_ps: raw.time.ps });
     }
 
     #[inline]
-    fn time(&mut self, time_ps: u128, place: Place) -> Result<Ps, Fault> {
-        let tick = self.clock.tick(time_ps, self.options.time_gap_max)?;
+    fn time(&mut self, time: Time, place: Place) -> Result<Ps, Fault> {
+        let tick = self.clock.tick(time, self.options.time_gap_max)?;
         if let Some(step_ps) = tick.jump
             && self.account.first_jump.is_none()
         {
@@ -207,12 +207,12 @@ struct Tick {
 }
 
 impl Clock {
-    /// `time_ps` as a time since the origin. Changes nothing when that is not representable.
+    /// `time` as a time since the origin. Changes nothing when that is not representable.
     #[inline]
-    fn tick(&mut self, time_ps: u128, gap_max: Option<Dur>) -> Result<Tick, Fault> {
-        let origin = self.origin_ps.unwrap_or(time_ps);
+    fn tick(&mut self, time: Time, gap_max: Option<Dur>) -> Result<Tick, Fault> {
+        let origin = self.origin_ps.unwrap_or(time.ps);
         // decoders yield times below 2^107 ps: 64-bit numbers of at most a second, times 10^12
-        let signed = |from: u128| time_ps as i128 - from as i128;
+        let signed = |from: u128| time.ps as i128 - from as i128;
         let (step, before) = match self.latest {
             Some((trace_ps, became)) => (signed(trace_ps), became),
             None => (0, signed(origin)),
@@ -225,14 +225,16 @@ impl Clock {
             (true, false) => before + limit,
             (true, true) => before,
         };
-        let at = u64::try_from(moved.max(0)).map_err(|_| match gap_max {
-            None => Fault::whole(TOO_FAR, "at most 213 days (`time_gap_max` cuts long gaps)"),
-            Some(_) => {
-                Fault::whole(TOO_FAR, "at most 213 days (a smaller `time_gap_max` cuts more)")
-            }
+        let at = u64::try_from(moved.max(0)).map_err(|_| Fault {
+            why: TOO_FAR.into(),
+            expected: match gap_max {
+                None => "at most 213 days (`time_gap_max` cuts long gaps)",
+                Some(_) => "at most 213 days (a smaller `time_gap_max` cuts more)",
+            },
+            span: time.span,
         })?;
         self.origin_ps = Some(origin);
-        self.latest = Some((time_ps, moved));
+        self.latest = Some((time.ps, moved));
         let jump = (step.abs() > i128::from(JUMP.0)).then_some(step);
         Ok(Tick { at: Ps(at), jump, cut, back, early: moved < 0 })
     }

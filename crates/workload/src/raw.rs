@@ -5,11 +5,15 @@ use crate::source::{END_OF_SECTORS, MAX_TRANSFER_SECTORS};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
 use std::borrow::Cow;
 
+pub(crate) const NANOSECOND_PS: u64 = 1_000;
+pub(crate) const MICROSECOND_PS: u64 = 1_000_000;
+pub(crate) const MILLISECOND_PS: u64 = 1_000_000_000;
+pub(crate) const SECOND_PS: u64 = 1_000_000_000_000;
+
 /// A record as a format decodes it, before the checks that all formats share.
 #[derive(Clone, Copy)]
 pub(crate) struct Raw {
-    /// Picoseconds since whatever instant the format counts from.
-    pub time_ps: u128,
+    pub time: Time,
     pub device: u32,
     pub op: HostOp,
     pub extent: Extent,
@@ -21,10 +25,34 @@ pub(crate) struct Raw {
 
 impl Raw {
     /// A record that neither forces unit access nor flushes before it.
-    pub fn plain(time_ps: u128, device: u32, op: HostOp, extent: Extent) -> Raw {
-        Raw { time_ps, device, op, extent, fua: false, preflush: false }
+    pub fn plain(time: Time, device: u32, op: HostOp, extent: Extent) -> Raw {
+        Raw { time, device, op, extent, fua: false, preflush: false }
     }
 }
+
+/// When a record was submitted, and which bytes of it say so.
+#[derive(Clone, Copy)]
+pub(crate) struct Time {
+    /// Picoseconds since whatever instant the format counts from.
+    pub ps: u128,
+    /// The bytes (from, to).
+    pub span: (usize, usize),
+}
+
+impl Time {
+    /// A time that the whole record stands for.
+    pub fn whole(ps: u128) -> Time {
+        Time { ps, span: WHOLE }
+    }
+
+    /// A whole number of units of `unit_ps` picoseconds, which the whole record stands for.
+    pub fn of(number: u64, unit_ps: u64) -> Time {
+        Time::whole(u128::from(number) * u128::from(unit_ps))
+    }
+}
+
+/// All bytes of a record.
+const WHOLE: (usize, usize) = (0, usize::MAX);
 
 /// Whole sectors; none for a flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +136,7 @@ pub(crate) struct Fault {
 impl Fault {
     /// A fault of the whole record.
     pub fn whole(why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: Cow::Borrowed(why), expected, span: (0, usize::MAX) }
+        Fault { why: Cow::Borrowed(why), expected, span: WHOLE }
     }
 
     /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes

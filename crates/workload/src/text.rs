@@ -1,6 +1,6 @@
 //! Fields of a line and the numbers in them, decoded from bytes without allocation.
 
-use crate::raw::{Extent, ExtentError, Fault};
+use crate::raw::{Extent, ExtentError, Fault, Time};
 use flashatlas_types::HostOp;
 use std::borrow::Cow;
 
@@ -21,11 +21,11 @@ impl<'a> Field<'a> {
     /// A fault of this field.
     #[cold]
     pub fn fault(self, why: &'static str, expected: &'static str) -> Fault {
-        Fault {
-            why: Cow::Borrowed(why),
-            expected,
-            span: (self.start, self.start + self.text.len()),
-        }
+        Fault { why: Cow::Borrowed(why), expected, span: self.span() }
+    }
+
+    fn span(self) -> (usize, usize) {
+        (self.start, self.start + self.text.len())
     }
 
     #[cold]
@@ -48,9 +48,15 @@ impl<'a> Field<'a> {
         digits(self.text).ok_or_else(|| self.bad_number(expected))
     }
 
-    /// A decimal number of units of `unit_ps` picoseconds (a power of ten), in picoseconds. Digits
-    /// below a picosecond are dropped.
-    pub fn decimal_ps(self, unit_ps: u64, expected: &'static str) -> Result<u128, Fault> {
+    /// A time as a whole number of units of `unit_ps` picoseconds.
+    pub fn time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
+        let ps = u128::from(self.number(expected)?) * u128::from(unit_ps);
+        Ok(Time { ps, span: self.span() })
+    }
+
+    /// A time as a decimal number of units of `unit_ps` picoseconds (a power of ten). Digits below
+    /// a picosecond are dropped.
+    pub fn decimal_time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let (whole, fraction) = match memchr::memchr(b'.', self.text) {
             Some(dot) => (&self.text[..dot], &self.text[dot + 1..]),
             None => (self.text, &[][..]),
@@ -70,7 +76,8 @@ impl<'a> Field<'a> {
             weight /= 10;
             part += u64::from(digit) * weight;
         }
-        Ok(u128::from(whole) * u128::from(unit_ps) + u128::from(part))
+        let ps = u128::from(whole) * u128::from(unit_ps) + u128::from(part);
+        Ok(Time { ps, span: self.span() })
     }
 }
 
@@ -204,7 +211,7 @@ mod tests {
     #[test]
     fn times_are_exact_picoseconds() {
         const S: u64 = 1_000_000_000_000;
-        let ps = |text| field(text).decimal_ps(S, "t").ok();
+        let ps = |text| field(text).decimal_time(S, "t").ok().map(|time| time.ps);
         assert_eq!(ps("1.000000000001"), Some(1_000_000_000_001));
         assert_eq!(ps("0.1"), Some(100_000_000_000), "a tenth, which no binary fraction is");
         assert_eq!(ps("0.0000000000019"), Some(1), "below a picosecond is dropped");

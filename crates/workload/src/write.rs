@@ -1,6 +1,7 @@
 //! Writing traces: sinks of records, and what to do about what a format cannot hold.
 
 use crate::compress::Finish;
+use crate::raw::SECOND_PS;
 use crate::source::{END_OF_SECTORS, MAX_DEVICES, MAX_TRANSFER_SECTORS, Record};
 use flashatlas_types::{ConfigError, Dur, HostOp, Lba, Params, Ps};
 use std::fmt;
@@ -346,7 +347,6 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
 
 /// Append `at` in seconds, with twelve decimals or as few of them as hold it.
 pub(crate) fn put_seconds(out: &mut Vec<u8>, at: Ps) {
-    const SECOND_PS: u64 = 1_000_000_000_000;
     put_number(out, at.0 / SECOND_PS);
     let mut fraction = at.0 % SECOND_PS;
     let mut weight = SECOND_PS / 10;

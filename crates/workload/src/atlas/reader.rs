@@ -5,7 +5,7 @@ use super::end::{END_HEADER_BYTES, End, Position, TRAILER_BYTES, trailer};
 use super::{BLOCK, END, HEADER_BYTES, header};
 use crate::error::{Place, TraceError, excerpt};
 use crate::gate::Gate;
-use crate::raw::{Extent, Raw};
+use crate::raw::{Extent, Raw, Time};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, Read};
 
@@ -251,13 +251,6 @@ impl RecordSource for Atlas {
 fn raw(record: &Record) -> Raw {
     let request = &record.request;
     let extent = Extent { first: request.lba.0, sectors: request.sectors };
-    let time_ps = request.at.0.into();
-    Raw {
-        time_ps,
-        device: record.device,
-        op: request.op,
-        extent,
-        fua: request.fua,
-        preflush: false,
-    }
+    let time = Time::whole(request.at.0.into());
+    Raw { time, device: record.device, op: request.op, extent, fua: request.fua, preflush: false }
 }

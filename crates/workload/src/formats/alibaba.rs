@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Fault, Raw};
+use crate::raw::{Fault, MICROSECOND_PS, Raw};
 use crate::text::{byte_extent, split};
 use flashatlas_types::HostOp;
 
@@ -28,7 +28,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "5 columns: device,R|W,offset,length,timestamp";
-const MICROSECOND_PS: u128 = 1_000_000;
 
 #[derive(Default)]
 struct Alibaba {
@@ -50,8 +49,8 @@ impl LineFormat for Alibaba {
             _ => return Err(op.fault("an unknown operation", "R or W")),
         };
         let extent = byte_extent(kind, offset, length)?;
-        let time_ps = u128::from(time.number("a timestamp in microseconds")?) * MICROSECOND_PS;
-        Ok(Some(Raw::plain(time_ps, self.devices.number(device)?, kind, extent)))
+        let time = time.time(MICROSECOND_PS, "a timestamp in microseconds")?;
+        Ok(Some(Raw::plain(time, self.devices.number(device)?, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

@@ -3,7 +3,7 @@
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, Time};
 use crate::text::{extent_fault, split_blanks};
 use flashatlas_types::{HostOp, Param, SECTOR_BYTES};
 use std::io::BufRead;
@@ -58,6 +58,11 @@ impl LineFormat for Arc {
         sequence.number("the number of the request")?;
         let sectors = |blocks: u64| blocks.saturating_mul(self.block_sectors);
         let extent = Extent::of_sectors(self.op, sectors(block), sectors(blocks));
-        Ok(Some(Raw::plain(0, 0, self.op, extent.map_err(|e| extent_fault(e, first, count))?)))
+        Ok(Some(Raw::plain(
+            Time::whole(0),
+            0,
+            self.op,
+            extent.map_err(|e| extent_fault(e, first, count))?,
+        )))
     }
 }

@@ -5,7 +5,7 @@ use crate::devices::Devices;
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::rwbs::{self, ACTION, Action};
 use crate::text::{Field, extent_fault, split_blanks};
 use flashatlas_types::HostOp;
@@ -32,7 +32,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const EVENT: &str = "device cpu sequence time pid action flags sector + sectors";
-const SECOND_PS: u64 = 1_000_000_000_000;
 
 struct Blkparse {
     /// The action that counts; `None`: all that a reader may take.
@@ -72,9 +71,9 @@ impl LineFormat for Blkparse {
             _ if plus.text != b"+" => return Err(Fault::whole("no sectors in the event", EVENT)),
             _ => extent(op, sector, sectors)?,
         };
-        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let time = time.decimal_time(SECOND_PS, "a time in seconds")?;
         let device = self.devices.number(device)?;
-        Ok(Some(Raw { time_ps, device, op, extent, fua: flags.fua, preflush: flags.preflush }))
+        Ok(Some(Raw { time, device, op, extent, fua: flags.fua, preflush: flags.preflush }))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {

@@ -4,7 +4,7 @@
 use crate::Record;
 use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, NANOSECOND_PS, Raw, SECOND_PS};
 use crate::text::{extent_fault, split};
 use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
 use flashatlas_types::{Dur, HostOp};
@@ -34,8 +34,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const COLUMNS: &str = "as many columns as the line of column names has";
 const NAMES: &str = "a line of column names: start ; sector ; length ; op ; …";
 const OPS: &str = "R, W or D and then any of A, S, M, F; or F alone";
-const SECOND_PS: u64 = 1_000_000_000_000;
-const NANOSECOND_PS: u64 = 1_000;
 
 #[derive(Default)]
 struct Blkreplay {
@@ -57,14 +55,14 @@ impl LineFormat for Blkreplay {
             return Ok(None);
         }
         // a time is a number: before the first request, anything else is a preamble
-        if !self.begun && start.decimal_ps(SECOND_PS, "").is_err() {
+        if !self.begun && start.decimal_time(SECOND_PS, "").is_err() {
             return Ok(None);
         }
         self.begun = true;
         if count != self.columns {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
-        let time_ps = start.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let time = start.decimal_time(SECOND_PS, "a time in seconds")?;
         let (op, fua) =
             operation(flags.text).ok_or_else(|| flags.fault("an unknown operation", OPS))?;
         let extent = if op == HostOp::Flush {
@@ -74,7 +72,7 @@ impl LineFormat for Blkreplay {
                 (sector.number("an address in sectors")?, length.number("a length in sectors")?);
             Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, length))?
         };
-        Ok(Some(Raw { time_ps, device: 0, op, extent, fua, preflush: false }))
+        Ok(Some(Raw { time, device: 0, op, extent, fua, preflush: false }))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {

@@ -20,7 +20,7 @@ use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::devices::Devices;
 use crate::error::{OpenError, Place};
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
-use crate::raw::{Extent, ExtentError, Fault, Raw};
+use crate::raw::{Extent, ExtentError, Fault, NANOSECOND_PS, Raw, Time};
 use crate::rwbs::{ACTION, Action};
 use crate::text::Field;
 use flashatlas_types::HostOp;
@@ -50,7 +50,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const EVENT: usize = 48;
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u8 = 7;
-const NANOSECOND_PS: u128 = 1_000;
 const MINOR_BITS: u32 = 20;
 
 /// Actions, in the low half; bit 8 marks a payload that begins with a control group.
@@ -192,10 +191,10 @@ impl Fixed for Blktrace {
         let extent =
             if op == HostOp::Flush { Extent::NONE } else { self.extent(event, op, length)? };
         let device = self.device(self.order.u32(bytes_at(event, 36)))?;
-        let time_ps = u128::from(self.order.u64(bytes_at(event, 8))) * NANOSECOND_PS;
+        let time = Time::of(self.order.u64(bytes_at(event, 8)), NANOSECOND_PS);
         let data = op != HostOp::Flush;
         Ok(Some(Raw {
-            time_ps,
+            time,
             device,
             op,
             extent,

@@ -4,7 +4,7 @@ use crate::devices::Devices;
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::lines::{LineFormat, TextSource, head_lines};
-use crate::raw::{Extent, ExtentError, Fault, Raw};
+use crate::raw::{Extent, ExtentError, Fault, Raw, Time};
 use crate::text::{Field, extent_fault};
 use flashatlas_types::quantity::quantity;
 use flashatlas_types::{ConfigError, HostOp, Param, ParamDef, Params, SECTOR_BYTES, Text};
@@ -226,15 +226,15 @@ impl LineFormat for Columns {
             return Err(Fault::whole("too few columns in", "every column of the specification"));
         }
         let op = found[OP].map_or(Ok(self.assumed), |field| self.operation(field))?;
-        let time_ps =
-            found[TIME].map_or(Ok(0), |field| field.decimal_ps(self.time_ps, "a time"))?;
+        let time = found[TIME]
+            .map_or(Ok(Time::whole(0)), |field| field.decimal_time(self.time_ps, "a time"))?;
         let extent = match (op, found[OFFSET], found[SIZE]) {
             (HostOp::Flush, ..) => Extent::NONE,
             (_, Some(offset), Some(size)) => self.extent(op, offset, size)?,
             _ => return Err(Fault::whole("too few columns in", "an offset and a size")),
         };
         let device = found[DEVICE].map_or(Ok(0), |field| self.devices.number(field))?;
-        Ok(Some(Raw::plain(time_ps, device, op, extent)))
+        Ok(Some(Raw::plain(time, device, op, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

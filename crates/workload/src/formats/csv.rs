@@ -62,8 +62,8 @@ impl LineFormat for Csv {
         let number = u32::try_from(number).ok().filter(|&n| n < MAX_DEVICES);
         let device =
             number.ok_or_else(|| device.fault("no number of a device:", "at most 65,535"))?;
-        let time_ps = time.number("a time in picoseconds")?.into();
-        Ok(Some(Raw { time_ps, device, op: kind, extent, fua, preflush: false }))
+        let time = time.time(1, "a time in picoseconds")?;
+        Ok(Some(Raw { time, device, op: kind, extent, fua, preflush: false }))
     }
 
     fn origin_ps(&self) -> Option<u128> {

@@ -3,7 +3,7 @@
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Start};
 use crate::lines::{LineFormat, TextSource, head_lines, sniff};
-use crate::raw::{Fault, Raw};
+use crate::raw::{Fault, Raw, SECOND_PS};
 use crate::rwbs::{ACTION, Action};
 use crate::text::{byte_extent, split_blanks};
 use flashatlas_types::HostOp;
@@ -27,7 +27,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "8 columns: pid action op offset length time gap sync";
-const SECOND_PS: u64 = 1_000_000_000_000;
 
 struct Events {
     /// The action that counts; `None`: all of them.
@@ -60,7 +59,7 @@ impl LineFormat for Events {
             return Ok(None);
         }
         let extent = byte_extent(kind, offset, length)?;
-        Ok(Some(Raw::plain(time.decimal_ps(SECOND_PS, "a time in seconds")?, 0, kind, extent)))
+        Ok(Some(Raw::plain(time.decimal_time(SECOND_PS, "a time in seconds")?, 0, kind, extent)))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {

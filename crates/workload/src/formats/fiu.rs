@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, NANOSECOND_PS, Raw};
 use crate::text::{Field, extent_fault, split_blanks};
 use flashatlas_types::HostOp;
 
@@ -27,7 +27,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "at least 8 columns: timestamp pid process lba sectors R|W major minor md5";
-const NANOSECOND_PS: u128 = 1_000;
 
 #[derive(Default)]
 struct Fiu {
@@ -49,13 +48,13 @@ impl LineFormat for Fiu {
             (lba.number("an address in sectors")?, size.number("a length in sectors")?);
         let extent =
             Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, lba, size))?;
-        let time_ps = u128::from(time.number("a time in nanoseconds")?) * NANOSECOND_PS;
+        let time = time.time(NANOSECOND_PS, "a time in nanoseconds")?;
         major.number("a major number")?;
         minor.number("a minor number")?;
         // `major minor`, as the line has it
         let name =
             Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
-        Ok(Some(Raw::plain(time_ps, self.devices.number(name)?, kind, extent)))
+        Ok(Some(Raw::plain(time, self.devices.number(name)?, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

@@ -6,7 +6,7 @@ use crate::devices::Devices;
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line, head_lines};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, MICROSECOND_PS, MILLISECOND_PS, Raw, Time};
 use crate::text::{Field, byte_extent, split_blanks};
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
@@ -39,8 +39,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
 const ACTIONS: &str =
     "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
-const MICROSECOND_PS: u128 = 1_000_000;
-const MILLISECOND_PS: u128 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 enum Version {
@@ -74,7 +72,7 @@ struct Iolog {
 impl LineFormat for Iolog {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
         let (fields, count) = split_blanks::<5>(line);
-        let (time_ps, [file, action, offset, length], count) = match self.version {
+        let (time, [file, action, offset, length], count) = match self.version {
             None => {
                 self.version = version(line);
                 return if self.version.is_some() {
@@ -84,15 +82,11 @@ impl LineFormat for Iolog {
                 };
             }
             Some(Version::Two) => {
-                (self.waited_ps, [fields[0], fields[1], fields[2], fields[3]], count)
+                (Time::whole(self.waited_ps), [fields[0], fields[1], fields[2], fields[3]], count)
             }
             Some(Version::Three) => {
-                let time = fields[0].number("a timestamp in microseconds")?;
-                (
-                    u128::from(time) * MICROSECOND_PS,
-                    [fields[1], fields[2], fields[3], fields[4]],
-                    count - 1,
-                )
+                let time = fields[0].time(MICROSECOND_PS, "a timestamp in microseconds")?;
+                (time, [fields[1], fields[2], fields[3], fields[4]], count - 1)
             }
         };
         let op = match action.text {
@@ -108,7 +102,7 @@ impl LineFormat for Iolog {
             b"wait" if matches!(self.version, Some(Version::Two)) => {
                 columns(line, count, &[3, 4], "a file, `wait` and a time")?;
                 let until = offset.number("a time in milliseconds since the start of the log")?;
-                self.waited_ps = self.waited_ps.max(u128::from(until) * MILLISECOND_PS);
+                self.waited_ps = self.waited_ps.max(Time::of(until, MILLISECOND_PS).ps);
                 return Ok(None);
             }
             b"" => {
@@ -124,7 +118,7 @@ impl LineFormat for Iolog {
             byte_extent(op, offset, length)?
         };
         let device = self.devices.number(file)?;
-        Ok(Some(Raw::plain(time_ps, device, op, extent)))
+        Ok(Some(Raw::plain(time, device, op, extent)))
     }
 
     fn missing(&self) -> (&'static str, &'static str) {
@@ -161,7 +155,7 @@ struct IologText {
 
 impl IologText {
     fn line(out: &mut Vec<u8>, record: &Record, action: &[u8]) {
-        put_number(out, record.request.at.0 / MICROSECOND_PS as u64);
+        put_number(out, record.request.at.0 / MICROSECOND_PS);
         out.extend_from_slice(b" device");
         put_number(out, record.device.into());
         out.push(b' ');
@@ -183,7 +177,7 @@ impl Encoder for IologText {
         Holds {
             fua: false,
             flush_fua: false,
-            tick: Dur(MICROSECOND_PS as u64),
+            tick: Dur(MICROSECOND_PS),
             ..Holds::everything("iolog")
         }
     }

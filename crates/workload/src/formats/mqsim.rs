@@ -3,6 +3,7 @@
 use crate::ascii::{Ascii, sniff_nanoseconds};
 use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::TextSource;
+use crate::raw::NANOSECOND_PS;
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp};
 
@@ -42,5 +43,3 @@ impl Encoder for MqsimText {
         out.extend_from_slice(if request.op == HostOp::Read { b" 1\n" } else { b" 0\n" });
     }
 }
-
-const NANOSECOND_PS: u64 = 1_000;

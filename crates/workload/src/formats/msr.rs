@@ -31,7 +31,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const COLUMNS: &str = "7 columns: timestamp,host,disk,Read|Write,offset,size,response";
 
 /// A Windows file time counts 100 ns.
-const TICK_PS: u128 = 100_000;
+const TICK_PS: u64 = 100_000;
 
 #[derive(Default)]
 struct Msr {
@@ -47,7 +47,7 @@ impl LineFormat for Msr {
         if count != 7 {
             return Err(Fault::whole("the wrong number of columns in", COLUMNS));
         }
-        let ticks = time.number("a timestamp in units of 100 ns")?;
+        let time = time.time(TICK_PS, "a timestamp in units of 100 ns")?;
         disk.number("the number of a disk")?;
         let op = match op.text {
             text if text.eq_ignore_ascii_case(b"read") => HostOp::Read,
@@ -59,7 +59,7 @@ impl LineFormat for Msr {
         let name =
             Field { text: &line[host.start..disk.start + disk.text.len()], start: host.start };
         let device = self.devices.number(name)?;
-        Ok(Some(Raw::plain(u128::from(ticks) * TICK_PS, device, op, extent)))
+        Ok(Some(Raw::plain(time, device, op, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {
@@ -71,12 +71,12 @@ struct MsrText;
 
 impl Encoder for MsrText {
     fn holds(&self) -> Holds {
-        Holds { tick: Dur(TICK_PS as u64), ..Holds::reads_and_writes("msr") }
+        Holds { tick: Dur(TICK_PS), ..Holds::reads_and_writes("msr") }
     }
 
     fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
         let request = &record.request;
-        put_number(out, request.at.0 / TICK_PS as u64);
+        put_number(out, request.at.0 / TICK_PS);
         out.extend_from_slice(b",host,");
         put_number(out, record.device.into());
         out.extend_from_slice(if request.op == HostOp::Read { b",Read," } else { b",Write," });

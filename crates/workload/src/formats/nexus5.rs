@@ -3,7 +3,7 @@
 
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split_blanks};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
 
@@ -27,7 +27,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "8 columns: sector sectors bytes flags generate start submit finish";
-const SECOND_PS: u64 = 1_000_000_000_000;
 
 /// Sectors of a page of the phone's file system.
 const PAGE_SECTORS: u64 = 8;
@@ -54,10 +53,10 @@ impl LineFormat for Nexus5 {
         let whole = if sectors > PAGE_SECTORS { sectors - sectors % PAGE_SECTORS } else { sectors };
         let extent =
             Extent::of_sectors(op, first, whole).map_err(|e| extent_fault(e, sector, size))?;
-        let time_ps = generate.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let time = generate.decimal_time(SECOND_PS, "a time in seconds")?;
         for later in [start, submit, finish] {
-            later.decimal_ps(SECOND_PS, "a time in seconds")?;
+            later.decimal_time(SECOND_PS, "a time in seconds")?;
         }
-        Ok(Some(Raw::plain(time_ps, 0, op, extent)))
+        Ok(Some(Raw::plain(time, 0, op, extent)))
     }
 }

@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, MICROSECOND_PS, Raw, SECOND_PS, Time};
 use crate::rwbs;
 use crate::text::{Field, extent_fault, rsplit};
 use flashatlas_types::HostOp;
@@ -32,8 +32,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "6 columns: proces,device,rw_flag,sector,size,timestamp";
-const SECOND_PS: u64 = 1_000_000_000_000;
-const MICROSECOND_PS: u128 = 1_000_000;
 
 #[derive(Default)]
 struct Pixel {
@@ -52,17 +50,11 @@ impl LineFormat for Pixel {
         let Some(kind) = flags.op else { return Ok(None) };
         let extent = if kind == HostOp::Flush { Extent::NONE } else { extent(kind, sector, size)? };
         device.number("the number of a device")?;
-        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
-        let time_ps = (time_ps + MICROSECOND_PS / 2) / MICROSECOND_PS * MICROSECOND_PS;
+        let time = time.decimal_time(SECOND_PS, "a time in seconds")?;
+        let unit = u128::from(MICROSECOND_PS);
+        let time = Time { ps: (time.ps + unit / 2) / unit * unit, ..time };
         let device = self.devices.number(device)?;
-        Ok(Some(Raw {
-            time_ps,
-            device,
-            op: kind,
-            extent,
-            fua: flags.fua,
-            preflush: flags.preflush,
-        }))
+        Ok(Some(Raw { time, device, op: kind, extent, fua: flags.fua, preflush: flags.preflush }))
     }
 
     fn devices(&self) -> Option<&Devices> {

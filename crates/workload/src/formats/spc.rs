@@ -5,7 +5,7 @@ use crate::Record;
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader, WriterDef};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split};
 use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
@@ -31,7 +31,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "at least 5 columns: ASU,LBA,size,opcode,timestamp";
-const SECOND_PS: u64 = 1_000_000_000_000;
 
 #[derive(Default)]
 struct Spc {
@@ -54,9 +53,9 @@ impl LineFormat for Spc {
             (lba.number("an address in sectors")?, size.number("a size in bytes")?);
         let extent = Extent::of_sector_and_bytes(kind, first, bytes)
             .map_err(|e| extent_fault(e, lba, size))?;
-        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
+        let time = time.decimal_time(SECOND_PS, "a time in seconds")?;
         let device = self.devices.number(asu)?;
-        Ok(Some(Raw::plain(time_ps, device, kind, extent)))
+        Ok(Some(Raw::plain(time, device, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

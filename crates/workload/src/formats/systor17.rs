@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Fault, Raw};
+use crate::raw::{Fault, Raw, SECOND_PS};
 use crate::text::{byte_extent, split};
 use flashatlas_types::HostOp;
 
@@ -27,7 +27,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "6 columns: Timestamp,Response,IOType,LUN,Offset,Size";
-const SECOND_PS: u64 = 1_000_000_000_000;
 
 #[derive(Default)]
 struct Systor {
@@ -49,11 +48,11 @@ impl LineFormat for Systor {
             _ => return Err(op.fault("an unknown operation", "R or W")),
         };
         if !response.text.is_empty() {
-            response.decimal_ps(SECOND_PS, "a response time in seconds, or nothing")?;
+            response.decimal_time(SECOND_PS, "a response time in seconds, or nothing")?;
         }
         let extent = byte_extent(kind, offset, size)?;
-        let time_ps = time.decimal_ps(SECOND_PS, "a time in seconds")?;
-        Ok(Some(Raw::plain(time_ps, self.devices.number(lun)?, kind, extent)))
+        let time = time.decimal_time(SECOND_PS, "a time in seconds")?;
+        Ok(Some(Raw::plain(time, self.devices.number(lun)?, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

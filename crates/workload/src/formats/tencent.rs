@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
 use crate::lines::{LineFormat, TextSource, sniff};
-use crate::raw::{Extent, Fault, Raw};
+use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split};
 use flashatlas_types::HostOp;
 
@@ -27,7 +27,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COLUMNS: &str = "5 columns: timestamp,offset,size,0|1,volume";
-const SECOND_PS: u128 = 1_000_000_000_000;
 
 #[derive(Default)]
 struct Tencent {
@@ -52,9 +51,9 @@ impl LineFormat for Tencent {
             (offset.number("an offset in sectors")?, size.number("a size in sectors")?);
         let extent =
             Extent::of_sectors(kind, first, sectors).map_err(|e| extent_fault(e, offset, size))?;
-        let time_ps = u128::from(time.number("a time in whole seconds")?) * SECOND_PS;
+        let time = time.time(SECOND_PS, "a time in whole seconds")?;
         volume.number("the number of a volume")?;
-        Ok(Some(Raw::plain(time_ps, self.devices.number(volume)?, kind, extent)))
+        Ok(Some(Raw::plain(time, self.devices.number(volume)?, kind, extent)))
     }
 
     fn devices(&self) -> Option<&Devices> {

@@ -14,7 +14,7 @@
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::error::{OpenError, Place};
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
-use crate::raw::{Extent, ExtentError, Fault, Raw};
+use crate::raw::{Extent, ExtentError, Fault, MICROSECOND_PS, Raw, Time};
 use flashatlas_types::HostOp;
 use std::io::BufRead;
 
@@ -38,7 +38,6 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 const COMMANDS: &str = "READ, WRITE or SYNCHRONIZE CACHE (such as 0x28, 0x2a, 0x35)";
-const MICROSECOND_PS: u128 = 1_000_000;
 
 /// Records that tell the version.
 const TELLING_RECORDS: usize = 4;
@@ -100,7 +99,7 @@ impl Layout {
                 })?
         };
         let time = u64::from_le_bytes(bytes_at(record, TIME));
-        Ok(Raw::plain(u128::from(time) * MICROSECOND_PS, 0, op, extent))
+        Ok(Raw::plain(Time::of(time, MICROSECOND_PS), 0, op, extent))
     }
 
     fn fault(&self, at: usize, len: usize, why: &'static str, expected: &'static str) -> Fault {

@@ -45,8 +45,8 @@ fn numbers_and_columns_of_msr() {
     assert_eq!(bad("1,a,x,Read,0,1,1"), "2:5: not a number `x`; expected the number of a disk");
     assert_eq!(
         bad("18446744073709551615,a,0,Read,0,1,1"),
-        "2:1: a time too far from the first record `18446744073709551615,a,0,Read,0,1,1`; expected \
-         at most 213 days (`time_gap_max` cuts long gaps)"
+        "2:1: a time too far from the first record `18446744073709551615`; expected at most 213 \
+         days (`time_gap_max` cuts long gaps)"
     );
     assert_eq!(
         bad("\x01\u{e9},\"a\",0,Read,0,512,1,and more than forty characters"),
@@ -94,6 +94,25 @@ fn the_other_text_formats() {
         error("blkreplay", names),
         "2:1: the trace holds no request; expected at least one line after the column names"
     );
+}
+
+#[test]
+fn a_far_time_is_pointed_at_where_it_stands() {
+    let cases = [
+        ("spc", "0,1,512,r,0\n0,2,512,r,", "20000000", "\n"),
+        ("alibaba", "0,R,0,512,0\n0,R,0,512,", "20000000000000", "\n"),
+        ("tencent", "0,0,1,0,0\n", "20000000", ",0,1,0,0\n"),
+        ("blkreplay", "start ; sector; length ; op\n0 ; 1 ; 2 ; W\n", "20000000", " ; 1 ; 2 ; W\n"),
+        ("iolog", "fio version 3 iolog\n0 f read 0 512\n", "20000000000000", " f read 0 512\n"),
+        ("mqsim", "0 0 0 8 1\n", "18446744073709551615", " 0 0 8 1\n"),
+    ];
+    for (format, before, time, after) in cases {
+        let line = before.lines().count() + usize::from(before.ends_with('\n'));
+        let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1;
+        let said = error(format, format!("{before}{time}{after}"));
+        let place = format!("{line}:{column}: a time too far from the first record `{time}`;");
+        assert!(said.starts_with(&place), "{format}: {said}, not {place}");
+    }
 }
 
 #[test]

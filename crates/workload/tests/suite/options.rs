@@ -136,7 +136,7 @@ fn times_beyond_213_days_name_what_helps() {
     let text = "0,1,512,r,0\n0,2,512,r,20000000\n0,3,512,r,20000001\n";
     assert_eq!(
         error_of(text, &ReadOptions::default()),
-        "2:1: a time too far from the first record `0,2,512,r,20000000`; expected at most 213 days \
+        "2:11: a time too far from the first record `20000000`; expected at most 213 days \
          (`time_gap_max` cuts long gaps)"
     );
     let cut = |seconds: u64| ReadOptions {
@@ -157,7 +157,7 @@ fn times_beyond_213_days_name_what_helps() {
     let far = "0,1,512,r,0\n0,2,512,r,18000000\n0,3,512,r,36000000\n";
     assert_eq!(
         error_of(far, &cut(17_000_000)),
-        "3:1: a time too far from the first record `0,3,512,r,36000000`; expected at most 213 days \
+        "3:11: a time too far from the first record `36000000`; expected at most 213 days \
          (a smaller `time_gap_max` cuts more)"
     );
 }

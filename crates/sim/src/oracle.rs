@@ -21,7 +21,9 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub fn new(units: u32, unit_sectors: u32) -> Oracle {
-        Oracle::expecting(vec![Stamp::ZERO; units as usize], unit_sectors)
+        // zeroed words, which cost no memory until they are written, taken over in place
+        let expected = vec![0; units as usize].into_iter().map(Stamp).collect();
+        Oracle::expecting(expected, unit_sectors)
     }
 
     /// Every unit holds what is given.

@@ -12,8 +12,8 @@ use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params, Ppn, Text,
-    Violation,
+    BlockId, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params, Ppn,
+    PpnTable, Text, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -75,7 +75,7 @@ fn flushed(params: &Params) -> Option<Param<u64>> {
 
 /// Nothing of the map survives.
 struct Volatile {
-    entries: Vec<Ppn>,
+    entries: PpnTable,
     entry_bytes: u32,
     counters: MapCounters,
 }
@@ -83,7 +83,7 @@ struct Volatile {
 impl Volatile {
     fn new(params: &Params, layout: &Layout) -> Volatile {
         Volatile {
-            entries: vec![Ppn::NONE; layout.logical_units as usize],
+            entries: PpnTable::new(layout.logical_units),
             entry_bytes: params.get(ENTRY_BYTES),
             counters: MapCounters::default(),
         }
@@ -95,19 +95,19 @@ impl MapStore for Volatile {
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
-        Ok((self.entries[lpn.0 as usize], dram_lookup(io.cx, self.entry_bytes)))
+        Ok((self.entries.get(lpn), dram_lookup(io.cx, self.entry_bytes)))
     }
 
     #[inline]
     fn peek(&self, lpn: Lpn) -> Ppn {
-        self.entries[lpn.0 as usize]
+        self.entries.get(lpn)
     }
 
     #[inline]
     fn set(&mut self, _: &mut MapContext<'_, '_>, update: Update) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;
         self.counters.update_hits += 1;
-        Ok((std::mem::replace(&mut self.entries[update.lpn.0 as usize], update.ppn), OpId::NONE))
+        Ok((self.entries.replace(update.lpn, update.ppn), OpId::NONE))
     }
 
     fn load(
@@ -120,7 +120,7 @@ impl MapStore for Volatile {
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
-        self.entries[lpn.0 as usize] = ppn;
+        self.entries.replace(lpn, ppn);
     }
 
     fn forgets_trims(&self) -> bool {
@@ -148,7 +148,7 @@ impl MapStore for Volatile {
     }
 
     fn memory(&self) -> Vec<MemoryUse> {
-        let bytes = self.entries.len() as u64 * u64::from(self.entry_bytes);
+        let bytes = u64::from(self.entries.len()) * u64::from(self.entry_bytes);
         vec![MemoryUse { table: "L2P map", memory: MemoryKind::Dram, bytes }]
     }
 }

@@ -110,16 +110,14 @@ fn begins(before: Option<Ppn>, here: Ppn) -> bool {
 }
 
 /// Runs of a map page.
-fn runs(slice: &[Ppn]) -> u32 {
-    let before = std::iter::once(None).chain(slice.iter().copied().map(Some));
-    before.zip(slice).filter(|&(before, &here)| begins(before, here)).count() as u32
+fn runs(entries: impl Iterator<Item = Ppn>) -> u32 {
+    let mut before = None;
+    entries.map(|here| u32::from(begins(before.replace(here), here))).sum()
 }
 
-/// Runs that begin at entry `at` or the one after it, were entry `at` `here`.
-fn runs_around(slice: &[Ppn], at: usize, here: Ppn) -> u32 {
-    let first = begins(at.checked_sub(1).map(|before| slice[before]), here);
-    let second = slice.get(at + 1).is_some_and(|&next| begins(Some(here), next));
-    u32::from(first) + u32::from(second)
+/// Runs that begin at an entry that is `here`, or at the one after it.
+fn runs_around(before: Option<Ppn>, here: Ppn, next: Option<Ppn>) -> u32 {
+    u32::from(begins(before, here)) + u32::from(next.is_some_and(|next| begins(Some(here), next)))
 }
 
 impl Sftl {
@@ -200,7 +198,7 @@ impl Cache for Sftl {
 
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
-        self.runs[page as usize] = runs(io.map.table.slice(page));
+        self.runs[page as usize] = runs(io.map.table.entries(page));
         let evicted = self.make_room(io, self.page_bytes(page))?;
         // what the buffer has of the page is part of it again
         self.forget(page);
@@ -215,10 +213,12 @@ impl Cache for Sftl {
             return;
         }
         self.bytes -= self.page_bytes(page);
-        let slice = map.table.slice(page);
-        let at = (lpn.0 - map.table.lpns(page).start) as usize;
+        let lpns = map.table.lpns(page);
+        let before = (lpn.0 > lpns.start).then(|| map.table.get(Lpn(lpn.0 - 1)));
+        let next = (lpn.0 + 1 < lpns.end).then(|| map.table.get(Lpn(lpn.0 + 1)));
         let runs = &mut self.runs[page as usize];
-        *runs = *runs + runs_around(slice, at, slice[at]) - runs_around(slice, at, old);
+        *runs += runs_around(before, map.table.get(lpn), next);
+        *runs -= runs_around(before, old, next);
         self.bytes += self.page_bytes(page);
     }
 

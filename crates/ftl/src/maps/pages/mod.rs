@@ -408,7 +408,7 @@ impl MapOnFlash {
         for page in (0..self.table.pages()).filter(|&p| !self.changes.contains(p) && !elsewhere(p))
         {
             let holds = match self.area.place(page) {
-                None => self.table.slice(page).iter().all(|&p| p == Ppn::NONE),
+                None => self.table.entries(page).all(|p| p == Ppn::NONE),
                 Some(at) => {
                     entries.clear();
                     self.table.encode(page, &mut entries);

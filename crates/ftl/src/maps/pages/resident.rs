@@ -125,7 +125,7 @@ impl Resident {
     /// Entries of a segment that have changed, and how many it has.
     pub fn count(&self, segment: u32) -> (u32, u32) {
         let pages = self.pages_of(segment);
-        let entries = pages.clone().map(|p| self.map.table.slice(p).len() as u32).sum();
+        let entries = pages.clone().map(|p| self.map.table.entries(p).len() as u32).sum();
         (pages.map(|p| self.map.changes.count(p)).sum(), entries)
     }
 

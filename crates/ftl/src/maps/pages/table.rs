@@ -1,7 +1,7 @@
 //! The map itself, whole, as the simulator knows it: where every page really is. What a store
 //! has of it in memory, and what is on flash, is checked against this.
 
-use flashatlas_types::{Lpn, Ppn};
+use flashatlas_types::{Lpn, Ppn, PpnTable};
 
 /// Bytes before the entries of a map page: what the spare area of a real page would carry.
 pub(crate) const HEADER_BYTES: usize = 24;
@@ -40,7 +40,7 @@ impl Header {
 
 /// The entries of all logical pages, cut into map pages.
 pub(crate) struct Table {
-    entries: Vec<Ppn>,
+    entries: PpnTable,
     /// Entries of a map page.
     pub per_page: u32,
     entry_bytes: usize,
@@ -51,17 +51,12 @@ impl Table {
     /// `pages` logical pages that are nowhere.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
-        Table {
-            entries: vec![Ppn::NONE; pages as usize],
-            per_page,
-            entry_bytes: entry_bytes as usize,
-            shift,
-        }
+        Table { entries: PpnTable::new(pages), per_page, entry_bytes: entry_bytes as usize, shift }
     }
 
     /// Logical pages.
     pub fn len(&self) -> u32 {
-        self.entries.len() as u32
+        self.entries.len()
     }
 
     /// Map pages.
@@ -81,13 +76,13 @@ impl Table {
     /// The entry of a logical page.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Ppn {
-        self.entries[lpn.0 as usize]
+        self.entries.get(lpn)
     }
 
     /// Change an entry; returns what it was.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
-        std::mem::replace(&mut self.entries[lpn.0 as usize], ppn)
+        self.entries.replace(lpn, ppn)
     }
 
     /// The logical pages of a map page.
@@ -96,17 +91,16 @@ impl Table {
     }
 
     /// The entries of a map page; the last one may be short.
-    pub fn slice(&self, page: u32) -> &[Ppn] {
-        let range = self.lpns(page);
-        &self.entries[range.start as usize..range.end as usize]
+    pub fn entries(&self, page: u32) -> impl ExactSizeIterator<Item = Ppn> + '_ {
+        self.entries.range(self.lpns(page))
     }
 
     /// Append the entries of a map page as bytes, little-endian, `map.entry_bytes` each; all ones
     /// for pages that are nowhere and for those beyond the end of the drive.
     pub fn encode(&self, page: u32, out: &mut Vec<u8>) {
-        let slice = self.slice(page);
-        let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - slice.len());
-        let all = slice.iter().copied().chain(padding);
+        let entries = self.entries(page);
+        let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - entries.len());
+        let all = entries.chain(padding);
         if self.entry_bytes == 4 {
             out.extend(all.flat_map(|p| p.0.to_le_bytes()));
         } else {
@@ -127,7 +121,7 @@ impl Table {
     /// Take over all entries of a map page from such bytes.
     pub fn restore(&mut self, page: u32, bytes: &[u8]) {
         for (index, lpn) in self.lpns(page).enumerate() {
-            self.entries[lpn as usize] = self.decode(bytes, index as u32);
+            self.entries.replace(Lpn(lpn), self.decode(bytes, index as u32));
         }
     }
 
@@ -138,6 +132,6 @@ impl Table {
 
     /// Bytes of all entries in the drive's memory.
     pub fn bytes(&self) -> u64 {
-        self.entries.len() as u64 * self.entry_bytes as u64
+        u64::from(self.entries.len()) * self.entry_bytes as u64
     }
 }

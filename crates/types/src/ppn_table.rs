@@ -1,0 +1,63 @@
+//! A table of physical pages by logical page.
+
+use crate::{Lpn, Ppn};
+
+/// Where each logical page is; nowhere at first.
+///
+/// Entries are kept as complements, so that [`Ppn::NONE`] is zero: the operating system provides
+/// zeroed memory where it is first written, and the table of a large drive costs what is mapped.
+pub struct PpnTable {
+    complements: Vec<u32>,
+}
+
+impl PpnTable {
+    /// `pages` logical pages that are nowhere.
+    pub fn new(pages: u32) -> PpnTable {
+        PpnTable { complements: vec![0; pages as usize] }
+    }
+
+    /// Logical pages.
+    pub fn len(&self) -> u32 {
+        self.complements.len() as u32
+    }
+
+    /// Whether there are no logical pages.
+    pub fn is_empty(&self) -> bool {
+        self.complements.is_empty()
+    }
+
+    /// Where a logical page is. Panics beyond the table.
+    #[inline]
+    pub fn get(&self, lpn: Lpn) -> Ppn {
+        Ppn(!self.complements[lpn.0 as usize])
+    }
+
+    /// Change an entry; returns what it was. Panics beyond the table.
+    #[inline]
+    pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
+        Ppn(!std::mem::replace(&mut self.complements[lpn.0 as usize], !ppn.0))
+    }
+
+    /// The entries of consecutive logical pages. Panics beyond the table.
+    pub fn range(&self, lpns: std::ops::Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
+        self.complements[lpns.start as usize..lpns.end as usize].iter().map(|&c| Ppn(!c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_nowhere_until_they_are_mapped() {
+        let mut table = PpnTable::new(4);
+        assert_eq!((table.len(), table.get(Lpn(3))), (4, Ppn::NONE));
+        assert_eq!(table.replace(Lpn(3), Ppn(0)), Ppn::NONE);
+        assert_eq!(table.replace(Lpn(3), Ppn(u32::MAX - 1)), Ppn(0));
+        assert_eq!(
+            table.range(2..4).collect::<Vec<_>>(),
+            [Ppn::NONE, Ppn(u32::MAX - 1)],
+            "the last page but NONE is a page"
+        );
+    }
+}

@@ -40,7 +40,7 @@ struct Scheduler<'a> {
     host: VecDeque<Waiting>,
     /// By tag of the player.
     flying: Vec<Option<Waiting>>,
-    done: Vec<(u32, Ps)>,
+    done: Vec<(Waiting, Ps)>,
     over: usize,
 }
 
@@ -408,9 +408,13 @@ impl Scheduler<'_> {
         }
         self.player.now = self.player.now.max(next);
         let mut done = std::mem::take(&mut self.done);
-        self.player.advance(self.player.now, |tag, at| done.push((tag, at)));
-        for (tag, at) in done.drain(..) {
-            self.complete(tag, at)?;
+        // all at once: what completes may send a request, which takes a tag that has become free
+        let flying = &mut self.flying;
+        self.player.advance(self.player.now, |tag, at| {
+            done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
+        });
+        for (waiting, at) in done.drain(..) {
+            self.complete(waiting, at)?;
         }
         self.done = done;
         while let Some(&(at, number)) = self.sleeping.first()
@@ -431,9 +435,7 @@ impl Scheduler<'_> {
             .min()
     }
 
-    fn complete(&mut self, tag: u32, at: Ps) -> Result<(), RunError> {
-        let waiting =
-            self.flying[tag as usize].take().expect("a tag in flight belongs to a request");
+    fn complete(&mut self, waiting: Waiting, at: Ps) -> Result<(), RunError> {
         if waiting.kind == RequestKind::Journal {
             return self.journal_done(at);
         }

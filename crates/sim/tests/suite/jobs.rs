@@ -434,6 +434,31 @@ fn calls_that_wait_for_a_transaction_share_the_next() {
 }
 
 #[test]
+fn requests_that_end_together_keep_their_tags() {
+    // every operation takes 100 us: a request of the journal ends with reads of the other job, and
+    // sends the next, which takes a tag of theirs
+    let text = "[global]\ndirect=1\nsize=64k\nioengine=libaio\nloops=20\n\
+                [syncs]\nrw=write\nbs=2k\nfsync=1\n\
+                [reads]\nrw=randread\nbs=4k\niodepth=8\n";
+    let settings = [
+        "cache.mode=write-through",
+        "timing.t_read=100us",
+        "timing.t_program=100us",
+        "timing.channel_rate=0",
+    ];
+    let (record, jobs) =
+        try_play(text, json!({ "filesystem": EXT4, "set": settings, "precondition": "fill" }))
+            .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"]);
+    let of = |job: usize, op: &str| {
+        let stats = &jobs["jobs"][job][op];
+        (stats["ios"].as_u64().unwrap(), stats["bytes"].as_u64().unwrap())
+    };
+    assert_eq!(of(0, "write"), (20 * 32, 20 << 16), "every pass writes 32 blocks of 2 KiB");
+    assert_eq!(of(1, "read"), (20 * 16, 20 << 16), "every pass reads 16 blocks of 4 KiB");
+}
+
+#[test]
 fn file_systems_are_named_in_errors() {
     let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
     assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));

@@ -20,7 +20,7 @@ import flashatlas
 FILE = Path(__file__).with_name("fingerprints.csv")
 COLUMNS = ("example", "operations", "trajectory", "record")
 
-VOLATILE = ("version", "wall_s", "requests_per_wall_s", "fingerprint")
+VOLATILE = ("version", "build", "results_digest", "fingerprint")
 """Keys of a record that are no result."""
 
 LOG_DRIVE = ["drive.blocks=600", "drive.logical_pages=32000"]

@@ -46,7 +46,7 @@ def fake(
         else waf_parts
     )
     record: dict[str, Any] = {
-        "schema": "flashatlas.run/1",
+        "schema": "flashatlas.run/2",
         "version": "0.1.0",
         "config_hash": "ab" * 32,
         "config": {
@@ -58,7 +58,7 @@ def fake(
             "depth": 8,
             "params": {
                 "ftl.victim": "greedy",
-                "timing.t_read_ps": 60_000_000,
+                "timing.t_read": "60us",
                 "map.unit": 4096,
                 **(params or {}),
             },

@@ -85,7 +85,7 @@ def test_repeats_and_pauses(tmp_path):
         "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,0,4096,w,0.010\n"
         "0,8,4096,w,100000000\n0,16,4096,w,100000001\n"
     )
-    with pytest.raises(flashatlas.InputError, match=r"phone.spc:4:1: .*`time_gap_max`"):
+    with pytest.raises(flashatlas.InputError, match=r"phone.spc:4:12: .*`time_gap_max`"):
         rows(path)
     times = [row["time_ps"] / 1e12 for row in rows(path, time_gap_max="2s", drop_duplicates="5ms")]
     assert times == [0.0, 0.01, 2.01, 3.01]

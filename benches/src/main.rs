@@ -21,14 +21,15 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// What a run finds in benchmarks.
+fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environment<'_> {
+    let build = flashatlas_sim::Build { version: "bench", sources: "", commit: None };
+    flashatlas_sim::Environment { registry: &STANDARD, opener, build }
+}
+
 /// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
 /// Every size has the same number of blocks (of 16 pages for each GiB), so that the same share of
 /// them is frontier and reserve.
-/// What a run finds in benchmarks.
-fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environment<'_> {
-    flashatlas_sim::Environment { registry: &STANDARD, opener, version: "bench" }
-}
-
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
     // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
     let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;

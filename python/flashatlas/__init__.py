@@ -11,9 +11,13 @@ Simulate a drive on a trace, with every read checked:
 
 from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
 from flashatlas.api import compare, registries, run, save_checkpoint
+from flashatlas.bundle import bundle
 from flashatlas.drive import Drive
+from flashatlas.figure import figure
+from flashatlas.frame import Frame, frame
 from flashatlas.job import Job
 from flashatlas.lookups import lookup
+from flashatlas.rerun import rerun
 from flashatlas.result import Result
 from flashatlas.trace import Trace
 
@@ -21,15 +25,20 @@ __all__ = [
     "Drive",
     "DriveError",
     "FlashAtlasError",
+    "Frame",
     "InputError",
     "InternalError",
     "Job",
     "Result",
     "Trace",
     "__version__",
+    "bundle",
     "compare",
+    "figure",
+    "frame",
     "lookup",
     "registries",
+    "rerun",
     "run",
     "save_checkpoint",
 ]

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -23,6 +24,9 @@ from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+NOTHING_DRAWN = "no random number was drawn: another seed gives the same results"
+"""The note of a run that no seed changes."""
 
 BETWEEN = ("timing.", "host.")
 """Prefixes of parameters that only change when things happen: preconditioning ignores them.
@@ -81,8 +85,17 @@ def run(
         InternalError: A broken invariant.
 
     """
-    result = result_of(_core.run(json.dumps(specification(drive, **options)), progress), label)
+    result = carried_out(specification(drive, **options), progress, label)
     return replace(result, options={"drive": drive, **options})
+
+
+def carried_out(
+    spec: Mapping[str, Any], progress: Progress | None = None, label: str = ""
+) -> Result:
+    """Carry out a run as the core takes it: see :func:`specification`."""
+    text, begin = json.dumps(spec), time.perf_counter()
+    outcome = _core.run(text, progress)
+    return result_of(outcome, label, time.perf_counter() - begin)
 
 
 def specification(
@@ -220,17 +233,21 @@ def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
     """A run; one from a checkpoint made here speaks of its precondition as the user gave it."""
     spec = dict(spec)
     given = spec.pop("_of", None)
-    result = result_of(_core.run(json.dumps(spec), report))
+    result = carried_out(spec, report)
     record = result.record
     if given is not None:
         record["config"]["precondition"] = given
         record["config_hash"] = _core.config_hash(json.dumps(record["config"]))
         del record["checkpoint"]
+        if given == "steady":
+            record["random_streams"] = sorted({*record["random_streams"], "precondition.steady"})
         path = spec["precondition"]["checkpoint"]
         begun = f"the drive began as the checkpoint {path} holds it"
         shared = "the preconditioned drive was shared with other runs of the comparison"
         record["approximations"] = [
-            shared if note == begun else note for note in record["approximations"]
+            shared if note == begun else note
+            for note in record["approximations"]
+            if not (note == NOTHING_DRAWN and record["random_streams"])
         ]
     return result
 
@@ -305,6 +322,15 @@ class Workers:
                 for future in futures:
                     future.cancel()
                 raise
+
+
+def build() -> dict[str, Any]:
+    """What this FlashAtlas was built from, and how.
+
+    ``version``, ``sources`` (a digest), ``commit`` (``None`` without a repository, with ``+`` where
+    the sources had been changed), ``target`` and ``profile``.
+    """
+    return json.loads(_core.build())
 
 
 def registries() -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flashatlas._core import RUN_SCHEMA
+
 LAYER_COUNTERS = {
     "believed": "valid_entries",
     "handed_out": "exported_entries",
@@ -25,6 +27,21 @@ MAP_COUNTERS = {"handed_out": "exported_pages"}
 """Keys under ``map``."""
 
 
+EARLIER_SCHEMA = "flashatlas.run/1"
+"""Records of this schema have times as ``KEY_ps`` in picoseconds, and wall times inside."""
+
+
+def _times_with_units(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an earlier record: ``timing.t_read_ps`` as ``timing.t_read`` with a unit."""
+    changed = {}
+    for key, value in params.items():
+        if key.endswith("_ps") and key != "dram.tck_ps":
+            changed[key.removesuffix("_ps")] = f"{value}ps"
+        else:
+            changed[key] = value
+    return changed
+
+
 def _renamed(counters: Any, names: dict[str, str]) -> Any:
     if not isinstance(counters, dict):
         return counters
@@ -33,9 +50,14 @@ def _renamed(counters: Any, names: dict[str, str]) -> Any:
 
 def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     """A run record with the keys of today, in their order; what is no record is left as it is."""
-    changed = {}
+    changed: dict[str, Any] = {}
     if isinstance(layers := record.get("layers"), dict):
         changed["layers"] = {name: _renamed(of, LAYER_COUNTERS) for name, of in layers.items()}
     if "map" in record:
         changed["map"] = _renamed(record["map"], MAP_COUNTERS)
+    if record.get("schema") == EARLIER_SCHEMA:
+        config = record["config"]
+        params = _times_with_units(config.get("params", {}))
+        changed["config"] = {**config, "params": params}
+        changed["schema"] = RUN_SCHEMA
     return {**record, **changed}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ import pyarrow.parquet as pq
 
 from flashatlas._core import RUN_SCHEMA, InputError
 from flashatlas.files import write_whole
-from flashatlas.renamed_keys import upgraded
+from flashatlas.renamed_keys import EARLIER_SCHEMA, upgraded
+from flashatlas.units import unit_of
 
 TABLES = ("series", "latency", "wear", "resources", "blocks")
 """The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
@@ -26,7 +28,7 @@ TABLES = ("series", "latency", "wear", "resources", "blocks")
 class Result:
     """The record of one run, with its most wanted parts.
 
-    Its schema is ``flashatlas.run/1`` (``docs/FORMATS.md``).
+    Its schema is ``flashatlas.run/2`` (``docs/FORMATS.md``).
     """
 
     record: dict[str, Any]
@@ -37,7 +39,8 @@ class Result:
     """What was typed to run it, where it was run from the command line."""
     options: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Arguments of :func:`flashatlas.run` that run it again; empty where it was loaded."""
-
+    wall_s: float | None = field(default=None, compare=False)
+    """Real time of the run in seconds; ``None`` where that was not kept."""
     jobs: Any = field(default=None, compare=False)
     """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``).
 
@@ -109,20 +112,44 @@ class Result:
         this one has not is removed.
         """
         kept = {f"{name}.parquet" for name in self.tables}
-        kept |= set() if self.jobs is None else {"jobs.json"}
+        kept |= {"made.json"} if self.jobs is None else {"made.json", "jobs.json"}
         for file in _FILES - kept if Path(folder).is_dir() else ():
             (Path(folder) / file).unlink(missing_ok=True)
         for name, table in self.tables.items():
             buffer = io.BytesIO()
-            pq.write_table(table, buffer, compression="zstd")
+            pq.write_table(self._described(table), buffer, compression="zstd")
             write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
         if self.jobs is not None:
             write_whole(Path(folder) / "jobs.json", json.dumps(self.jobs, indent=2) + "\n")
         path = Path(folder) / "run.json"
-        own = {"label": self.label, "command": self.command}
-        named = {**{key: text for key, text in own.items() if text}, **self.record}
+        write_whole(path.with_name("made.json"), json.dumps(self._made(), indent=2) + "\n")
+        record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
+        named = {**({"label": self.label} if self.label else {}), **record}
         write_whole(path, json.dumps(named, indent=2) + "\n")
         return path
+
+    def _described(self, table: pa.Table) -> pa.Table:
+        """A table that says of which run it is, and the unit of each column."""
+        fields = [f.with_metadata({"unit": unit_of(f.name)}) for f in table.schema]
+        run = {
+            "flashatlas.run": self.name,
+            "flashatlas.config_hash": self.record["config_hash"],
+            "flashatlas.results_digest": self.record.get("results_digest", ""),
+        }
+        return table.cast(pa.schema(fields, metadata=run))
+
+    def _repr_html_(self) -> str:
+        from flashatlas.frame import frame  # noqa: PLC0415
+
+        return frame([self])._repr_html_()
+
+    def _made(self) -> dict[str, Any]:
+        """How the run was made: what equal runs do not share."""
+        made: dict[str, Any] = {"command": self.command} if self.command else {}
+        if self.wall_s is not None:
+            made["wall_s"] = self.wall_s
+            made["requests_per_wall_s"] = self.record["trace"]["requests"] / max(self.wall_s, 1e-9)
+        return made
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -146,7 +173,7 @@ class Result:
                 f"{record_path}:{error.lineno}:{error.colno}: not a run record: {error.msg}"
             ) from error
         found = record.get("schema") if isinstance(record, dict) else None
-        if found != RUN_SCHEMA:
+        if found not in (RUN_SCHEMA, EARLIER_SCHEMA):
             raise InputError(f"{record_path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
         missing = [
             key for key in ("config", "trace", "oracle", "approximations") if key not in record
@@ -168,28 +195,104 @@ class Result:
                     tables[name] = pq.read_table(file)
                 except (pa.ArrowException, OSError) as error:
                     raise InputError(f"{file}: not a readable Parquet file: {error}") from error
-        label, command = record.pop("label", ""), record.pop("command", "")
-        jobs = _jobs_beside(record_path)
-        return cls(record, label, tables, command, jobs=jobs)
+        made = _beside(record_path, "made.json") or {}
+        if found == EARLIER_SCHEMA:
+            made = {key: record.pop(key) for key in _MADE if key in record}
+        else:
+            record = with_paths(record, lambda file: _from_folder(file, record_path.parent))
+        return cls(
+            record,
+            record.pop("label", ""),
+            tables,
+            made.get("command", ""),
+            wall_s=made.get("wall_s"),
+            jobs=_beside(record_path, "jobs.json"),
+        )
 
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
 
 
-def _jobs_beside(record_path: Path) -> Any:
-    """Statistics of the jobs of a run, from beside its record; ``None`` where there are none."""
-    file = record_path.parent / "jobs.json"
+_NO_RESULT = frozenset(
+    {
+        "build",
+        "version",
+        "label",
+        "approximations",
+        "checkpoint",
+        "config_hash",
+        "results_digest",
+        "random_streams",
+    }
+)
+"""Parts of a record that are no result: another build or another place may have others."""
+
+
+def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a record that a run which is carried out again must give again."""
+    found = {key: value for key, value in record.items() if key not in _NO_RESULT}
+    return with_paths(found, lambda _: "")
+
+
+def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: Any) -> str:
+    """``sha256:`` and the digest of what a run found: record, tables and statistics of jobs."""
+    of_jobs = None if jobs is None else {k: v for k, v in jobs.items() if k != "file"}
+    digest = hashlib.sha256(json.dumps([results_of(record), of_jobs], sort_keys=True).encode())
+    for name in sorted(tables):
+        for column, values in zip(tables[name].column_names, tables[name].columns, strict=True):
+            digest.update(f"{name}.{column} {values.type} {len(values)}\n".encode())
+            for chunk in values.chunks:
+                plain = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+                for buffer in plain.buffers():
+                    digest.update(buffer or b"")
+    return f"sha256:{digest.hexdigest()}"
+
+
+_MADE = ("command", "wall_s", "requests_per_wall_s")
+"""Keys of an earlier record that are kept beside it now."""
+
+
+def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """A record whose paths of input files (trace, job file, precondition) are changed."""
+    trace, config = dict(record["trace"]), dict(record["config"])
+    if "digest" in trace:
+        trace["path"] = change(trace["path"])
+    if isinstance(begin := config.get("precondition"), dict):
+        config["precondition"] = {kind: change(file) for kind, file in begin.items()}
+    return {**record, "trace": trace, "config": config}
+
+
+def _relative(file: str, folder: Path) -> str:
+    """A path as it is seen from a folder."""
+    return Path(os.path.relpath(file, folder)).as_posix()
+
+
+def _from_folder(file: str, folder: Path) -> str:
+    """A path that is relative to a folder, as it is seen from here."""
+    return str(Path(os.path.normpath(folder / file)))
+
+
+def _beside(record_path: Path, name: str) -> Any:
+    """What a JSON file beside a record holds; ``None`` where there is none."""
+    file = record_path.with_name(name)
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InputError(f"{file}: not the statistics of jobs: {error}") from error
+        raise InputError(f"{file}: damaged: {error}") from error
 
 
-_FILES = frozenset({"run.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
+_FILES = frozenset({"run.json", "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
 """What a run may leave in its folder."""
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The folders of runs that a path stands for: itself, or those inside it."""
+    if not path.is_dir() or (path / "run.json").exists():
+        return [path]
+    return sorted(p.parent for p in path.glob("*/run.json")) or [path]
 
 
 def save_all(results: Sequence[Result], folder: Path) -> int:
@@ -213,15 +316,14 @@ def save_all(results: Sequence[Result], folder: Path) -> int:
 def result_of(
     outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None],
     label: str = "",
+    wall_s: float | None = None,
 ) -> Result:
     """What the core returns, as a result."""
-    record, tables, jobs = outcome
-    return Result(
-        json.loads(record),
-        label,
-        tables_of(tables),
-        jobs=None if jobs is None else json.loads(jobs),
-    )
+    text, columns, job_text = outcome
+    record, tables = json.loads(text), tables_of(columns)
+    jobs = None if job_text is None else json.loads(job_text)
+    record["results_digest"] = digest_of(record, tables, jobs)
+    return Result(record, label, tables, wall_s=wall_s, jobs=jobs)
 
 
 def tables_of(

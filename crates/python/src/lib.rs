@@ -14,7 +14,7 @@ mod traces;
 
 use flashatlas_host::STANDARD;
 use flashatlas_nand::params::DATA;
-use flashatlas_sim::{Environment, Opener, Progress, RunError, RunSpec, input::Stream};
+use flashatlas_sim::{Build, Environment, Opener, Progress, RunError, RunSpec, input::Stream};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -68,7 +68,14 @@ impl Opener for ThisProcess {
 
 /// What runs find here: every part that comes with the project, and this process.
 const ENVIRONMENT: Environment<'static> =
-    Environment { registry: &STANDARD, opener: &ThisProcess, version: env!("CARGO_PKG_VERSION") };
+    Environment { registry: &STANDARD, opener: &ThisProcess, build: BUILD };
+
+/// What the build script found.
+const BUILD: Build<'static> = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    sources: env!("FLASHATLAS_SOURCES"),
+    commit: option_env!("FLASHATLAS_COMMIT"),
+};
 
 fn to_python(error: &RunError) -> PyErr {
     let text = error.to_string();
@@ -140,15 +147,9 @@ fn run<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
-    let begin = Instant::now();
-    let mut outcome = guarded(py, progress, |reporter| {
+    let outcome = guarded(py, progress, |reporter| {
         flashatlas_sim::run(&spec, &ENVIRONMENT, &mut |p| reporter.report(p))
     })?;
-    let wall = begin.elapsed().as_secs_f64();
-    let record = &mut outcome.record;
-    let requests = record["trace"]["requests"].as_f64().unwrap_or(0.0);
-    record["wall_s"] = wall.into();
-    record["requests_per_wall_s"] = (requests / wall.max(1e-9)).into();
     let jobs = outcome.jobs.map(|jobs| jobs.to_string());
     Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
@@ -217,6 +218,24 @@ fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
 }
 
+/// The picoseconds of a time, or the bytes of a size, as settings have them: `25us`, `4KiB`.
+#[pyfunction]
+fn quantity(text: &str) -> PyResult<u64> {
+    flashatlas_types::quantity::quantity(text, true)
+        .or_else(|_| flashatlas_types::quantity::quantity(text, false))
+        .map_err(InputError::new_err)
+}
+
+/// What this module was built from, and how (JSON).
+#[pyfunction]
+fn build() -> String {
+    json!({
+        "version": BUILD.version, "sources": BUILD.sources, "commit": BUILD.commit,
+        "target": env!("FLASHATLAS_TARGET"), "profile": env!("FLASHATLAS_PROFILE"),
+    })
+    .to_string()
+}
+
 /// The options of a run (JSON), without the rest of [`registries`]: a command line needs them at
 /// every start.
 #[pyfunction]
@@ -247,6 +266,8 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;
+    module.add_function(wrap_pyfunction!(build, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(run_options, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)
 }

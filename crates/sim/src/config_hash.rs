@@ -3,9 +3,19 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the JSON text of a value, its keys in their own order (configurations
-/// are sorted).
+/// SHA-256 of the JSON text of a configuration, its keys in their own order (they are sorted). Of a
+/// precondition with a file, only its kind counts: where files lie is no part of a configuration,
+/// and how often a run looks is none either.
 pub fn config_hash(config: &Value) -> String {
+    let mut config = config.clone();
+    if let Some(precondition) = config.get_mut("precondition")
+        && let Some(kind) = precondition.as_object().and_then(|given| given.keys().next())
+    {
+        *precondition = kind.as_str().into();
+    }
+    if let Some(config) = config.as_object_mut() {
+        config.shift_remove("interval");
+    }
     hex(&Sha256::digest(config.to_string().as_bytes()))
 }
 
@@ -22,5 +32,16 @@ mod tests {
             super::config_hash(&serde_json::json!({})),
             "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
         );
+    }
+
+    #[test]
+    fn places_of_files_do_not_count() {
+        let of = |precondition| {
+            super::config_hash(&serde_json::json!({ "precondition": precondition, "fit": "error" }))
+        };
+        let trace = |path| of(serde_json::json!({ "trace": path }));
+        assert_eq!(trace("a/b.gz"), trace("b.gz"));
+        assert_ne!(trace("b.gz"), of(serde_json::json!({ "checkpoint": "b.gz" })));
+        assert_ne!(trace("b.gz"), of(serde_json::json!("fill")));
     }
 }

@@ -23,7 +23,7 @@ pub mod steadiness;
 mod stream;
 pub mod table;
 
-pub use environment::Environment;
+pub use environment::{Build, Environment};
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
 pub use options::{OPTIONS, OptionGroup, OptionKind, RunOption};

@@ -1,61 +1,49 @@
 //! The run record: everything that a run found out, as JSON. See `docs/FORMATS.md`.
 
 use crate::config_hash::config_hash;
+use crate::environment::Build;
 use crate::oracle::Oracle;
-use crate::{Fit, Mode, Precondition, Reading, RunSpec};
+use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Value as Param;
 use serde_json::{Map, Value, json};
 
 /// Name and version of the record's layout.
-pub const SCHEMA: &str = "flashatlas.run/1";
+pub const SCHEMA: &str = "flashatlas.run/2";
 
-/// A parameter's value as JSON; a time in picoseconds.
+/// A parameter's value as JSON; a time as text with its unit.
 pub(crate) fn param(value: &Param) -> Value {
     match value {
         Param::Int(n) => (*n).into(),
-        Param::Time(d) => d.0.into(),
+        Param::Time(time) => time.to_string().into(),
         Param::Ratio(x) => (*x).into(),
         Param::Bool(b) => (*b).into(),
         Param::Text(s) => s.as_str().into(),
     }
 }
 
-/// The drive's parameters as JSON: times in picoseconds under `key_ps`, everything else under its
-/// key.
+/// What was run, in the words of the options: the run again is this, a seed and a trace. What was
+/// not given is left out, but for the first five.
 fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
-    let mut params = Map::new();
-    for (key, value) in drive.pairs() {
-        let key =
-            if matches!(value, Param::Time(_)) { format!("{key}_ps") } else { key.to_owned() };
-        params.insert(key, param(value));
-    }
+    let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut run = Map::new();
     run.insert("drive".into(), spec.drive.as_str().into());
     run.insert("mode".into(), json!(spec.mode));
     run.insert("precondition".into(), json!(spec.precondition));
     run.insert("fit".into(), json!(spec.fit));
     run.insert("warmup".into(), spec.warmup.into());
-    if let Some(workload) = &spec.workload {
-        run.insert("workload".into(), workload.as_str().into());
-    }
-    if let Some(filesystem) = &spec.filesystem {
-        run.insert("filesystem".into(), filesystem.as_str().into());
-    }
-    for (key, value) in [("depth", spec.depth.map(u64::from)), ("limit", spec.limit)] {
-        if let Some(value) = value {
-            run.insert(key.into(), value.into());
-        }
-    }
-    if spec.flush_every > 0 {
-        run.insert("flush_every".into(), spec.flush_every.into());
-    }
-    if spec.mode == Mode::Open {
-        run.insert("speed".into(), spec.speed.into());
-    }
-    if spec.reading.given().is_some() {
-        run.insert("reading".into(), reading(&spec.reading));
-    }
+    let given = [
+        ("workload", spec.workload.as_ref().map(|text| json!(text))),
+        ("filesystem", spec.filesystem.as_ref().map(|text| json!(text))),
+        ("interval", spec.interval.as_ref().map(|text| json!(text))),
+        ("depth", spec.depth.map(Value::from)),
+        ("limit", spec.limit.map(Value::from)),
+        ("flush_every", (spec.flush_every > 0).then(|| spec.flush_every.into())),
+        ("extent", (spec.extent != Extent::Auto).then(|| json!(spec.extent))),
+        ("speed", (spec.mode == Mode::Open).then(|| spec.speed.into())),
+        ("reading", spec.reading.given().map(|_| reading(&spec.reading))),
+    ];
+    run.extend(given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     run.insert("params".into(), Value::Object(params));
     Value::Object(run)
 }
@@ -70,11 +58,12 @@ fn reading(reading: &Reading) -> Value {
 }
 
 /// The first part of the record: what was run.
-pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, version: &str) -> Map<String, Value> {
+pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, build: Build<'_>) -> Map<String, Value> {
     let config = config(spec, drive);
     let mut record = Map::new();
     record.insert("schema".into(), SCHEMA.into());
-    record.insert("version".into(), version.into());
+    record.insert("version".into(), build.version.into());
+    record.insert("build".into(), json!({ "sources": build.sources, "commit": build.commit }));
     record.insert("config_hash".into(), config_hash(&config).into());
     record.insert("config".into(), config);
     record.insert("seed".into(), spec.seed.into());

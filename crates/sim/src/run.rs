@@ -12,11 +12,11 @@ use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
 use crate::stream;
 use crate::table::Table;
-use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
+use crate::{Build, Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::Seed;
+use flashatlas_types::{Seed, drawn_streams};
 use flashatlas_workload::{Account, is_serial};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -54,6 +54,7 @@ pub fn run(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
+    drawn_streams(); // what was drawn on this thread before is another run's
     let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
     check(spec, queue_depth)?;
@@ -107,7 +108,7 @@ pub fn run(
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
     let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
-    finish(spec, &config, player, trace, extra, env.version, progress)
+    finish(spec, &config, player, trace, extra, env.build, progress)
 }
 
 /// Play a job file.
@@ -143,7 +144,7 @@ fn run_jobs(
         player,
         source,
         jobs.warnings().chain(said).collect(),
-        env.version,
+        env.build,
         progress,
     )?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
@@ -226,14 +227,14 @@ fn finish(
     mut player: Player,
     source: Source<'_>,
     extra: Vec<String>,
-    version: &str,
+    build: Build<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Findings { record: mut body, tables } = player.measure();
     let sweep = player.sweep(progress)?;
     player.drive.check().map_err(RunError::Broken)?;
 
-    let mut record = record::head(spec, config, version);
+    let mut record = record::head(spec, config, build);
     let mut trace = Map::new();
     trace.insert("path".into(), source.path.into());
     trace.insert("format".into(), source.format.into());
@@ -287,6 +288,11 @@ fn finish(
         ));
     }
     list.extend(sweep);
+    let drawn = drawn_streams();
+    if drawn.is_empty() {
+        list.push("no random number was drawn: another seed gives the same results".into());
+    }
+    record.insert("random_streams".into(), json!(drawn));
     record.insert("approximations".into(), record::approximations(spec, list));
     record.append(&mut body);
     record.insert("oracle".into(), record::oracle(&player.oracle));
@@ -398,7 +404,7 @@ pub fn save_checkpoint(
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         prepare(spec, &config, &inputs, with_workload, env, progress)?;
-    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.version)?;
+    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.build.version)?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 

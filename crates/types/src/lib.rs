@@ -31,6 +31,6 @@ pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use ppn_table::PpnTable;
 pub use registry::by_name;
 pub use request::{HostOp, Request, SECTOR_BYTES};
-pub use rng::{Rng, Seed};
+pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;
 pub use time::{Dur, Ps};

@@ -2,6 +2,8 @@
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// The seed of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,7 +11,28 @@ pub struct Seed(pub u64);
 
 /// A stream of random numbers (xoshiro256++), the same on every machine.
 #[derive(Clone, Debug)]
-pub struct Rng(Xoshiro256PlusPlus);
+pub struct Rng {
+    numbers: Xoshiro256PlusPlus,
+    /// Its name, until the first number is drawn.
+    unused: Option<Box<str>>,
+}
+
+thread_local! {
+    /// Streams of which a number was drawn on this thread. A run stays on its thread, and nothing
+    /// is decided by this: it only says whether another seed could have changed anything.
+    static DRAWN: RefCell<BTreeSet<Box<str>>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// The streams that were drawn from on this thread since this was called last, in order of name;
+/// those whose names differ in a number only (`ftl.victim.3`) as one.
+pub fn drawn_streams() -> Vec<String> {
+    let drawn = DRAWN.take();
+    let numberless = |name: &str| {
+        let words = name.split('.').filter(|word| word.parse::<u32>().is_err());
+        words.collect::<Vec<_>>().join(".")
+    };
+    drawn.iter().map(|name| numberless(name)).collect::<BTreeSet<_>>().into_iter().collect()
+}
 
 impl Rng {
     /// The stream called `name` of `seed`. A new consumer takes a new name and shifts no other
@@ -19,7 +42,23 @@ impl Rng {
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        Rng(Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.0.rotate_left(32)))
+        let numbers = Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.0.rotate_left(32));
+        Rng { numbers, unused: Some(name.into()) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        if self.unused.is_some() {
+            self.first_drawn();
+        }
+        self.numbers.next_u64()
+    }
+
+    #[cold]
+    fn first_drawn(&mut self) {
+        if let Some(name) = self.unused.take() {
+            DRAWN.with_borrow_mut(|drawn| drawn.insert(name));
+        }
     }
 
     /// A number in `0..bound` (multiply-shift: the bias is under `bound / 2^64`).
@@ -29,14 +68,14 @@ impl Rng {
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a random number below zero was asked for");
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number in `[0, 1)` with 53 random bits. For workload generators; the model itself uses no
     /// floating point.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// True with probability `per_million / 1,000,000`.
@@ -59,6 +98,18 @@ mod tests {
         assert_eq!(draw(1, "gc"), draw(1, "gc"));
         assert_ne!(draw(1, "gc"), draw(1, "workload"));
         assert_ne!(draw(1, "gc"), draw(2, "gc"));
+    }
+
+    #[test]
+    fn streams_count_once_a_number_was_drawn() {
+        drawn_streams();
+        let mut lanes = [0, 1].map(|lane| Rng::stream(Seed(1), &format!("ftl.victim.{lane}")));
+        let mut other = Rng::stream(Seed(1), "workload.kinds");
+        assert_eq!(drawn_streams(), [""; 0]);
+        lanes.iter_mut().for_each(|lane| _ = lane.below(2));
+        assert_eq!(drawn_streams(), ["ftl.victim"]);
+        let _ = lanes[0].below(2) as f64 + other.unit();
+        assert_eq!(drawn_streams(), ["workload.kinds"], "each says so once");
     }
 
     #[test]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import platform
+import signal
 import sys
+from importlib.metadata import version
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 import flashatlas
-from flashatlas import DriveError, FlashAtlasError, InputError
-from flashatlas.cli import crash, listings, lookup, probe, reproduce, runs, traces
+from flashatlas import DriveError, FlashAtlasError, InputError, api
+from flashatlas.cli import again, crash, frames, listings, lookup, probe, reproduce, runs, traces
 from flashatlas.cli.console import (
     EXIT_DRIVE,
     EXIT_INPUT,
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
     err,
     seen_enough,
 )
@@ -29,20 +34,27 @@ app = App(
     pretty_exceptions_enable=False,
     help="The atlas of a flash drive's address maps: simulate, compare and check translation "
     "layers on real traces.",
-    epilog="Exit codes: 0 done, 2 bad input, 3 the drive could not go on, 4 wrong data, 70 a bug, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done, 1 another result (`rerun --check`), 2 bad input, 3 the "
+    "drive could not go on, 4 wrong data, 70 a bug, "
+    "130 interrupted, 143 terminated.",
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"flashatlas {flashatlas.__version__}\n")
+        how = api.build()
+        commit = f", commit {how['commit'][:12]}{how['commit'][40:]}" if how["commit"] else ""
+        sys.stdout.write(
+            f"flashatlas {how['version']}{commit}\n"
+            f"sources {how['sources'][:19]}, {how['profile']} build for {how['target']}\n"
+            f"Python {platform.python_version()}, pyarrow {version('pyarrow')}\n"
+        )
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    version: Annotated[
+    version_: Annotated[
         bool,
         typer.Option(
             "--version", callback=_version, is_eager=True, help="Print the version and exit."
@@ -56,6 +68,8 @@ def options(
 
 
 runs.register(app)
+frames.register(app)
+again.register(app)
 app.add_typer(traces.app, name="trace")
 lookup.register(app)
 crash.register(app)
@@ -64,13 +78,24 @@ app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 
 
+class Terminated(BaseException):
+    """SIGTERM came: what is open is closed and removed, as at an interruption."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
 def main() -> None:
     """Run the command line; every error is one message and an exit code."""
     for argument in sys.argv[1:]:
         if any("\udc80" <= letter <= "\udcff" for letter in argument):
             _die(f"{argument!a}: not UTF-8; names of files and other arguments must be", EXIT_INPUT)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app(standalone_mode=True)
+    except Terminated:
+        _die("terminated; nothing was written", EXIT_TERMINATED)
     except (Interrupted, KeyboardInterrupt):
         _die("interrupted; nothing was written", EXIT_INTERRUPTED)
     except InputError as error:

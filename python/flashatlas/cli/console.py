@@ -16,7 +16,8 @@ from rich.markup import escape
 from flashatlas import approximations, steadiness, tables
 from flashatlas.result import Result
 
-EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_INTERNAL, EXIT_INTERRUPTED = 2, 3, 4, 70, 130
+EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION = 1, 2, 3, 4
+EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143
 
 
 def seen_enough() -> NoReturn:

@@ -31,7 +31,7 @@ from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import Result, save_all
+from flashatlas.result import Result, run_folders, save_all
 
 Drive = Annotated[
     str,
@@ -388,11 +388,7 @@ def report(
 
     For example: `flashatlas report out/demo out/other --out both.html`
     """
-    folders = []
-    for path in runs:
-        inner = sorted(p.parent for p in path.glob("*/run.json")) if path.is_dir() else []
-        folders += inner if inner and not (path / "run.json").exists() else [path]
-    results = [Result.load(folder) for folder in folders]
+    results = [Result.load(folder) for path in runs for folder in run_folders(path)]
     commands = dict.fromkeys(result.command for result in results if result.command)
     name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
     try:

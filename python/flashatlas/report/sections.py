@@ -322,8 +322,8 @@ def parameters(runs: Runs) -> str:
     shared = [key for key in keys if all(key in p and p[key] == given[0].get(key) for p in given)]
     differing = [key for key in keys if key not in set(shared)]
     rows = [
-        f'<tr><th scope="row"><code>{text(parameter(key, 0)[0])}</code></th>'
-        + "".join(f"<td>{text(parameter(key, p[key])[1]) if key in p else '–'}</td>" for p in given)
+        f'<tr><th scope="row"><code>{text(key)}</code></th>'
+        + "".join(f"<td>{text(parameter(p[key])) if key in p else '–'}</td>" for p in given)
         + "</tr>"
         for key in differing
     ]
@@ -337,8 +337,9 @@ def parameters(runs: Runs) -> str:
         )
         parts = f"<h3>That differ</h3>{parts}"
     same = [
-        f'<tr><th scope="row"><code>{text(name)}</code></th><td>{text(value)}</td></tr>'
-        for name, value in (parameter(key, given[0][key]) for key in shared)
+        f'<tr><th scope="row"><code>{text(key)}</code></th>'
+        f"<td>{text(parameter(given[0][key]))}</td></tr>"
+        for key in shared
     ]
     title = "Parameters" if runs.single else "Parameters that all runs share"
     hidden = table(title, ["Parameter", "Value"], [("", same)], "parameters")
@@ -350,13 +351,8 @@ def parameters(runs: Runs) -> str:
     )
 
 
-def parameter(key: str, value: Any) -> tuple[str, str]:
-    """A parameter as a drive file would have it: times in a unit rather than in picoseconds."""
-    if key.endswith("_ps") and isinstance(value, (int, float)) and not isinstance(value, bool):
-        for unit, picoseconds in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
-            if value and value % picoseconds == 0:
-                return key.removesuffix("_ps"), f"{value // picoseconds:,} {unit}"
-        return key.removesuffix("_ps"), f"{value:,} ps" if value else "0"
+def parameter(value: Any) -> str:
+    """A parameter's value as a drive file would have it."""
     if isinstance(value, bool):
-        return key, str(value).lower()
-    return key, f"{value:,}" if isinstance(value, int) else str(value)
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, quantity
 from flashatlas.api import registries
 from flashatlas.result import Result
 
@@ -126,8 +126,8 @@ def flash_seconds(result: Result) -> float:
     params, nand = result.record["config"]["params"], result.record["nand"]
     reads = sum(n for cause, n in nand["reads"].items() if cause != "host")
     picoseconds = (
-        reads * params["timing.t_read_ps"]
-        + sum(nand["programs"].values()) * params["timing.t_program_ps"]
-        + sum(nand["erases"].values()) * params["timing.t_erase_ps"]
+        reads * quantity(params["timing.t_read"])
+        + sum(nand["programs"].values()) * quantity(params["timing.t_program"])
+        + sum(nand["erases"].values()) * quantity(params["timing.t_erase"])
     )
     return picoseconds / 1e12

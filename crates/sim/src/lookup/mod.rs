@@ -164,5 +164,5 @@ pub fn lookup(
         );
     }
     approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
-    Ok(record::record(spec, &params, &study.finish(), env.version, approximations))
+    Ok(record::record(spec, &params, &study.finish(), env.build.version, approximations))
 }

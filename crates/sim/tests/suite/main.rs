@@ -10,9 +10,10 @@ mod steady;
 mod tables;
 
 use flashatlas_host::STANDARD;
-use flashatlas_sim::{Environment, Opener};
+use flashatlas_sim::{Build, Environment, Opener};
 
 /// What a run finds in tests.
 fn environment(opener: &dyn Opener) -> Environment<'_> {
-    Environment { registry: &STANDARD, opener, version: "test" }
+    let build = Build { version: "test", sources: "sha256:test", commit: None };
+    Environment { registry: &STANDARD, opener, build }
 }

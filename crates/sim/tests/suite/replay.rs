@@ -87,7 +87,7 @@ fn a_record_worked_out_by_hand() {
     let r =
         record(json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "trace": "four.csv",
             "mode": "closed", "depth": 1 }));
-    assert_eq!(r["schema"], "flashatlas.run/1");
+    assert_eq!(r["schema"], "flashatlas.run/2");
     assert_eq!(r["trace"]["requests"], 4);
     assert_eq!((&r["host"]["writes"], &r["host"]["write_bytes"]), (&json!(4), &json!(16384)));
     assert_eq!(r["nand"]["programs"], json!({ "host": 8 }));

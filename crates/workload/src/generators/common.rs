@@ -199,7 +199,9 @@ impl<P: Pattern> RecordSource for Generator<P> {
             Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false }
         } else {
             self.until_flush = self.until_flush.saturating_sub(1);
-            let draw = self.kinds.unit();
+            // where every request is of one kind, chance decides nothing and none is drawn
+            let chance = self.read < 1.0 && self.read_or_trim > 0.0;
+            let draw = if chance { self.kinds.unit() } else { 0.0 };
             let op = match draw {
                 _ if draw < self.read => HostOp::Read,
                 _ if draw < self.read_or_trim => HostOp::Trim,

@@ -1,0 +1,71 @@
+//! What this module is built from, for its records: a digest of the sources, and the commit.
+#![allow(clippy::disallowed_methods)]
+
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the module is made of, from the root of the project.
+const SOURCES: &[&str] = &["Cargo.lock", "Cargo.toml", "crates", "devices", "papers"];
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for name in SOURCES {
+        println!("cargo::rerun-if-changed=../../{name}");
+        gather(&root.join(name), &mut files);
+    }
+    let mut named: Vec<(String, PathBuf)> = files
+        .into_iter()
+        .map(|file| {
+            let path = file.strip_prefix(&root).expect("below the root");
+            (path.to_string_lossy().replace('\\', "/"), file)
+        })
+        .collect();
+    named.sort();
+    let mut digest = Sha256::new();
+    for (name, file) in named {
+        let content = fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        digest.update(format!("{name} {}\n", content.len()));
+        digest.update(content);
+    }
+    let hex: String = digest.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    println!("cargo::rustc-env=FLASHATLAS_SOURCES=sha256:{hex}");
+    if let Some(commit) = commit(&root) {
+        println!("cargo::rustc-env=FLASHATLAS_COMMIT={commit}");
+    }
+    for name in ["TARGET", "PROFILE"] {
+        let value = std::env::var(name).expect("cargo sets it");
+        println!("cargo::rustc-env=FLASHATLAS_{name}={value}");
+    }
+}
+
+/// The files of a path that the module is compiled from; tests are no part of it.
+fn gather(path: &Path, files: &mut Vec<PathBuf>) {
+    let compiled = ["rs", "toml", "lock"];
+    if path.is_dir() {
+        if path.file_name().is_some_and(|name| name == "tests") {
+            return;
+        }
+        for entry in fs::read_dir(path).expect("a folder of sources").flatten() {
+            gather(&entry.path(), files);
+        }
+    } else if path.extension().is_some_and(|e| compiled.iter().any(|&c| e == c)) {
+        files.push(path.to_owned());
+    }
+}
+
+/// The commit of the repository whose root is `root`, with `+` where its sources differ from it.
+fn commit(root: &Path) -> Option<String> {
+    if !root.join(".git").exists() {
+        return None;
+    }
+    let git = |arguments: &[&str]| {
+        let out = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    };
+    let head = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&[&["status", "--porcelain", "--"], SOURCES].concat())?;
+    Some(if changed.is_empty() { head } else { format!("{head}+") })
+}

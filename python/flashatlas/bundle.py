@@ -1,0 +1,128 @@
+"""Runs in one file, with the files that they read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from flashatlas._core import InputError
+from flashatlas.files import whole_file
+from flashatlas.result import Result, with_paths
+
+INPUTS = "inputs"
+"""The folder of a bundle with the files that its runs read."""
+
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The date of every file of a bundle: equal bundles are equal files."""
+
+
+def bundle(results: Sequence[Result], path: Path) -> Path:
+    """Pack runs and what they read into a zip file; ``flashatlas rerun`` runs what is unpacked.
+
+    One run stands at the root of the bundle, several in folders ``01``, ``02`` and so on; traces,
+    job files and checkpoints stand in ``inputs``, each once.
+
+    Args:
+        results: The runs (:meth:`Result.load`).
+        path: The file; it appears whole or not at all.
+
+    Raises:
+        InputError: A file that a run read is not there, is another one now, or includes others.
+
+    """
+    inputs: dict[str, str] = {}
+    for result in results:
+        trace = result.record["trace"]
+        if trace["format"] == "fio":
+            _must_stand_alone(Path(trace["path"]))
+        with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
+        if "digest" in trace and _digest(Path(trace["path"])) != trace["digest"]:
+            raise InputError(f"{trace['path']}: not the file that the run read: another digest")
+    with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+        root = Path(folder)
+        for number, result in enumerate(results, 1):
+            own = root if len(results) == 1 else root / f"{number:02d}"
+            moved = with_paths(result.record, lambda file: str(root / INPUTS / inputs[file]))
+            replace(result, record=moved).save(own)
+        with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+            for file in sorted(p for p in root.rglob("*") if p.is_file()):
+                _add(archive, file, file.relative_to(root).as_posix())
+            for source, name in sorted(inputs.items()):
+                _add(archive, Path(source), f"{INPUTS}/{name}")
+    return path
+
+
+def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
+    entry = zipfile.ZipInfo(name, EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    try:
+        with file.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
+            while block := source.read(1 << 20):
+                target.write(block)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
+
+
+def _name(file: str, taken: dict[str, str]) -> str:
+    """A name for an input in the bundle: its own, or with a number where that is taken."""
+    path = Path(file)
+    names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken.values())
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as source:
+            digest = hashlib.sha256()
+            while block := source.read(1 << 20):
+                digest.update(block)
+            return f"sha256:{digest.hexdigest()}"
+    except OSError as error:
+        raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
+
+
+def _must_stand_alone(job: Path) -> None:
+    """Refuse a job file that names others: they would not be in the bundle."""
+    try:
+        lines = job.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{job}: cannot be packed: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip().startswith(("include ", "read_iolog")):
+            raise InputError(
+                f"{job}:{number}: `{line.strip()}` names another file, which a bundle does not "
+                "take along; put its lines into the job file and run that"
+            )
+
+
+def unpack(path: Path, folder: Path) -> list[Path]:
+    """Unpack a bundle; returns the folders of its runs.
+
+    Raises:
+        InputError: It is no bundle.
+
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path}: not a bundle: {error}") from error
+    runs = sorted(p.parent for p in folder.rglob("run.json"))
+    if not runs:
+        raise InputError(f"{path}: not a bundle: no run.json in it")
+    return runs
+
+
+def summary(path: Path) -> str:
+    """How many runs and inputs a bundle holds, for a line on the terminal."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        runs = [json.loads(archive.read(n)) for n in names if Path(n).name == "run.json"]
+    inputs = sum(name.startswith(f"{INPUTS}/") for name in names)
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}, {inputs} input file{'s' * (inputs != 1)}"

@@ -1,0 +1,113 @@
+"""Commands that draw and list runs: ``figure``, ``table``."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+
+from flashatlas import InputError
+from flashatlas.cli.console import say
+from flashatlas.figure import figure as draw
+from flashatlas.files import write_whole
+from flashatlas.frame import Frame, frame
+from flashatlas.result import Result, run_folders
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR…", help="Folders that `run --out` or `compare --out` wrote."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(figure)
+    app.command()(table)
+
+
+def loaded(paths: list[Path]) -> list[Result]:
+    """The runs that folders hold."""
+    return [Result.load(folder) for path in paths for folder in run_folders(path)]
+
+
+def figure(
+    runs: Runs,
+    x: Annotated[str, typer.Option("--x", metavar="COLUMN", help="Across: a setting.")],
+    y: Annotated[
+        str, typer.Option("--y", metavar="COLUMN", help="Upward: a number of the record.")
+    ] = "waf",
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A line or bar for each value.")
+    ] = None,
+    panel: Annotated[
+        str | None, typer.Option("--panel", metavar="COLUMN", help="A panel for each value.")
+    ] = None,
+    out_: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="A .pdf, .svg or .png.")
+    ] = Path("figure.pdf"),
+    columns: Annotated[
+        int, typer.Option("--columns", min=1, max=2, help="Columns of a printed page across.")
+    ] = 1,
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="line|point|bar", help="How points are drawn.")
+    ] = "line",
+    height: Annotated[
+        int | None, typer.Option("--height", min=20, metavar="PT", help="Height of a panel.")
+    ] = None,
+) -> None:
+    """Draw a number of many runs over a factor, in the size of a paper's column.
+
+    Columns are those of `flashatlas table`. Runs that differ in nothing drawn (seeds, say) are one
+    point: the mean, with a bar from the least to the largest.
+
+    For example:
+    `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
+    """
+    draw(
+        loaded(runs), out_, x=x, y=y, by=by, panel=panel, columns=columns, kind=kind, height=height
+    )
+    say(f"Figure: {out_}")
+
+
+def table(
+    runs: Runs,
+    out_: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
+        ),
+    ] = "-",
+) -> None:
+    """Write runs as a table: a row a run, every setting and every number a column.
+
+    For example: `flashatlas table out/study -o study.csv`
+    """
+    write_frame(frame(loaded(runs)), out_)
+    if out_ != "-":
+        say(f"Table: {out_}")
+
+
+def write_frame(runs: Frame, target: str) -> None:
+    """Write runs to a file by its ending, or as CSV to standard output for ``-``."""
+    suffix = ".csv" if target == "-" else Path(target).suffix
+    buffer = io.BytesIO()
+    if suffix == ".csv":
+        pyarrow.csv.write_csv(runs.table, buffer)
+    elif suffix == ".jsonl":
+        buffer.write("".join(json.dumps(row) + "\n" for row in runs.rows()).encode())
+    elif suffix == ".parquet":
+        pa.parquet.write_table(runs.table, buffer, compression="zstd")
+    else:
+        raise InputError(f"{target}: a table ends in .csv, .jsonl or .parquet")
+    if target == "-":
+        sys.stdout.buffer.write(buffer.getvalue())
+        sys.stdout.flush()
+    else:
+        write_whole(Path(target), buffer.getvalue())

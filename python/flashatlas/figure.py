@@ -1,0 +1,295 @@
+"""Figures for papers: a number of many runs over a factor, as PDF, SVG or PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.files import write_whole
+from flashatlas.frame import Frame, frame
+from flashatlas.result import Result
+
+WIDTHS = {1: 241, 2: 505}
+"""Points across one column and two of the usual two-column page (3.35 and 7 inches)."""
+
+SUFFIXES = (".pdf", ".svg", ".png")
+
+SCALES = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
+    "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")),
+    "bytes/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s")),
+}
+"""Units that a long number is written in: the largest that leaves the smallest value above 1."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+"""Told apart in print and by the colour-blind (Okabe and Ito, 2008)."""
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+DASHES = ([1, 0], [4, 2], [1, 1.5], [6, 2, 1, 2])
+
+
+def figure(
+    results: Iterable[Result] | Frame,
+    path: str | Path,
+    *,
+    x: str,
+    y: str,
+    by: str | None = None,
+    panel: str | None = None,
+    columns: int = 1,
+    kind: str = "line",
+    height: int | None = None,
+) -> Path:
+    """Draw a number over a factor, and write it to a file.
+
+    Runs that share ``x``, ``by`` and ``panel`` (seeds, say) are one point: their mean, with a bar
+    from the least to the largest.
+
+    Args:
+        results: The runs, or their :func:`flashatlas.frame`.
+        path: ``.pdf``, ``.svg`` or ``.png``.
+        x: The column across (``map.cache_bytes``).
+        y: The column upward (``waf``, ``latency_ns.read.p99``).
+        by: The column told apart by colour, dash and shape.
+        panel: The column with a panel a value.
+        columns: 1 or 2: as wide as a column or two of a printed page.
+        kind: ``line``, ``point`` or ``bar``.
+        height: Points; of one panel.
+
+    Raises:
+        InputError: A column that is not there, a number that is none, another kind of file.
+
+    """
+    target = Path(path)
+    if target.suffix not in SUFFIXES:
+        raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
+    if columns not in WIDTHS:
+        raise InputError(f"columns `{columns}`: 1 or 2")
+    if kind not in ("line", "point", "bar"):
+        raise InputError(f"kind `{kind}` is not known (allowed: line, point, bar)")
+    runs = results if isinstance(results, Frame) else frame(results)
+    specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height)
+    write_whole(target, _drawn(specification, target.suffix))
+    return target
+
+
+def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
+    try:
+        import vl_convert  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(
+            "figures need vl-convert-python, which `pip install flashatlas[report]` brings"
+        ) from error
+    if suffix == ".svg":
+        return vl_convert.vegalite_to_svg(specification)
+    if suffix == ".pdf":
+        return vl_convert.vegalite_to_pdf(specification)
+    return vl_convert.vegalite_to_png(specification, ppi=300)
+
+
+def vega_lite(
+    runs: Frame,
+    x: str,
+    y: str,
+    by: str | None,
+    panel: str | None,
+    width: int,
+    kind: str,
+    height: int | None,
+) -> dict[str, Any]:
+    """The figure as a Vega-Lite specification, its data in it."""
+    ys = _numbers(runs, y)
+    factor, unit = _scale(ys, runs.unit(y))
+    xs = runs.column(x)
+    across = _axis(runs, x, xs, kind)
+    told_apart = {name: _words(runs, of) for name, of in (("by", by), ("panel", panel)) if of}
+    values = [
+        {"x": across["values"][row], "y": ys[row] / factor}
+        | {name: words[row] for name, words in told_apart.items()}
+        for row in range(len(runs))
+        if ys[row] is not None and xs[row] is not None
+    ]
+    panels = len({value["panel"] for value in values}) if panel else 1
+    a_row = min(panels, 4 if width > WIDTHS[1] else 2)
+    inner = (width - 34 * a_row - 8) / a_row
+    encoding: dict[str, Any] = {
+        "x": across["encoding"],
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "title": _title(y, unit),
+            "scale": {"zero": kind == "bar"},
+        },
+    }
+    if by:
+        words = list(dict.fromkeys(value["by"] for value in values))
+        legend = {"title": by, "orient": "top", "columns": 3 if width <= WIDTHS[1] else 6}
+        told = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
+        # legends of one field and one domain are drawn as one
+        for channel, signs in told.items() if kind == "line" else list(told.items())[:2]:
+            signs_of = [signs[i % len(signs)] for i in range(len(words))]
+            scale = {"domain": words, "range": signs_of}
+            shown = None if channel == "strokeDash" else legend
+            entry = {"field": "by", "type": "nominal", "scale": scale, "legend": shown}
+            encoding[channel] = entry
+        if kind == "bar":
+            del encoding["shape"]
+            encoding["xOffset"] = {"field": "by", "type": "nominal", "sort": words}
+    mean = {**encoding, "y": {**encoding["y"], "aggregate": "mean"}}
+    line = {key: value for key, value in mean.items() if key != "shape"}
+    point = {key: value for key, value in mean.items() if key != "strokeDash"}
+    spread = {key: encoding[key] for key in ("x", "color", "xOffset") if key in encoding}
+    marks: list[dict[str, Any]] = []
+    if kind == "line":
+        marks.append({"mark": {"type": "line", "strokeWidth": 1}, "encoding": line})
+    if kind == "bar":
+        marks.append({"mark": {"type": "bar"}, "encoding": mean})
+    else:
+        marks.append({"mark": {"type": "point", "size": 14, "filled": True}, "encoding": point})
+    marks.append(
+        {
+            "mark": {
+                "type": "rule",
+                "strokeWidth": 0.75,
+                **({"color": "black"} if kind == "bar" else {}),
+            },
+            "encoding": {
+                **{k: v for k, v in spread.items() if not (kind == "bar" and k == "color")},
+                "y": {"field": "y", "aggregate": "min", "type": "quantitative"},
+                "y2": {"field": "y", "aggregate": "max"},
+            },
+        }
+    )
+    drawn: dict[str, Any] = {
+        "width": inner,
+        "height": height or round(inner * (0.62 if a_row == 1 else 0.8)),
+        "layer": marks,
+    }
+    if panel:
+        drawn = {
+            "facet": {
+                "field": "panel",
+                "type": "nominal",
+                "title": None,
+                "sort": list(dict.fromkeys(value["panel"] for value in values)),
+            },
+            "columns": a_row,
+            "spec": drawn,
+        }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "data": {"values": values},
+        "config": STYLE,
+        **drawn,
+    }
+
+
+FONT = "Helvetica, Arial, sans-serif"
+
+STYLE: dict[str, Any] = {
+    "font": FONT,
+    "background": "white",
+    "view": {"stroke": None},
+    "axis": {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal", "tickSize": 3},
+    "axisY": {"gridColor": "#dddddd", "gridWidth": 0.5},
+    "axisX": {"grid": False, "labelAngle": 0, "labelFlush": False},
+    "legend": {
+        "labelFontSize": 7,
+        "titleFontSize": 7,
+        "titleFontWeight": "normal",
+        "symbolSize": 30,
+        "offset": 4,
+    },
+    "header": {"labelFontSize": 7},
+    "facet": {"spacing": 8},
+}
+"""Eight-point type, thin lines: what a two-column page takes."""
+
+
+def _numbers(runs: Frame, name: str) -> list[Any]:
+    values = runs.column(name)
+    if any(not isinstance(value, (int, float)) for value in values if value is not None):
+        raise InputError(f"`{name}` is no number; a figure's height needs one")
+    if all(value is None for value in values):
+        raise InputError(f"`{name}`: no run has it")
+    return values
+
+
+def _scale(values: list[Any], unit: str) -> tuple[float, str]:
+    """A factor and the unit that it leads to, so that numbers are short."""
+    sizes = [abs(value) for value in values if value]
+    for factor, name in SCALES.get(unit, ()):
+        if sizes and min(sizes) >= factor:
+            return factor, name
+    return 1, unit
+
+
+def _axis(runs: Frame, name: str, values: list[Any], kind: str) -> dict[str, Any]:
+    """What is drawn across: numbers to scale (a wide range by powers of two), words in order."""
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+    if not numbers or kind == "bar":
+        ordered = sorted(set(values)) if numbers else list(dict.fromkeys(values))
+        factor, unit = _scale(ordered, runs.unit(name)) if numbers else (1, "")
+        words = {v: f"{v / factor:g}" if numbers else _word(v) for v in ordered}
+        return {
+            "values": [words[v] for v in values],
+            "encoding": {
+                "field": "x",
+                "type": "ordinal",
+                "sort": [words[v] for v in ordered],
+                "title": _title(name, unit),
+            },
+        }
+    factor, unit = _scale(values, runs.unit(name))
+    scaled = [value / factor for value in values]
+    ticks = sorted(set(scaled))
+    wide = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8
+    return {
+        "values": scaled,
+        "encoding": {
+            "field": "x",
+            "type": "quantitative",
+            "title": _title(name, unit),
+            "scale": {"type": "log", "base": 2} if wide else {"zero": False},
+            "axis": {"values": ticks} if len(ticks) <= 8 else {},
+        },
+    }
+
+
+TITLES = {
+    "waf": "write amplification",
+    "iops": "requests a second",
+    "bandwidth_bytes_per_s": "throughput",
+    "map.hit_ratio": "hits of the map cache",
+    "map.cache_bytes": "map cache",
+}
+"""Columns whose name a reader should not have to decode."""
+
+
+def _title(name: str, unit: str) -> str:
+    if name.startswith("latency_ns."):
+        _, op, what = name.split(".")
+        name = f"{op} latency, {what.replace('_', '.')}"
+    title = TITLES.get(name, name)
+    return f"{title} ({unit})" if unit and unit not in ("ratio", "1/s") else title
+
+
+def _words(runs: Frame, name: str) -> list[str]:
+    """The values of a column in words; numbers in the unit that keeps them short."""
+    values = runs.column(name)
+    if any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
+        return [_word(value) for value in values]
+    factor, unit = _scale(values, runs.unit(name))
+    return [f"{value / factor:g} {unit}".strip() for value in values]
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    # of a path, the name is enough
+    return str(value).rsplit("/", 1)[-1] if "/" in str(value) else str(value)

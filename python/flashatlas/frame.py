@@ -1,0 +1,208 @@
+"""Runs as a table: a row a run, a column for every setting and every number."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from flashatlas._core import InputError, quantity
+from flashatlas.result import Result
+from flashatlas.units import unit_of
+
+SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
+"""Numbers that a notebook shows beside the factors."""
+
+LEFT_OUT = ("approximations", "build", "checkpoint", "random_streams", "series", "steadiness")
+"""Parts of a record that hold no number of the run."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Runs as an Arrow table: see :func:`frame`."""
+
+    table: pa.Table
+    """A row a run. The metadata of a field say its ``role`` (``factor``, ``setting``, ``number``)
+    and its ``unit``."""
+
+    @property
+    def factors(self) -> list[str]:
+        """Columns in which the runs were made to differ."""
+        return [field.name for field in self.table.schema if _role(field) == "factor"]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns of what was found."""
+        return [field.name for field in self.table.schema if _role(field) == "number"]
+
+    def unit(self, name: str) -> str:
+        """The unit of a column; empty where it has none."""
+        return (self.table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column.
+
+        Raises:
+            InputError: There is none of this name; the message names the nearest.
+
+        """
+        if name not in self.table.column_names:
+            from flashatlas.api import hint  # noqa: PLC0415
+
+            raise InputError(f"`{name}` is no column of these runs{hint(name, self._names())}")
+        return self.table[name].to_pylist()
+
+    def _names(self) -> list[str]:
+        return self.table.column_names
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every run as a dictionary; what a run does not have is ``None``."""
+        return self.table.to_pylist()
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars data frame; polars must be installed."""
+        import polars  # noqa: PLC0415
+
+        return polars.from_arrow(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def _repr_html_(self) -> str:
+        shown = [*self.factors, *(name for name in SHOWN if name in self.table.column_names)]
+        if "label" in self.table.column_names:
+            shown.insert(0, "label")
+        head = "".join(f"<th>{html.escape(_titled(name, self.unit(name)))}</th>" for name in shown)
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(_text(row[name]))}</td>" for name in shown)
+            + "</tr>"
+            for row in self.rows()
+        )
+        count = f"{len(self)} runs, {self.table.num_columns} columns"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
+
+
+def frame(results: Iterable[Result]) -> Frame:
+    """Runs as a table, a row a run.
+
+    Columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every parameter
+    under its key (times in nanoseconds) and every number of the record under its path
+    (``nand.programs.gc``). Options and parameters in which the runs differ are *factors*. What a
+    run does not have is null.
+
+    >>> import flashatlas
+    >>> runs = flashatlas.compare(
+    ...     [{"set": {"ftl.victim": victim}} for victim in ("greedy", "fifo")],
+    ...     workload="uniform:requests=2000,size=2KiB",
+    ...     precondition="fill",
+    ... )
+    >>> flashatlas.frame(runs).factors
+    ['ftl.victim']
+    """
+    given = list(results)
+    settings = [dict(_settings(result)) for result in given]
+    numbers = [dict(_numbers(result.record)) for result in given]
+    fields: list[pa.Field] = []
+    columns: list[pa.Array] = []
+
+    def add(name: str, values: Sequence[Any], role: str, unit: str = "") -> None:
+        array = _array(values)
+        fields.append(pa.field(name, array.type, metadata={"role": role, "unit": unit}))
+        columns.append(array)
+
+    if any(result.label for result in given):
+        add("label", [result.label for result in given], "name")
+    for name in _keys(settings):
+        values = [one.get(name) for one in settings]
+        # a parameter that a run lacks follows from another: its part is not in use
+        compared = [v for v in values if v is not None] if "." in name else values
+        differ = any(value != compared[0] for value in compared)
+        times = any(_is_time(value) for value in values)
+        if times:
+            values = [None if v is None else quantity(v) / 1000 for v in values]
+        unit = "ns" if times else unit_of(name)
+        add(name, values, "factor" if differ else "setting", unit)
+    for name in _keys(numbers):
+        add(name, [one.get(name) for one in numbers], "number", unit_of(name))
+    return Frame(pa.table(columns, schema=pa.schema(fields)))
+
+
+def _settings(result: Result) -> Iterator[tuple[str, Any]]:
+    """Options and parameters of a run by column."""
+    record = result.record
+    config = record["config"]
+    yield "trace", record["trace"]["path"]
+    for key, value in config.items():
+        if key == "precondition" and isinstance(value, dict):
+            yield key, ":".join(next(iter(value.items())))
+        elif key not in ("params", "reading", "workload"):
+            yield key, value
+    yield from (config.get("reading") or {}).items()
+    yield "seed", record["seed"]
+    yield from config["params"].items()
+
+
+def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Numbers and truths of a record by path."""
+    inside = {key: value for key, value in record.items() if key not in (*LEFT_OUT, "config")}
+    inside.pop("seed", None)
+    yield from _leaves("", inside)
+
+
+def _leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from _leaves(f"{path}.{key}" if path else key, value)
+    elif isinstance(node, (bool, int, float)):
+        yield path, node
+
+
+def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys of all rows, in the order in which they first appear."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _is_time(value: Any) -> bool:
+    """Whether a parameter is a time with its unit."""
+    if not isinstance(value, str) or not value[:1].isdigit() or not value.endswith("s"):
+        return False
+    return value.rstrip("npums").isdigit()
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    """Values of one column; where numbers meet words, all are words."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and kinds:
+        wide = any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values)
+        kind = pa.uint64() if kinds == {int} and wide else pa.int64()
+        return pa.array(values, kind if kinds == {int} else pa.float64())
+    if len(kinds) > 1:
+        return pa.array([None if value is None else _text(value) for value in values])
+    return pa.array(values)
+
+
+def _role(field: pa.Field) -> str:
+    return (field.metadata or {}).get(b"role", b"").decode()
+
+
+def _titled(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,163 @@
+"""The run record as a type: ``flashatlas.run/2``, key by key (``docs/FORMATS.md`` says more).
+
+``record.schema.json`` beside this file is the same as a JSON Schema; a test holds them together.
+"""
+
+from typing import Any, TypedDict
+
+from typing_extensions import NotRequired
+
+Counts = dict[str, int]
+"""Counters by name: which there are depends on the scheme, the store or the layer."""
+
+
+class Build(TypedDict):
+    """What the program was built from."""
+
+    sources: str
+    commit: str | None
+
+
+class Config(TypedDict):
+    """What was run, in the words of the options."""
+
+    drive: str
+    mode: str
+    precondition: str | dict[str, str]
+    fit: str
+    warmup: int
+    params: dict[str, str | int | float | bool]
+    workload: NotRequired[str]
+    filesystem: NotRequired[str]
+    interval: NotRequired[str]
+    depth: NotRequired[int]
+    limit: NotRequired[int]
+    flush_every: NotRequired[int]
+    extent: NotRequired[str]
+    speed: NotRequired[float]
+    reading: NotRequired[dict[str, str | int]]
+
+
+class Trace(TypedDict):
+    """The requests."""
+
+    path: str
+    format: str
+    requests: int
+    skipped_bad: int
+    digest: NotRequired[str]
+    extent_bytes: NotRequired[int]
+    duplicates_dropped: NotRequired[int]
+    not_selected: NotRequired[int]
+    gaps_cut: NotRequired[int]
+    backward_steps: NotRequired[int]
+
+
+class Host(TypedDict):
+    """Commands and bytes of the host."""
+
+    reads: int
+    writes: int
+    trims: int
+    flushes: int
+    read_bytes: int
+    write_bytes: int
+    trim_bytes: int
+    unmapped_reads: int
+
+
+class Nand(TypedDict):
+    """Operations of the flash by cause."""
+
+    reads: Counts
+    programs: Counts
+    erases: Counts
+    padded_units: int
+    replaced_blocks: int
+
+
+class Latency(TypedDict):
+    """Latencies of one operation, in nanoseconds."""
+
+    count: int
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    p99_99: float
+    max: float
+    queue_mean: NotRequired[float]
+    service_mean: NotRequired[float]
+
+
+class Wear(TypedDict):
+    """Erases of blocks, over the life of the drive."""
+
+    min: int
+    mean: float
+    max: int
+    stddev: float
+    blocks: int
+    bad_blocks: int
+    retired_blocks: int
+
+
+class Oracle(TypedDict):
+    """What was compared."""
+
+    units_checked: int
+    units_swept: int
+    violations: int
+    examples: list[str]
+
+
+class Conservation(TypedDict):
+    """Requests in and out."""
+
+    submitted: int
+    completed: int
+    failed: int
+
+
+class Record(TypedDict):
+    """A run record. What does not apply to a run is absent."""
+
+    schema: str
+    version: str
+    build: Build
+    config_hash: str
+    config: Config
+    seed: int
+    trace: Trace
+    random_streams: list[str]
+    approximations: list[str]
+    results_digest: str
+    host: Host
+    controller: Counts
+    nand: Nand
+    map: dict[str, Any]
+    mount: Counts
+    memory_bytes: dict[str, Any]
+    wear: Wear
+    series: dict[str, float]
+    oracle: Oracle
+    conservation: Conservation
+    label: NotRequired[str]
+    checkpoint: NotRequired[dict[str, Any]]
+    waf: NotRequired[float]
+    waf_parts: NotRequired[dict[str, float]]
+    gc: NotRequired[dict[str, Any]]
+    merges: NotRequired[dict[str, Any]]
+    scheme: NotRequired[Counts]
+    log_areas: NotRequired[dict[str, Any]]
+    lookup: NotRequired[dict[str, Any]]
+    layers: NotRequired[dict[str, Any]]
+    latency_ns: NotRequired[dict[str, Latency]]
+    simulated_ns: NotRequired[int]
+    iops: NotRequired[float]
+    bandwidth_bytes_per_s: NotRequired[float]
+    utilisation: NotRequired[dict[str, Any]]
+    steady: NotRequired[bool]
+    steadiness: NotRequired[dict[str, Any]]
+    fingerprint: NotRequired[dict[str, Any]]

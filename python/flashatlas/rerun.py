@@ -1,0 +1,105 @@
+"""A run again, from its record alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.api import carried_out, specification
+from flashatlas.result import Result, results_of
+from flashatlas.run_options import of_groups
+from flashatlas.trace import Progress
+
+LARGEST_SHOWN = 12
+"""Differences that a message names."""
+
+
+def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the core is asked to run so that it gives this record again.
+
+    The drive is made of the record's parameters: what a preset or a drive file says today plays no
+    part.
+    """
+    config, trace = record["config"], record["trace"]
+    names = {option.name for option in of_groups("workload", "playing")}
+    options = {key: value for key, value in config.items() if key in names}
+    begin = options["precondition"]
+    if isinstance(begin, dict):
+        ((kind, path),) = begin.items()
+        options["precondition"] = f"{kind}:{path}"
+    options.update(config.get("reading", {}))
+    if trace["format"] != "generator":
+        options["job" if trace["format"] == "fio" else "trace"] = trace["path"]
+    options |= {"seed": record["seed"], "fingerprint": "fingerprint" in record}
+    spec = specification(**options)
+    return {**spec, "drive": config["drive"], "drive_toml": _drive_file(config["params"])}
+
+
+def _drive_file(params: Mapping[str, Any]) -> str:
+    """Parameters as the text of a drive file."""
+    sections: dict[str, list[str]] = {"": []}
+    for key, value in params.items():
+        section, _, name = key.rpartition(".")
+        sections.setdefault(section, []).append(f"{name} = {json.dumps(value)}")
+    blocks = ["\n".join(sections.pop(""))]
+    blocks += ["\n".join([f"[{name}]", *lines]) for name, lines in sections.items()]
+    return "\n".join(blocks) + "\n"
+
+
+def rerun(result: Result, progress: Progress | None = None) -> Result:
+    """Carry out a run again, from its record.
+
+    Args:
+        result: A result, of this session or loaded (:meth:`Result.load`).
+        progress: As for :func:`flashatlas.run`.
+
+    Raises:
+        InputError: An input file is not where the record has it, or is another one now.
+
+    """
+    trace = result.record["trace"]
+    if "digest" in trace and not Path(trace["path"]).exists():
+        raise InputError(
+            f"{trace['path']}: no such file; the run read it from there ({trace['digest']})"
+        )
+    again = carried_out(specification_of(result.record), progress, result.label)
+    found = again.record["trace"].get("digest")
+    if found != trace.get("digest"):
+        raise InputError(
+            f"{trace['path']}: not the file that was read: its digest is {found}, the record has "
+            f"{trace.get('digest')}"
+        )
+    return again
+
+
+def differences(before: Result, after: Result) -> list[str]:
+    """Where two results differ, in words; empty when they are equal."""
+    if before.record.get("results_digest") == after.record["results_digest"]:
+        return []
+    found = [
+        f"{key}: {was!r} before, {now!r} now"
+        for key, was, now in _unequal(results_of(before.record), results_of(after.record))
+    ]
+    for name in sorted({*before.tables, *after.tables}):
+        if before.tables.get(name) != after.tables.get(name):
+            found.append(f"table {name}: differs")
+    if before.jobs != after.jobs:
+        found.append("statistics of jobs: differ")
+    if "results_digest" not in before.record:
+        return found
+    return found or [
+        f"results_digest: {before.record['results_digest']} before, "
+        f"{after.record['results_digest']} now"
+    ]
+
+
+def _unequal(before: Any, after: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Keys of two records whose values differ, with both values."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in {**before, **after}:
+            yield from _unequal(before.get(name), after.get(name), f"{key}.{name}" if key else name)
+    elif before != after:
+        yield key, before, after

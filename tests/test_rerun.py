@@ -1,0 +1,239 @@
+"""A run is repeated from its record, packed, and cited."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import flashatlas
+import jsonschema
+import pytest
+from fingerprints import examples
+from flashatlas import citations
+from flashatlas.bundle import bundle, unpack
+from flashatlas.record import Record
+from flashatlas.rerun import differences, rerun
+from flashatlas.result import Result
+from typing_extensions import get_type_hints, is_typeddict
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = json.loads((ROOT / "python/flashatlas/record.schema.json").read_text(encoding="utf-8"))
+FLASHATLAS = [sys.executable, "-c", "from flashatlas.cli import main; main()"]
+EXAMPLES = dict(examples())
+
+
+def command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FLASHATLAS, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    lines = [f"0,{8 * (i * 7 % 400)},4096,{'rw'[i % 3 > 0]},{i / 1000}\n" for i in range(900)]
+    path = tmp_path / "some.spc"
+    path.write_text("".join(lines))
+    return path
+
+
+def test_every_example_is_run_again_from_its_record(tmp_path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for name, arguments in EXAMPLES.items():
+        result = flashatlas.run(**arguments)
+        wrong = [f"{list(e.path)}: {e.message[:200]}" for e in validator.iter_errors(result.record)]
+        assert not wrong, f"{name}: {wrong}"
+        result.save(tmp_path)
+        again = rerun(Result.load(tmp_path))
+        assert differences(result, again) == [], name
+        assert again.record["config_hash"] == result.record["config_hash"], name
+
+
+def test_options_of_a_run_are_in_its_record(trace: Path) -> None:
+    """A rerun that dropped an option would give another result, or another record."""
+    result = flashatlas.run(
+        drive="tlc-small",
+        trace=trace,
+        precondition=f"trace:{trace}",
+        fit="compact",
+        extent="4KiB",
+        mode="open",
+        speed=2.0,
+        warmup=20,
+        limit=800,
+        flush_every=7,
+        interval="1ms",
+        fingerprint=True,
+        seed=5,
+        drop_duplicates="5ms",
+        time_gap_max="1s",
+        shift=8,
+        skip_bad=1,
+    )
+    again = rerun(result)
+    own = {key: value for key, value in again.record.items() if key != "build"}
+    assert own == {key: value for key, value in result.record.items() if key != "build"}
+    # each of the options changes something, so that the comparison above says something
+    for option, value in {"flush_every": 9, "speed": 3.0, "limit": 700, "warmup": 30}.items():
+        other = flashatlas.run(**{**result.options, option: value})
+        assert differences(result, other), option
+
+
+def test_equal_runs_are_equal_files(tmp_path: Path, trace: Path) -> None:
+    for folder in ("a", "b"):
+        command("run", "-t", trace, "-d", "tlc-small", "--out", tmp_path / folder, "-q")
+    for file in ("run.json", "series.parquet", "blocks.parquet"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+    assert json.loads((tmp_path / "a/made.json").read_text())["command"].endswith("a -q")
+
+
+def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
+    command("run", "-w", "uniform:requests=500,size=2KiB", "--out", tmp_path / "x", "-q")
+    assert (found := command("rerun", tmp_path / "x", "--check")).returncode == 0, found.stderr
+    assert "the same results (the same build)" in found.stdout
+    record = json.loads((tmp_path / "x/run.json").read_text())
+    record["host"]["writes"] += 1
+    record["results_digest"] = "sha256:" + "0" * 64
+    (tmp_path / "x/run.json").write_text(json.dumps(record))
+    found = command("rerun", tmp_path / "x", "--check")
+    assert found.returncode == 1 and "host.writes: 501 before, 500 now" in found.stdout
+
+
+def test_another_trace_is_refused(tmp_path: Path, trace: Path) -> None:
+    command("run", "-t", trace, "-d", "tlc-small", "--out", tmp_path / "x", "-q")
+    trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
+    found = command("rerun", tmp_path / "x")
+    assert found.returncode == 2 and "not the file that was read" in found.stderr
+    trace.unlink()
+    assert "no such file" in command("rerun", tmp_path / "x").stderr
+
+
+def test_a_bundle_runs_elsewhere(tmp_path: Path, trace: Path) -> None:
+    out = command(
+        *("compare", "-t", trace, "-d", "tlc-small", "--precondition", f"trace:{trace}"),
+        *("--vary", "ftl.victim=greedy,fifo", "--out", tmp_path / "x", "-q"),
+    )
+    assert out.returncode == 0, out.stderr
+    for target in ("one.zip", "two.zip"):
+        assert command("bundle", tmp_path / "x", "-o", tmp_path / target).returncode == 0
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        assert [n for n in archive.namelist() if n.startswith("inputs/")] == ["inputs/some.spc"]
+    trace.unlink()
+    found = command("rerun", tmp_path / "one.zip", "--check", cwd=tmp_path)
+    assert found.returncode == 0 and found.stdout.count("the same results") == 2, found.stderr
+    with pytest.raises(flashatlas.InputError, match="not a bundle"):
+        unpack(tmp_path / "x/01/run.json", tmp_path / "y")
+
+
+def test_a_job_file_that_names_others_is_not_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "part.fio").write_text("size=16k\n")
+    job = tmp_path / "job.fio"
+    job.write_text("[job]\nrw=write\ninclude part.fio\n")
+    monkeypatch.chdir(tmp_path)
+    result = flashatlas.run(job="job.fio")
+    with pytest.raises(flashatlas.InputError, match=r"job\.fio:3: `include part.fio`"):
+        bundle([result], tmp_path / "x.zip")
+    assert not (tmp_path / "x.zip").exists()
+
+
+def test_what_runs_used_is_cited(tmp_path: Path) -> None:
+    command(
+        *("compare", "--schemes", "fast,page", "-d", "mast-4gb", "--out", tmp_path, "-q"),
+        *("-w", "uniform:requests=50"),
+    )
+    cited = command("cite", tmp_path).stdout
+    assert all(name in cited for name in ("@software{flashatlas", "Lee, Sang-Won", "Desnoyers"))
+    assert "MAST" not in cited
+
+
+def test_every_paper_of_the_registries_is_cited() -> None:
+    known = flashatlas.registries()
+    parts = {
+        f"{registry}/{entry['name']}": entry["paper"]
+        for registry in ("schemes", "maps", "victims", "classifiers", "layers")
+        for entry in known[registry]
+    }
+    with_paper = {part for part, paper in parts.items() if any(c.isdigit() for c in paper)}
+    assert set(citations.references()) == with_paper
+    for part, entry in citations.references().items():
+        years = [word for word in entry.split() if word.strip("{},").isdigit()]
+        named = [y.strip("{},") for y in years if len(y.strip("{},")) == 4]
+        assert not named or any(year in parts[part] for year in named), part
+
+
+def test_the_type_and_the_schema_are_one() -> None:
+    def of(kind: Any) -> Any:
+        if is_typeddict(kind):
+            inner = {key: of(value) for key, value in get_type_hints(kind).items()}
+            return inner, sorted(kind.__required_keys__)
+        if get_origin(kind) is dict:
+            return "object"
+        if get_origin(kind) is list:
+            return "array"
+        if get_args(kind):
+            return sorted(of(part) for part in get_args(kind))
+        names = {str: "string", int: "integer", float: "number", bool: "boolean"}
+        return names.get(kind, "null")
+
+    def schema_of(part: dict[str, Any]) -> Any:
+        if "properties" in part:
+            inner = {key: schema_of(value) for key, value in part["properties"].items()}
+            return inner, sorted(part["required"])
+        if "const" in part:
+            return "string"
+        if "anyOf" in part:
+            return sorted(schema_of(one) for one in part["anyOf"])
+        return part["type"] if isinstance(part["type"], str) else sorted(part["type"])
+
+    assert of(Record) == schema_of(SCHEMA)
+
+
+def test_streams_that_were_drawn_from_are_named() -> None:
+    def drawn(**options: Any) -> list[str]:
+        return flashatlas.run(**options).record["random_streams"]
+
+    assert drawn(workload="sequential:requests=50,size=2KiB") == []
+    uniform = "uniform:requests=2000,size=2KiB"
+    assert drawn(workload=uniform) == ["workload.addresses"]
+    by_chance = drawn(workload=uniform, set={"ftl.victim": "random"}, precondition="fill")
+    assert by_chance == ["ftl.victim", "workload.addresses"]
+    note = "no random number was drawn: another seed gives the same results"
+    result = flashatlas.run(workload="sequential:requests=50,size=2KiB")
+    assert note in result.record["approximations"]
+
+
+def test_a_run_of_a_comparison_names_the_streams_of_its_own_precondition() -> None:
+    cases = [{"set": {"host.queue_depth": depth}} for depth in (4, 8)]
+    options = {"workload": "sequential:requests=50,size=2KiB", "precondition": "steady"}
+    (shared, _), alone = flashatlas.compare(cases, **options), flashatlas.run(**options)
+    assert shared.record["random_streams"] == alone.record["random_streams"]
+    assert shared.record["random_streams"] == ["precondition.steady"]
+
+
+def test_terminated_runs_leave_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    arguments = ["compare", "-d", "tlc-small", "-w", "uniform:requests=50000000", "-q"]
+    arguments += ["--precondition", "steady", "--vary", "ftl.victim=greedy,fifo"]
+    process = subprocess.Popen(
+        [*FLASHATLAS, *arguments], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    folder = Path(tempfile.gettempdir())
+    for _ in range(300):
+        if any(tmp_path.glob("flashatlas-*")):
+            break
+        time.sleep(0.1)
+    assert any(tmp_path.glob("flashatlas-*")), folder
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and "terminated" in said
+    assert not any(tmp_path.glob("flashatlas-*"))

@@ -220,7 +220,7 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--drive", "missing.toml"], "missing.toml: No such file"),
         (["--precondition", "checkpoint:"], "precondition `checkpoint:` is not known"),
         (["--mode", "untimed", "--interval", "1ms"], "no time passes in untimed mode"),
-        (["--seed", "99999999999999999999"], "run specification: seed: "),
+        (["--seed", "99999999999999999999"], "--seed: `99999999999999999999` is too large"),
         (["--mode", "open", "--speed", "nan"], "run specification: speed: "),
     ],
 )

@@ -342,9 +342,13 @@ def registries() -> dict[str, Any]:
 
 
 def hint(name: str, names: Iterable[str]) -> str:
-    """Which of the names that there are may have been meant; empty if none is near."""
-    near = difflib.get_close_matches(name, list(names), 1)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    """Which of the names that there are may have been meant; empty if none is near.
+
+    Upper and lower case are alike.
+    """
+    folded = {known.lower(): known for known in names}
+    near = difflib.get_close_matches(name.lower(), folded, 1)
+    return f"; did you mean `{folded[near[0]]}`?" if near else ""
 
 
 def _known(options: Mapping[str, Any]) -> None:

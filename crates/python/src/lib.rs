@@ -226,6 +226,12 @@ fn quantity(text: &str) -> PyResult<u64> {
         .map_err(InputError::new_err)
 }
 
+/// A count as people write it: `100k`, `1e6`.
+#[pyfunction]
+fn count(text: &str) -> PyResult<u64> {
+    flashatlas_types::quantity::count(text).map_err(InputError::new_err)
+}
+
 /// What this module was built from, and how (JSON).
 #[pyfunction]
 fn build() -> String {
@@ -268,6 +274,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(count, module)?)?;
     module.add_function(wrap_pyfunction!(run_options, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)
 }

@@ -61,11 +61,13 @@ impl ConfigError {
     }
 }
 
-/// The one of `names` that is closest to `got`, if any is close enough to be a slip of the hand.
+/// The one of `names` that is closest to `got`, if any is close enough to be a slip of the hand;
+/// upper and lower case are alike.
 pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
+    let folded = got.to_lowercase();
     names
         .iter()
-        .map(|&name| (strsim::damerau_levenshtein(got, name), name))
+        .map(|&name| (strsim::damerau_levenshtein(&folded, &name.to_lowercase()), name))
         .filter(|&(distance, name)| distance <= 1 + name.len().max(got.len()) / 3)
         .min()
         .map(|(_, name)| name)
@@ -238,5 +240,6 @@ mod tests {
              (allowed: greedy, fifo)"
         );
         assert_eq!(nearest("zzzzzz", &["greedy", "fifo"]), None);
+        assert_eq!(nearest("cwdp", &["CDWP", "CWDP"]), Some("CWDP"));
     }
 }

@@ -6,7 +6,7 @@
 use crate::{
     ConfigError, Dur, Param, ParamType,
     error::nearest,
-    quantity::{is_unit, quantity},
+    quantity::{count, is_unit, quantity, ratio},
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -307,20 +307,14 @@ impl ParamDef {
             }
         };
         match self.kind {
-            ParamKind::Int(low, high) => {
-                let n = text
-                    .replace('_', "")
-                    .parse()
-                    .map_err(|_| bad(format!("`{text}` is not a whole number")))?;
-                within(n, low, high)
-            }
+            ParamKind::Int(low, high) => within(count(text).map_err(bad)?, low, high),
             ParamKind::Bytes(low, high) => within(quantity(text, false).map_err(bad)?, low, high),
             ParamKind::Time => match quantity(text, true).map_err(bad)? {
                 ps if ps <= LONGEST_PS => Ok(Value::Time(Dur(ps))),
                 _ => Err(bad(format!("`{text}` is out of range"))),
             },
             ParamKind::Ratio(low, high) => {
-                let x: f64 = text.parse().map_err(|_| bad(format!("`{text}` is not a number")))?;
+                let x = ratio(text).map_err(bad)?;
                 if x >= low && x <= high {
                     Ok(Value::Ratio(x))
                 } else {

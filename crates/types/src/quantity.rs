@@ -23,6 +23,56 @@ const UNITS: &[(&str, u64, bool)] = &[
     ("g", 1 << 30, false),
 ];
 
+/// Factors behind a count: `100k` requests are 100,000.
+const COUNT_UNITS: &[(char, u64)] = &[('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
+
+/// Parse a count as people write it: `20000`, `20_000`, `100k`, `1.5M`, `1e6`.
+///
+/// # Errors
+/// What is wrong with the text, without its key.
+pub fn count(text: &str) -> Result<u64, String> {
+    let bad = || format!("`{text}` is not a whole number");
+    let lower = text.trim().replace('_', "").to_ascii_lowercase();
+    let (number, factor) = match lower.chars().last() {
+        Some(last) if COUNT_UNITS.iter().any(|unit| unit.0 == last) => {
+            let factor = COUNT_UNITS.iter().find(|unit| unit.0 == last).map_or(1, |unit| unit.1);
+            (&lower[..lower.len() - 1], factor)
+        }
+        _ => (&lower[..], 1),
+    };
+    let (digits, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    let exponent: u32 = exponent.parse().map_err(|_| bad())?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) || fraction.len() > 15 {
+        return Err(bad());
+    }
+    let large = || format!("`{text}` is too large");
+    let scale = 10u128.pow(fraction.len() as u32);
+    let total = format!("{whole}{fraction}")
+        .parse::<u128>()
+        .ok()
+        .zip(10u128.checked_pow(exponent))
+        .and_then(|(digits, power)| digits.checked_mul(power)?.checked_mul(u128::from(factor)))
+        .ok_or_else(large)?;
+    if total % scale != 0 {
+        return Err(bad());
+    }
+    u64::try_from(total / scale).map_err(|_| large())
+}
+
+/// Parse a ratio: `0.07` or `7%`.
+///
+/// # Errors
+/// What is wrong with the text, without its key.
+pub fn ratio(text: &str) -> Result<f64, String> {
+    let bad = || format!("`{text}` is not a number");
+    match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|x| x / 100.0).map_err(|_| bad()),
+        None => text.trim().parse().map_err(|_| bad()),
+    }
+}
+
 /// Whether `name` is a unit of size or of time.
 pub(crate) fn is_unit(name: &str) -> bool {
     UNITS.iter().any(|(unit, ..)| unit.eq_ignore_ascii_case(name))
@@ -77,4 +127,35 @@ pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
         ));
     }
     u64::try_from(total / scale).map_err(|_| format!("`{text}` is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_written_as_people_do() {
+        let of = |text| count(text).ok();
+        assert_eq!(
+            (of("20_000"), of("100k"), of("1.5M")),
+            (Some(20_000), Some(100_000), Some(1_500_000))
+        );
+        assert_eq!(
+            (of("1e6"), of("2.5e3"), of("1G")),
+            (Some(1_000_000), Some(2_500), Some(1_000_000_000))
+        );
+        assert_eq!(of("18446744073709551615"), Some(u64::MAX));
+        for wrong in ["", "k", "-1", "1.5", "1e-3", "2e", "1 2", "0.0001k", "e5", "x", "1kk"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+        for large in ["1e99", "18446744073709551616", "9e19k"] {
+            assert_eq!(count(large), Err(format!("`{large}` is too large")));
+        }
+    }
+
+    #[test]
+    fn ratios_may_be_percentages() {
+        assert_eq!((ratio("7%"), ratio(" 0.07")), (Ok(0.07), Ok(0.07)));
+        assert_eq!(ratio("%"), Err("`%` is not a number".into()));
+    }
 }

@@ -13,7 +13,18 @@ import typer
 
 import flashatlas
 from flashatlas import DriveError, FlashAtlasError, InputError, api
-from flashatlas.cli import again, crash, frames, listings, lookup, probe, reproduce, runs, traces
+from flashatlas.cli import (
+    again,
+    crash,
+    explain,
+    frames,
+    listings,
+    lookup,
+    probe,
+    reproduce,
+    runs,
+    traces,
+)
 from flashatlas.cli.console import (
     EXIT_DRIVE,
     EXIT_INPUT,
@@ -29,7 +40,6 @@ from flashatlas.progress import Interrupted
 
 app = App(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="The atlas of a flash drive's address maps: simulate, compare and check translation "
@@ -74,6 +84,7 @@ app.add_typer(traces.app, name="trace")
 lookup.register(app)
 crash.register(app)
 listings.register(app)
+explain.register(app)
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from flashatlas import InputError, api, tables
 from flashatlas.cli.console import out
+from flashatlas.cli.explain import KINDS, entries, show_entry
 from flashatlas.drive import Drive
 
 
@@ -64,13 +66,30 @@ def drives(
     sys.stdout.write(chosen[0]["toml"])
 
 
+def _one(kinds: Sequence[str], name: str) -> None:
+    """Show the entry of some registries that has a name."""
+    known = {e.name: e for kind in kinds for e in entries() if e.what == KINDS[kind][0]}
+    if name not in known:
+        what = KINDS[kinds[0]][0]
+        raise InputError(
+            f"{what} `{name}` is not known{api.hint(name, known)} (allowed: {', '.join(known)})"
+        )
+    show_entry(known[name])
+
+
 def schemes(
+    name: Annotated[
+        str | None, typer.Argument(help="Show this scheme, store, policy or classifier.")
+    ] = None,
     parameters: Annotated[
         bool,
         typer.Option("--parameters", "-p", help="Show every parameter, with range and default."),
     ] = False,
 ) -> None:
-    """List mapping schemes, map stores, victim policies and classifiers."""
+    """List mapping schemes, map stores, victim policies and classifiers, or show one."""
+    if name is not None:
+        _one(("schemes", "maps", "victims", "classifiers"), name)
+        return
     known = api.registries()
     kinds = (
         ("schemes", "ftl.scheme"),
@@ -156,8 +175,13 @@ def formats(
             _parameters(title, params)
 
 
-def workloads() -> None:
-    """List workload generators and their parameters."""
+def workloads(
+    name: Annotated[str | None, typer.Argument(help="Show this generator.")] = None,
+) -> None:
+    """List workload generators and their parameters, or show one."""
+    if name is not None:
+        _one(("generators",), name)
+        return
     for generator in api.registries()["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
         _parameters("", generator["params"])

@@ -12,6 +12,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from flashatlas import InputError, _core
+from flashatlas.cli import complete
 from flashatlas.cli.console import seen_enough
 from flashatlas.run_options import RunOption, of_groups, run_options
 
@@ -24,13 +26,20 @@ def _option(*names: str, help: str, **more: Any) -> Any:
 
 Set = Annotated[
     list[str],
-    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a parameter; may be repeated."),
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Change a parameter (see `flashatlas explain`); may be repeated.",
+        autocompletion=complete.settings,
+    ),
 ]
 Layers = Annotated[
     str | None,
     _option(
         "--layers",
         metavar="A,B,…",
+        autocompletion=complete.layers,
         help="What the host puts over the drive, from the top down (see `flashatlas layers`): the "
         "key `layers`.",
     ),
@@ -67,18 +76,32 @@ SHOWN_DEFAULTS = ("count", "number", "factor", "choice")
 """Kinds of options whose default help texts show."""
 
 
+def _count(option: RunOption, given: str | int) -> int:
+    """A count as people write it: ``100k``, ``1e6``."""
+    name = f"--{option.name.replace('_', '-')}"
+    try:
+        count = _core.count(str(given))
+    except InputError as error:
+        raise InputError(f"{name}: {error}, expected one such as 20000, 100k or 1e6") from error
+    if option.least is not None and count < option.least:
+        raise InputError(f"{name}: {given} is too small, expected at least {option.least}")
+    return count
+
+
 def _parameter(option: RunOption) -> inspect.Parameter:
     """An option of a run as a parameter of a command."""
+    counts = option.kind == "count"
     names = [f"--{option.name.replace('_', '-')}"]
     if option.letter:
         names.append(f"-{option.letter}")
     declared = typer.Option(
         *names,
         help=option.doc,
-        metavar=option.metavar or None,
-        min=option.least,
+        metavar=option.metavar or ("N" if counts else None),
+        parser=functools.partial(_count, option) if counts else None,
         rich_help_panel=option.title,
         show_default=option.kind in SHOWN_DEFAULTS,
+        **complete.of_option(option),
     )
     kind = TYPES[option.kind]
     # the mode that is not given follows from the depth

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flashatlas import InputError, api, tables
+from flashatlas.cli import complete
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
     Jobs,
@@ -35,7 +36,12 @@ from flashatlas.result import Result, run_folders, save_all
 
 Drive = Annotated[
     str,
-    typer.Option("--drive", "-d", help="Preset (see `flashatlas drives`) or path of a TOML file."),
+    typer.Option(
+        "--drive",
+        "-d",
+        help="Preset (see `flashatlas drives`) or path of a TOML file.",
+        autocompletion=complete.drives,
+    ),
 ]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
@@ -265,13 +271,20 @@ def _cases(
 def compare(
     common: Playing,
     drive: Annotated[
-        list[str], typer.Option("--drive", "-d", help="Preset or TOML file; may be repeated.")
+        list[str],
+        typer.Option(
+            "--drive",
+            "-d",
+            help="Preset or TOML file; may be repeated.",
+            autocompletion=complete.drives,
+        ),
     ] = ["tiny"],  # noqa: B006
     vary: Annotated[
         list[str],
         typer.Option(
             "--vary",
             metavar="KEY=A,B,…",
+            autocompletion=complete.settings,
             help="Run every value of a key; repeated: every combination.",
         ),
     ] = [],  # noqa: B006
@@ -280,6 +293,7 @@ def compare(
         typer.Option(
             "--schemes",
             metavar="A,B,…",
+            autocompletion=complete.schemes,
             help="Run these schemes; each takes the --set that it knows.",
         ),
     ] = None,

@@ -31,7 +31,10 @@ class OneValueCommand(TyperCommand):
 
 
 class App(typer.Typer):
-    """A group of such commands."""
+    """A group of such commands; ``-h`` is ``--help``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(context_settings={"help_option_names": ["-h", "--help"]}, **options)
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """As :meth:`typer.Typer.command`."""

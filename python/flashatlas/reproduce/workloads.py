@@ -80,14 +80,14 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
     for entry in entries:
         rest = dict(entry)
         name, trace, stand_in = rest.pop("name"), rest.pop("trace", None), rest.pop("stand_in")
-        published = rest.pop("published", True)
+        published, warmup = rest.pop("published", True), rest.pop("stand_in_warmup", 0)
         path = folder / trace if folder and trace else None
         if path is not None and path.is_file():
             made.append(
                 Application(name, {"trace": path, **rest}, recorded=True, published=published)
             )
         else:
-            own = {"workload": stand_in}
+            own = {"workload": stand_in} | ({"warmup": warmup} if warmup else {})
             made.append(Application(name, own, recorded=False, published=published))
     return made
 

@@ -58,8 +58,10 @@ def runs(
     made = []
     shape = ["drive.logical_pages=1300000"] if most else []
     for entry in experiment["policy"]:
-        count = min(entry["requests"], most or entry["requests"])
+        warmup = 0 if most else entry.get("warmup", 0)
+        count = warmup + min(entry["requests"], most or entry["requests"])
         how = {key: entry[key] for key in ("depth", "mode") if key in entry}
+        how["warmup"] = warmup
         for case in entry["cases"]:
             own = tuple(case.get("set", ()))
             settings = [

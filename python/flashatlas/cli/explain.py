@@ -1,0 +1,184 @@
+"""``flashatlas explain``: what a key or a name is, wherever it is declared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import InputError, api, tables
+from flashatlas.cli.console import out, say
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+KINDS = {
+    "schemes": ("mapping scheme", "ftl.scheme"),
+    "maps": ("map store", "map.store"),
+    "victims": ("victim policy", "ftl.victim"),
+    "classifiers": ("classifier", "ftl.classifier"),
+    "layers": ("layer", "layers"),
+    "drives": ("drive", "--drive"),
+    "formats": ("trace format", "--format"),
+    "generators": ("workload generator", "--workload"),
+    "hashes": ("hash function", "lookup.hash"),
+    "policies": ("order of banks", "lookup.policy"),
+    "metrics": ("metric", ""),
+}
+"""Registries: what an entry is, and the key or option that chooses it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something with a name."""
+
+    name: str
+    what: str
+    key: str
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A key, and the parts that have it; none where every drive does."""
+
+    about: dict[str, Any]
+    parts: tuple[str, ...]
+
+
+def entries() -> list[Entry]:
+    """Everything that has a name, and the options of a run."""
+    known = api.registries()
+    found = [
+        Entry(one["name"], what, key, one)
+        for kind, (what, key) in KINDS.items()
+        for one in known[kind]
+    ]
+    options = [
+        Entry(f"--{o['name'].replace('_', '-')}", "option of a run", "", {**o, "summary": o["doc"]})
+        for o in known["options"]
+    ]
+    return found + options
+
+
+def keys() -> dict[str, Declared]:
+    """Every key that ``--set`` takes, and those of generators as ``GENERATOR:KEY``."""
+    known = api.registries()
+    found = {p["key"]: Declared(p, ()) for p in (*known["params"], *known["lookup_params"])}
+    for kind, (what, key) in KINDS.items():
+        for one in known[kind]:
+            for param in one.get("params", ()):
+                name = param["key"] if "." in param["key"] else f"{one['name']}:{param['key']}"
+                part = f"{key}={one['name']}" if key else f"{what} {one['name']}"
+                before = found.get(name)
+                if before and before.about["default"] != param["default"]:
+                    part += f" (default {param['default']})"
+                parts = (*(before.parts if before else ()), part)
+                found[name] = Declared(before.about if before else param, parts)
+    return found
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(explain)
+
+
+def explain(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY|NAME|KEY=VALUE",
+            help="A parameter, an option, or the name of a drive, scheme, store, policy, format …",
+        ),
+    ],
+) -> None:
+    """Say what a key or a name is: meaning, range, default, and the presets that set it.
+
+    For example: `flashatlas explain map.cache_bytes`
+
+    or: `flashatlas explain dftl`
+    """
+    key, equals, value = name.partition("=")
+    if equals:
+        _explain_setting(key.strip(), value.strip())
+        return
+    declared, named = keys(), [e for e in entries() if e.name == name]
+    if name in declared:
+        _explain_key(name, declared[name])
+    for entry in named:
+        show_entry(entry)
+    if name not in declared and not named:
+        names = [*declared, *(entry.name for entry in entries())]
+        raise InputError(f"`{name}` is neither a key nor a name{api.hint(name, names)}")
+
+
+def _explain_key(name: str, declared: Declared) -> None:
+    about = declared.about
+    lines = [
+        ("what it is", about["doc"]),
+        ("range", about["range"]),
+        ("default", about["default"] or "none: it must be given"),
+        ("belongs to", ", ".join(declared.parts) or "every drive"),
+    ]
+    set_by = [f"{drive}: {given}" for drive, given in _in_presets(name)]
+    out.print(tables.listing(["", name], lines))
+    if set_by:
+        out.print()
+        out.print(
+            tables.listing(["preset", "sets it to"], [tuple(s.split(": ", 1)) for s in set_by])
+        )
+
+
+def _in_presets(key: str) -> Iterator[tuple[str, str]]:
+    """The presets that set a key, with value and source."""
+    section, _, last = key.rpartition(".")
+    for drive in api.registries()["drives"]:
+        given: Any = tomllib.loads(drive["toml"])
+        for part in section.split(".") if section else ():
+            given = given.get(part, {})
+        if last in given:
+            value = given[last]
+            source = value.get("source", "") if isinstance(value, dict) else ""
+            if isinstance(value, dict):
+                unit, number = next((k, v) for k, v in value.items() if k != "source")
+                value = number if unit == "value" else f"{number} {unit}"
+            yield drive["name"], f"{value} ({source})" if source else str(value)
+
+
+def show_entry(entry: Entry) -> None:
+    """What something with a name is, how it is chosen, and its parameters."""
+    about = entry.about
+    lines = [("what it is", f"{entry.what}: {about['summary']}")]
+    if entry.key.startswith("--"):
+        lines.append(("chosen by", f"{entry.key} {entry.name}"))
+    elif entry.key:
+        lines.append(("chosen by", f"--set {entry.key}={entry.name}"))
+    lines += [(k, about[k]) for k in ("paper", "source", "default", "quirks") if about.get(k)]
+    out.print(tables.listing(["", entry.name], lines))
+    if about.get("params"):
+        out.print()
+        rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in about["params"]]
+        out.print(tables.listing(["its parameters", "range", "default", ""], rows))
+
+
+def _explain_setting(key: str, value: str) -> None:
+    """What ``KEY=VALUE`` does, or what was probably meant."""
+    declared = keys()
+    if key not in declared:
+        raise InputError(f"`{key}` is no key{api.hint(key, declared)}")
+    chosen = [e for e in entries() if e.name == value and e.key]
+    right = [e for e in chosen if e.key == key]
+    if right:
+        show_entry(right[0])
+        return
+    if chosen:
+        meant = chosen[0]
+        how = f"{meant.key} {value}" if meant.key.startswith("--") else f"{meant.key}={value}"
+        raise InputError(f"{key}={value}: {value} is a {meant.what}: `{how}`")
+    _explain_key(key, declared[key])
+    say(f"\n{key}={value}")

@@ -30,6 +30,15 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 DASHES = ([1, 0], [4, 2], [1, 1.5], [6, 2, 1, 2])
 
+SIGNS: dict[str, tuple[Any, ...]] = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
+
+CHANNELS = {
+    "line": ("color", "shape", "strokeDash"),
+    "point": ("color", "shape"),
+    "bar": ("color",),
+}
+"""What tells the values of ``by`` apart in each kind of figure."""
+
 
 def figure(
     results: Iterable[Result] | Frame,
@@ -68,8 +77,8 @@ def figure(
         raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
     if columns not in WIDTHS:
         raise InputError(f"columns `{columns}`: 1 or 2")
-    if kind not in ("line", "point", "bar"):
-        raise InputError(f"kind `{kind}` is not known (allowed: line, point, bar)")
+    if kind not in CHANNELS:
+        raise InputError(f"kind `{kind}` is not known (allowed: {', '.join(CHANNELS)})")
     runs = results if isinstance(results, Frame) else frame(results)
     specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height)
     write_whole(target, _drawn(specification, target.suffix))
@@ -77,12 +86,8 @@ def figure(
 
 
 def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
-    try:
-        import vl_convert  # noqa: PLC0415
-    except ImportError as error:
-        raise InputError(
-            "figures need vl-convert-python, which `pip install flashatlas[report]` brings"
-        ) from error
+    import vl_convert  # noqa: PLC0415  (84 MB, which other commands need not load)
+
     if suffix == ".svg":
         return vl_convert.vegalite_to_svg(specification)
     if suffix == ".pdf":
@@ -127,21 +132,26 @@ def vega_lite(
     if by:
         words = list(dict.fromkeys(value["by"] for value in values))
         legend = {"title": by, "orient": "top", "columns": 3 if width <= WIDTHS[1] else 6}
-        told = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
         # legends of one field and one domain are drawn as one
-        for channel, signs in told.items() if kind == "line" else list(told.items())[:2]:
+        for channel in CHANNELS[kind]:
+            signs = SIGNS[channel]
             signs_of = [signs[i % len(signs)] for i in range(len(words))]
             scale = {"domain": words, "range": signs_of}
             shown = None if channel == "strokeDash" else legend
-            entry = {"field": "by", "type": "nominal", "scale": scale, "legend": shown}
-            encoding[channel] = entry
+            encoding[channel] = {
+                "field": "by",
+                "type": "nominal",
+                "scale": scale,
+                "legend": shown,
+            }
         if kind == "bar":
-            del encoding["shape"]
             encoding["xOffset"] = {"field": "by", "type": "nominal", "sort": words}
     mean = {**encoding, "y": {**encoding["y"], "aggregate": "mean"}}
     line = {key: value for key, value in mean.items() if key != "shape"}
     point = {key: value for key, value in mean.items() if key != "strokeDash"}
-    spread = {key: encoding[key] for key in ("x", "color", "xOffset") if key in encoding}
+    # on bars, a rule of a bar's own colour would not be seen
+    apart, colour = ("xOffset", {"color": "black"}) if kind == "bar" else ("color", {})
+    spread = {key: encoding[key] for key in ("x", apart) if key in encoding}
     marks: list[dict[str, Any]] = []
     if kind == "line":
         marks.append({"mark": {"type": "line", "strokeWidth": 1}, "encoding": line})
@@ -151,13 +161,9 @@ def vega_lite(
         marks.append({"mark": {"type": "point", "size": 14, "filled": True}, "encoding": point})
     marks.append(
         {
-            "mark": {
-                "type": "rule",
-                "strokeWidth": 0.75,
-                **({"color": "black"} if kind == "bar" else {}),
-            },
+            "mark": {"type": "rule", "strokeWidth": 0.75, **colour},
             "encoding": {
-                **{k: v for k, v in spread.items() if not (kind == "bar" and k == "color")},
+                **spread,
                 "y": {"field": "y", "aggregate": "min", "type": "quantitative"},
                 "y2": {"field": "y", "aggregate": "max"},
             },

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from flashatlas._core import InputError, quantity
+from flashatlas.api import hint
 from flashatlas.result import Result
 from flashatlas.units import unit_of
 
@@ -50,13 +51,9 @@ class Frame:
 
         """
         if name not in self.table.column_names:
-            from flashatlas.api import hint  # noqa: PLC0415
-
-            raise InputError(f"`{name}` is no column of these runs{hint(name, self._names())}")
+            near = hint(name, self.table.column_names)
+            raise InputError(f"`{name}` is no column of these runs{near}")
         return self.table[name].to_pylist()
-
-    def _names(self) -> list[str]:
-        return self.table.column_names
 
     def rows(self) -> list[dict[str, Any]]:
         """Every run as a dictionary; what a run does not have is ``None``."""

@@ -295,6 +295,11 @@ def run_folders(path: Path) -> list[Path]:
     return sorted(p.parent for p in path.glob("*/run.json")) or [path]
 
 
+def load_all(paths: Sequence[Path]) -> list[Result]:
+    """The runs that paths stand for: see :func:`run_folders`."""
+    return [Result.load(folder) for path in paths for folder in run_folders(path)]
+
+
 def save_all(results: Sequence[Result], folder: Path) -> int:
     """Save results in folders ``01``, ``02`` and so on inside a folder, in place of earlier ones.
 

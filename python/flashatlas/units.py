@@ -17,7 +17,6 @@ UNITS: tuple[tuple[str, str], ...] = (
     (r"^nand\.erases\.|^erases_|blocks$", "blocks"),
     (r"_units$|^oracle\.units", "units"),
     (r"pages$", "pages"),
-    (r"^wear\.(min|mean|max|stddev)$", "erases"),
     (r"requests$|^(conservation|trace)\.(submitted|completed|failed|requests)$", "requests"),
 )
 """What a name matches, and its unit; the first that matches counts."""

@@ -28,7 +28,7 @@ from flashatlas.cli.options import Out, Quiet
 from flashatlas.progress import Bars
 from flashatlas.rerun import LARGEST_SHOWN, differences
 from flashatlas.rerun import rerun as carried_out_again
-from flashatlas.result import Result, run_folders, save_all
+from flashatlas.result import Result, load_all, run_folders, save_all
 
 Run = Annotated[
     Path,
@@ -125,7 +125,7 @@ def bundle(
     if not path.is_dir():
         raise InputError(f"{path}: not a folder of runs")
     target = out_ or path.with_name(f"{path.resolve().name}.zip")
-    pack([Result.load(folder) for folder in run_folders(path)], target)
+    pack(load_all([path]), target)
     say(f"Bundle: {target} ({tables.size(target.stat().st_size)}: {summary(target)})")
 
 
@@ -134,8 +134,7 @@ def cite(path: Run) -> None:
 
     For example: `flashatlas cite out/demo > flash.bib`
     """
-    results = [Result.load(folder) for folder in run_folders(path)]
-    text, unknown = bibtex([result.record for result in results])
+    text, unknown = bibtex([result.record for result in load_all([path])])
     say(text)
     for part in unknown:
         err.print(f"{part} has no paper: it is in common use", highlight=False)

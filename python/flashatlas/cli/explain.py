@@ -125,13 +125,10 @@ def _explain_key(name: str, declared: Declared) -> None:
         ("default", about["default"] or "none: it must be given"),
         ("belongs to", ", ".join(declared.parts) or "every drive"),
     ]
-    set_by = [f"{drive}: {given}" for drive, given in _in_presets(name)]
     out.print(tables.listing(["", name], lines))
-    if set_by:
+    if set_by := list(_in_presets(name)):
         out.print()
-        out.print(
-            tables.listing(["preset", "sets it to"], [tuple(s.split(": ", 1)) for s in set_by])
-        )
+        out.print(tables.listing(["preset", "sets it to"], set_by))
 
 
 def _in_presets(key: str) -> Iterator[tuple[str, str]]:
@@ -162,8 +159,13 @@ def show_entry(entry: Entry) -> None:
     out.print(tables.listing(["", entry.name], lines))
     if about.get("params"):
         out.print()
-        rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in about["params"]]
-        out.print(tables.listing(["its parameters", "range", "default", ""], rows))
+        show_parameters("its parameters", about["params"])
+
+
+def show_parameters(title: str, params: list[dict[str, Any]]) -> None:
+    """A table of parameters with range, default and meaning."""
+    rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
+    out.print(tables.listing([title, "range", "default", ""], rows))
 
 
 def _explain_setting(key: str, value: str) -> None:

@@ -18,7 +18,7 @@ from flashatlas.cli.console import say
 from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
-from flashatlas.result import Result, run_folders
+from flashatlas.result import load_all
 
 Runs = Annotated[
     list[Path],
@@ -30,11 +30,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(figure)
     app.command()(table)
-
-
-def loaded(paths: list[Path]) -> list[Result]:
-    """The runs that folders hold."""
-    return [Result.load(folder) for path in paths for folder in run_folders(path)]
 
 
 def figure(
@@ -71,7 +66,15 @@ def figure(
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
     """
     draw(
-        loaded(runs), out_, x=x, y=y, by=by, panel=panel, columns=columns, kind=kind, height=height
+        load_all(runs),
+        out_,
+        x=x,
+        y=y,
+        by=by,
+        panel=panel,
+        columns=columns,
+        kind=kind,
+        height=height,
     )
     say(f"Figure: {out_}")
 
@@ -89,7 +92,7 @@ def table(
 
     For example: `flashatlas table out/study -o study.csv`
     """
-    write_frame(frame(loaded(runs)), out_)
+    write_frame(frame(load_all(runs)), out_)
     if out_ != "-":
         say(f"Table: {out_}")
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from flashatlas import InputError, api, tables
 from flashatlas.cli.console import out
-from flashatlas.cli.explain import KINDS, entries, show_entry
+from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
 from flashatlas.drive import Drive
+
+OF_SCHEMES = ("schemes", "maps", "victims", "classifiers")
+"""The registries that `flashatlas schemes` lists."""
 
 
 def register(app: typer.Typer) -> None:
@@ -88,15 +91,10 @@ def schemes(
 ) -> None:
     """List mapping schemes, map stores, victim policies and classifiers, or show one."""
     if name is not None:
-        _one(("schemes", "maps", "victims", "classifiers"), name)
+        _one(OF_SCHEMES, name)
         return
     known = api.registries()
-    kinds = (
-        ("schemes", "ftl.scheme"),
-        ("maps", "map.store"),
-        ("victims", "ftl.victim"),
-        ("classifiers", "ftl.classifier"),
-    )
+    kinds = [(kind, KINDS[kind][1]) for kind in OF_SCHEMES]
     for kind, key in kinds:
         out.print(
             tables.listing(
@@ -111,13 +109,8 @@ def schemes(
         ]
         for title, params in groups:
             if params:
-                _parameters(title, params)
+                show_parameters(title, params)
                 out.print()
-
-
-def _parameters(title: str, params: list[dict[str, Any]]) -> None:
-    rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
-    out.print(tables.listing([title, "range", "default", ""], rows))
 
 
 def layers(
@@ -137,7 +130,7 @@ def layers(
         raise InputError(
             f"layer `{name}` is not known (allowed: {', '.join(e['name'] for e in known)})"
         )
-    _parameters(name, chosen[0]["params"])
+    show_parameters(name, chosen[0]["params"])
 
 
 def formats(
@@ -172,7 +165,7 @@ def formats(
     for title, params in (("when reading", f["params"]), ("when writing", f["writing"])):
         if params:
             out.print()
-            _parameters(title, params)
+            show_parameters(title, params)
 
 
 def workloads(
@@ -184,4 +177,4 @@ def workloads(
         return
     for generator in api.registries()["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
-        _parameters("", generator["params"])
+        show_parameters("", generator["params"])

@@ -32,7 +32,7 @@ from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import Result, run_folders, save_all
+from flashatlas.result import load_all, save_all
 
 Drive = Annotated[
     str,
@@ -402,7 +402,7 @@ def report(
 
     For example: `flashatlas report out/demo out/other --out both.html`
     """
-    results = [Result.load(folder) for path in runs for folder in run_folders(path)]
+    results = load_all(runs)
     commands = dict.fromkeys(result.command for result in results if result.command)
     name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
     try:

@@ -137,7 +137,7 @@ def _value(option: RunOption, given: Any) -> Any:
     if given is None:
         return None
     if isinstance(given, Trace):
-        return os.fspath(given.path)
+        return given.name
     if option.kind == "file":
         return os.fspath(given)
     return chosen(option, given) if option.kind == "choice" else given

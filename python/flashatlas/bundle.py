@@ -13,6 +13,7 @@ from pathlib import Path
 from flashatlas._core import InputError
 from flashatlas.files import whole_file
 from flashatlas.result import Result, with_paths
+from flashatlas.table_traces import is_file, is_table, open_text
 
 INPUTS = "inputs"
 """The folder of a bundle with the files that its runs read."""
@@ -41,6 +42,8 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         if trace["format"] == "fio":
             _must_stand_alone(Path(trace["path"]))
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
+        if "digest" in trace and not is_file(trace["path"]):
+            raise InputError("the trace was standard input or a table: there is no file to pack")
         if "digest" in trace and _digest(Path(trace["path"])) != trace["digest"]:
             raise InputError(f"{trace['path']}: not the file that the run read: another digest")
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
@@ -78,7 +81,7 @@ def _name(file: str, taken: dict[str, str]) -> str:
 
 def _digest(file: Path) -> str:
     try:
-        with file.open("rb") as source:
+        with open_text(str(file)) if is_table(file) else file.open("rb") as source:
             digest = hashlib.sha256()
             while block := source.read(1 << 20):
                 digest.update(block)

@@ -63,7 +63,7 @@ def lookup(
         )
     reading: dict[str, Any] = {}
     if isinstance(trace, Trace):
-        reading, given = trace.options, {"trace": os.fspath(trace.path)}
+        reading, given = trace.options, {"trace": trace.name}
     elif trace is not None:
         given = {"trace": os.fspath(trace)}
     spec = {

@@ -11,6 +11,7 @@ from flashatlas._core import InputError
 from flashatlas.api import carried_out, specification
 from flashatlas.result import Result, results_of
 from flashatlas.run_options import of_groups
+from flashatlas.table_traces import is_file
 from flashatlas.trace import Progress
 
 LARGEST_SHOWN = 12
@@ -61,6 +62,11 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
 
     """
     trace = result.record["trace"]
+    if "digest" in trace and not is_file(trace["path"]):
+        raise InputError(
+            f"the trace came from {'standard input' if trace['path'] == '-' else 'a table'} "
+            f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
+        )
     if "digest" in trace and not Path(trace["path"]).exists():
         raise InputError(
             f"{trace['path']}: no such file; the run read it from there ({trace['digest']})"

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from flashatlas._core import RUN_SCHEMA, InputError
 from flashatlas.files import write_whole
 from flashatlas.renamed_keys import EARLIER_SCHEMA, upgraded
+from flashatlas.table_traces import is_file
 from flashatlas.units import unit_of
 
 TABLES = ("series", "latency", "wear", "resources", "blocks")
@@ -256,7 +257,7 @@ _MADE = ("command", "wall_s", "requests_per_wall_s")
 def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
     """A record whose paths of input files (trace, job file, precondition) are changed."""
     trace, config = dict(record["trace"]), dict(record["config"])
-    if "digest" in trace:
+    if "digest" in trace and is_file(trace["path"]):
         trace["path"] = change(trace["path"])
     if isinstance(begin := config.get("precondition"), dict):
         config["precondition"] = {kind: change(file) for kind, file in begin.items()}

@@ -14,6 +14,7 @@ import pyarrow as pa
 from flashatlas import _core
 from flashatlas.files import whole_file
 from flashatlas.result import tables_of
+from flashatlas.table_traces import held, name_of
 
 Progress = Callable[[str, int, float | None], None]
 """Called with the phase, the requests so far, and the share done (0 to 1) where it is known."""
@@ -38,7 +39,9 @@ class Trace:
     >>> Trace("hm_0.csv.gz", drop_duplicates="5ms").info()["requests"]  # doctest: +SKIP
 
     Args:
-        path: The file, plain or compressed (gz, bz2, xz, zst).
+        path: The file, plain or compressed (gz, bz2, xz, zst), Parquet and Arrow files among them;
+            ``-``: standard input. Or a table: of Arrow, or what hands itself out as one (polars,
+            DuckDB).
         format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any
             delimited text is read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
@@ -51,7 +54,7 @@ class Trace:
 
     """
 
-    path: str | os.PathLike[str]
+    path: str | os.PathLike[str] | pa.Table
     format: str | None = None
     device_map: str | None = None
     drop_duplicates: str | None = None
@@ -59,6 +62,16 @@ class Trace:
     assume_op: str | None = None
     skip_bad: int = 0
     shift: int = 0
+
+    def __post_init__(self) -> None:
+        """Take hold of a table."""
+        if not isinstance(self.path, str | os.PathLike):
+            object.__setattr__(self, "path", held(self.path))
+
+    @property
+    def name(self) -> str:
+        """The path, or what stands for the table."""
+        return name_of(self.path)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -75,9 +88,28 @@ class Trace:
         The keys are described in ``docs/FORMATS.md``. Times are seconds, sizes bytes, shares 0 to
         1.
         """
-        return json.loads(
-            _core.trace_info(os.fspath(self.path), json.dumps(self.options), progress)
-        )
+        return json.loads(_core.trace_info(self.name, json.dumps(self.options), progress))
+
+    def reuse(
+        self, page: str = "4KiB", entries: int = 1024, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """How the trace comes back to what it touched, before any drive is simulated.
+
+        Miss ratios of LRU caches of map pages and of map entries over their size (exact up to
+        262,144 units, beyond that of a sample, by SHARDS), intervals between two writes of a page,
+        and how skewed writes are.
+
+        The keys are described in ``docs/FORMATS.md``.
+
+        Args:
+            page: What an entry maps.
+            entries: Entries in a map page.
+            progress: Called now and then.
+
+        """
+        size = _core.quantity(page)
+        options = json.dumps(self.options)
+        return json.loads(_core.trace_reuse(self.name, options, size, entries, progress))
 
     def convert(
         self,
@@ -119,7 +151,7 @@ class Trace:
         part = {"from": start, "to": end, "skip": skip, "count": count}
         with whole_file(target) as temporary:
             written = _core.trace_convert(
-                os.fspath(self.path),
+                self.name,
                 json.dumps(self.options),
                 str(temporary),
                 name,
@@ -136,7 +168,7 @@ class Trace:
         Columns: ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``, ``fua`` (0 or
         1), ``device``.
         """
-        reader = _core.TraceReader(os.fspath(self.path), json.dumps(self.options))
+        reader = _core.TraceReader(self.name, json.dumps(self.options))
         while (batch := reader.next_batch(rows)) is not None:
             yield tables_of([batch])["requests"]
 

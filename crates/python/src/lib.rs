@@ -8,19 +8,21 @@
 mod crash;
 mod lookup;
 mod names;
+mod opener;
 mod papers;
 mod tables;
 mod traces;
 
 use flashatlas_host::STANDARD;
 use flashatlas_nand::params::DATA;
-use flashatlas_sim::{Build, Environment, Opener, Progress, RunError, RunSpec, input::Stream};
+use flashatlas_sim::{Build, Environment, Progress, RunError, RunSpec};
+use opener::ThisProcess;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -46,25 +48,6 @@ create_exception!(
 
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// The files and the environment of this process.
-struct ThisProcess;
-
-impl Opener for ThisProcess {
-    fn open(&self, path: &str) -> io::Result<Stream> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file"));
-        }
-        let length = metadata.is_file().then_some(metadata.len());
-        Ok((Box::new(file), length))
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-}
 
 /// What runs find here: every part that comes with the project, and this process.
 const ENVIRONMENT: Environment<'static> =
@@ -270,6 +253,7 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_reuse, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

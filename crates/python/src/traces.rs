@@ -1,10 +1,11 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
-use crate::{InputError, Reporter, ThisProcess, guarded, tables};
+use crate::opener::{ThisProcess, is_file};
+use crate::{InputError, Reporter, guarded, tables};
 use flashatlas_sim::{Column, Input, Inputs, Progress, Reading, RunError, Table, summarize};
-use flashatlas_types::{HostOp, Ps};
+use flashatlas_types::{HostOp, Ps, SECTOR_BYTES};
 use flashatlas_workload::{
-    Account, Bounds, RecordSource, Slice, WriteError, WriteOptions, atlas, create,
+    Account, Bounds, MapUnits, RecordSource, Reuse, Slice, WriteError, WriteOptions, atlas, create,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -63,6 +64,45 @@ pub fn trace_info(
     Ok(value.to_string())
 }
 
+/// How a trace comes back to what it touched (JSON), for entries that map `page_bytes` each, so
+/// many of them in a map page. Releases the interpreter's lock.
+#[pyfunction]
+#[pyo3(signature = (path, reading, page_bytes, entries, progress=None))]
+pub fn trace_reuse(
+    py: Python<'_>,
+    path: &str,
+    reading: &str,
+    page_bytes: u64,
+    entries: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let reading: Reading = parse("reading options", reading)?;
+    if page_bytes == 0 || page_bytes % u64::from(SECTOR_BYTES) != 0 || entries == 0 {
+        let why = format!("a page of {page_bytes} bytes, {entries} entries in a map page");
+        return Err(InputError::new_err(format!(
+            "{why}: expected a multiple of 512, and at least 1"
+        )));
+    }
+    let value = guarded(py, progress, |reporter| {
+        let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
+        let mut input = inputs.trace(path, reading.format.as_deref(), false)?;
+        let mut reuse = Reuse::new(MapUnits { page_bytes, entries });
+        let mut requests = 0;
+        while let Some(record) = input.next_record()? {
+            reuse.add(&record);
+            requests += 1;
+            let share = input.share_read();
+            if requests % PROGRESS_EVERY == 0
+                && !reporter.report(Progress { phase: "scan", requests, share })
+            {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(reuse.to_json())
+    })?;
+    Ok(value.to_string())
+}
+
 /// A part of a trace: times in picoseconds from its first record.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +135,7 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
     // where pauses are cut, a time depends on all records before it
     let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;
-    if input.format == "atlas" && input.compression == "none" && by_index {
+    if input.format == "atlas" && input.compression == "none" && by_index && is_file(path) {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut file = File::open(path).map_err(io)?;
         // a pipe has no index to go by, and is read from its start

@@ -115,7 +115,7 @@ pub enum OpenError {
         /// The first bytes of the content, escaped.
         excerpt: String,
         /// What it may be, and what helps; empty where nothing is known.
-        hint: &'static str,
+        hint: Cow<'static, str>,
         /// The names of all formats.
         formats: Vec<&'static str>,
     },

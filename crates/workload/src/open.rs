@@ -4,10 +4,12 @@ use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
 use crate::format::{FormatDef, Reader, Sniff, Start};
 use crate::formats::{FORMATS, format_by_name};
+use crate::guess::guess;
 use crate::lines::first_line;
 use crate::settings;
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use flashatlas_types::{ConfigError, HostOp, Params};
+use std::borrow::Cow;
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -128,11 +130,11 @@ fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef
 }
 
 /// What content that no format recognises may be, and what helps.
-fn hint(head: &[u8]) -> &'static str {
+fn hint(head: &[u8]) -> Cow<'static, str> {
     let few = &head[..head.len().min(1024)];
     let zeros = few.iter().filter(|&&b| b == 0).count();
     let printable = few.iter().filter(|b| b.is_ascii_graphic()).count();
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+    let known = if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
     } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
         "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f UTF-16LE \
@@ -140,8 +142,11 @@ fn hint(head: &[u8]) -> &'static str {
     } else if few.contains(&b'\r') && !head.contains(&b'\n') {
         "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
     } else {
-        ""
-    }
+        return guess(head).map_or(Cow::Borrowed(""), |spec| {
+            format!("; by its looks, format `{spec}` reads it: check the units").into()
+        });
+    };
+    Cow::Borrowed(known)
 }
 
 /// What `format` would make of content, for the choice between several.

@@ -48,6 +48,15 @@ impl<'a> Field<'a> {
         digits(self.text).ok_or_else(|| self.bad_number(expected))
     }
 
+    /// A whole number, hexadecimal with `0x` before it; without, too, if `hex`.
+    pub fn number_in(self, hex: bool, expected: &'static str) -> Result<u64, Fault> {
+        let prefixed = [b"0x", b"0X"].iter().find_map(|prefix| self.text.strip_prefix(*prefix));
+        match prefixed.or(hex.then_some(self.text)) {
+            Some(digits) => hexadecimal(digits).ok_or_else(|| self.bad_number(expected)),
+            None => self.number(expected),
+        }
+    }
+
     /// A time as a whole number of units of `unit_ps` picoseconds.
     pub fn time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let ps = u128::from(self.number(expected)?) * u128::from(unit_ps);
@@ -79,6 +88,12 @@ impl<'a> Field<'a> {
         let ps = u128::from(whole) * u128::from(unit_ps) + u128::from(part);
         Ok(Time { ps, span: self.span() })
     }
+}
+
+/// All of `text` as a hexadecimal number, or `None`.
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
+    u64::from_str_radix(text, 16).ok()
 }
 
 /// All of `text` as a decimal number, or `None`.

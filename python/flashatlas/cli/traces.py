@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from flashatlas import plots, tables
+from flashatlas._core import quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
@@ -40,19 +42,108 @@ def _read(path: Path, common: Reading, quiet: bool) -> dict[str, Any]:
 
 @app.command("info")
 @shared
-def info(common: Reading, path: Path_, json_: Json = None, quiet: Quiet = False) -> None:
-    """Read a whole trace and show what it is like.
+def info(
+    common: Reading,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="TRACE...", help="Traces; several side by side.")
+    ],
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read whole traces and show what they are like.
 
     For example: `flashatlas trace info out/traces/cloudPhysicsIO.vscsi --shift -7`
     """
-    found = _read(path, common, quiet)
+    all_ = [_read(path, common, quiet) for path in paths]
+    write_json(json_, json.dumps(all_[0] if len(all_) == 1 else all_, indent=2))
+    if json_ == "-":
+        return
+    out.print(_side_by_side(paths, [dict(_lines(found)) for found in all_]))
+    for path, found in zip(paths, all_, strict=True):
+        for line in _advice(found, common):
+            say(f"[bold]![/] {line if len(paths) == 1 else f'{path.name}: {line}'}")
+    if len(paths) == 1:
+        _plots(all_[0])
+
+
+def _side_by_side(paths: list[Path], columns: list[dict[str, str]]) -> Table:
+    """Traces beside each other, with every line that one of them has."""
+    names: dict[str, None] = {}
+    for column in columns:
+        names |= dict.fromkeys(column)
+    rows = [(name, *(column.get(name, "–") for column in columns)) for name in names]
+    return tables.listing(["", *(path.name for path in paths)], rows)
+
+
+@app.command("reuse")
+@shared
+def reuse(
+    common: Reading,
+    path: Path_,
+    page: Annotated[str, typer.Option("--page", metavar="SIZE", help="What an entry maps.")] = (
+        "4KiB"
+    ),
+    map_page: Annotated[
+        str, typer.Option("--map-page", metavar="SIZE", help="Bytes of a map page.")
+    ] = "4KiB",
+    entry: Annotated[
+        str, typer.Option("--entry", metavar="SIZE", help="Bytes of an entry in a map page.")
+    ] = "4",
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show which cache of the map a trace needs (CMT), how it rewrites pages, how skewed it is.
+
+    The misses are those of LRU. Map pages count once for each request, entries once for each page
+    of it.
+
+    For example: `flashatlas trace reuse out/traces/cloudPhysicsIO.vscsi --shift -7`
+    """
+    entries = max(quantity(map_page) // max(quantity(entry), 1), 1)
+    with Bars([path.name], enabled=not quiet) as bars:
+        found = Trace(path, **common).reuse(page, entries, lambda *at: bars.update(0, *at))
     write_json(json_, json.dumps(found, indent=2))
     if json_ == "-":
         return
-    out.print(tables.listing(["", path.name], _lines(found)))
-    for line in _advice(found, common):
-        say(f"[bold]![/] {line}")
-    _plots(found)
+    for title, key, size in (
+        ("map pages", "map_pages", quantity(map_page)),
+        ("map entries, 8 bytes each", "map_entries", 8),
+    ):
+        _curve(title, found[key], size)
+    _updates(found["updates"])
+
+
+def _curve(title: str, cache: dict[str, Any], size: int) -> None:
+    share = cache["sampled_share"]
+    sampled = "" if share == 1 else f" ({tables.percent(share)} of them followed)"
+    say(
+        f"[bold]A cache of {title}[/]: {cache['accesses']:,} look-ups of "
+        f"{cache['distinct']:,.0f}{sampled}"
+    )
+    rows = [
+        (f"{held:,}", tables.size(held * size), tables.fine_percent(ratio), plots.bar(ratio))
+        for held, ratio in cache["curve"]
+    ]
+    out.print(tables.listing(["held", "memory", "misses", ""], rows))
+    out.print()
+
+
+def _updates(updates: dict[str, Any]) -> None:
+    if not updates["intervals"]:
+        say("No page is written twice.")
+        return
+    reached, total, quarters = [], 0.0, iter((0.25, 0.5, 0.75, 0.95))
+    wanted = next(quarters, None)
+    for most, share in updates["intervals"]:
+        total += share
+        while wanted is not None and total >= wanted:
+            reached.append(f"{tables.percent(wanted)} within {most:,}")
+            wanted = next(quarters, None)
+    say("[bold]Pages written anew[/], after so many other pages: " + ", ".join(reached))
+    skew = ", ".join(
+        f"{tables.percent(units)}: {tables.percent(share)}" for units, share in updates["skew"]
+    )
+    say(f"[bold]Skew[/], pages written most and their share of writes: {skew}")
 
 
 @app.command("stats")

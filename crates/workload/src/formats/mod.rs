@@ -16,9 +16,11 @@ mod disksim;
 mod events;
 mod fiu;
 mod iolog;
+mod jsonl;
 mod mqsim;
 mod msr;
 mod nexus5;
+mod oraclegeneral;
 mod pixel6a;
 mod spc;
 mod ssdsim;
@@ -47,9 +49,11 @@ pub const FORMATS: &[FormatDef] = &[
     events::FORMAT,
     fiu::FORMAT,
     iolog::FORMAT,
+    jsonl::FORMAT,
     mqsim::FORMAT,
     msr::FORMAT,
     nexus5::FORMAT,
+    oraclegeneral::FORMAT,
     pixel6a::FORMAT,
     spc::FORMAT,
     ssdsim::FORMAT,

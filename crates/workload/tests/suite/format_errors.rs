@@ -186,11 +186,11 @@ fn columns() {
          flush"
     );
     assert_eq!(of(",time=2:s", "0,1,x\n"), "1:5: not a number `x`; expected a time");
-    assert_eq!(of(",time=2", "0,1,1\n"), "columns: time: `2` has no unit: write time=COLUMN:UNIT");
+    assert_eq!(of(",time=2", "0,1,1\n"), "columns: time: `2` has no unit: write time=PLACE:UNIT");
     assert_eq!(
         of(",time=2:m", "0,1,1\n"),
         "columns: time: unit `m` is not known; did you mean `ms`? (allowed: ps, ns, 100ns, us, ms, \
-         s)"
+         s, iso)"
     );
     assert_eq!(
         error("columns:offset=0:page,size=1:bytes", "0,1\n"),
@@ -219,7 +219,8 @@ fn columns() {
     );
     assert_eq!(
         error("columns:offset=0:bytes", "0,1\n"),
-        "columns: size: is not given: COLUMN:UNIT of the length; units as for offset"
+        "columns: size: is not given: PLACE:UNIT of the length, units as for offset; \
+         `each:4KiB`: every request is of this size"
     );
     assert_eq!(
         error("columns:offset=0:1GiB,size=1:bytes", "17179869184,1\n"),

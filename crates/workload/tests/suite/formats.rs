@@ -287,11 +287,12 @@ fn every_format_is_told_from_all_others() {
         }
     }
     refused.sort();
-    // `columns` is never recognised, the text of DiskSim may be read in several ways, and most of
-    // the bad file is bad
+    // `columns` and `jsonl` are never recognised, the text of DiskSim may be read in several ways,
+    // and most of the bad file is bad
     let expected = [
         "columns/plain.csv",
         "disksim/tabs.txt",
+        "jsonl/plain.jsonl",
         "mqsim/plain.txt",
         "spc/bad.spc",
         "ssdsim/plain.txt",

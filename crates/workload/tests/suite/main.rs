@@ -3,6 +3,7 @@
 mod atlas;
 mod block_layer;
 mod common;
+mod described_formats;
 mod errors;
 mod fio_errors;
 mod fio_mutation;
@@ -13,6 +14,7 @@ mod generators;
 mod mutation;
 mod options;
 mod real_traces;
+mod reuse;
 mod slice;
 mod summary;
 mod text_formats;

@@ -50,7 +50,11 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Record>, String> {
 
 /// The format called `name` with the parameters that it cannot do without.
 pub fn spec(name: &'static str) -> &'static str {
-    if name == "columns" { "columns:time=0:us,op=1,offset=2:bytes,size=3:sectors" } else { name }
+    match name {
+        "columns" => "columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",
+        "jsonl" => "jsonl:time=t:us,op=op,offset=at:bytes,size=n:sectors",
+        _ => name,
+    }
 }
 
 /// What is wrong with `bytes` in `format`.

@@ -1,0 +1,132 @@
+//! What a run may open: files, standard input, and tables, which Python turns into delimited text.
+
+use flashatlas_sim::{Opener, input::Stream};
+use pyo3::prelude::*;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+
+/// The name of standard input.
+const STDIN: &str = "-";
+
+/// Whether a trace is a file: neither standard input nor a table that Python holds.
+pub fn is_file(path: &str) -> bool {
+    path != STDIN && !path.starts_with(TABLE)
+}
+
+/// What the names of tables that Python holds begin with.
+const TABLE: &str = "table:";
+
+/// How files of tables begin: Parquet, Arrow's file format (and Feather), Arrow's streams.
+const TABLE_MAGICS: [&[u8]; 3] = [b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"];
+
+/// The files and the environment of this process.
+pub struct ThisProcess;
+
+impl Opener for ThisProcess {
+    fn open(&self, path: &str) -> io::Result<Stream> {
+        if path == STDIN {
+            return standard_input();
+        }
+        if path.starts_with(TABLE) {
+            return Ok((Box::new(TableText::of(path)?), None));
+        }
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file"));
+        }
+        if !metadata.is_file() {
+            return Ok((Box::new(file), None));
+        }
+        if is_table(&file)? {
+            return Ok((Box::new(TableText::of(path)?), None));
+        }
+        Ok((Box::new(file), Some(metadata.len())))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+fn is_table(file: &File) -> io::Result<bool> {
+    let mut head = [0; 6];
+    let read = file.read_at(&mut head, 0)?;
+    Ok(TABLE_MAGICS.iter().any(|magic| head[..read].starts_with(magic)))
+}
+
+/// Standard input as far as it was read, in a file without a name: a run reads a trace more than
+/// once.
+static SPOOLED: Mutex<Option<Arc<File>>> = Mutex::new(None);
+
+fn standard_input() -> io::Result<Stream> {
+    let mut spooled = SPOOLED.lock().expect("nobody panics with it");
+    let file = match &*spooled {
+        Some(file) => Arc::clone(file),
+        None => {
+            let mut file = tempfile::tempfile()?;
+            io::copy(&mut Interruptible(io::stdin()), &mut file)?;
+            Arc::clone(spooled.insert(Arc::new(file)))
+        }
+    };
+    let length = file.metadata()?.len();
+    Ok((Box::new(FromStart { file, at: 0 }), Some(length)))
+}
+
+/// A reader that a signal of the user ends, rather than one that tries again.
+struct Interruptible<R>(R);
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| py.check_signals()).map_err(io::Error::other)?;
+        self.0.read(buffer)
+    }
+}
+
+/// A file that others read, too.
+struct FromStart {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// A table as delimited text with a line of names, which `flashatlas.table_traces` makes.
+struct TableText {
+    text: Py<PyAny>,
+}
+
+impl TableText {
+    fn of(path: &str) -> io::Result<TableText> {
+        Python::attach(|py| {
+            let module = py.import("flashatlas.table_traces")?;
+            Ok(TableText { text: module.call_method1("open_text", (path,))?.unbind() })
+        })
+        .map_err(|error: PyErr| io::Error::other(plain(&error)))
+    }
+}
+
+impl Read for TableText {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let piece = self.text.call_method1(py, "read", (buffer.len(),))?;
+            let piece: &[u8] = piece.extract(py)?;
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        })
+        .map_err(|error: PyErr| io::Error::other(plain(&error)))
+    }
+}
+
+/// What an exception says, without its type.
+fn plain(error: &PyErr) -> String {
+    Python::attach(|py| error.value(py).to_string())
+}

@@ -1,0 +1,280 @@
+//! Records that a specification describes: which place holds what, in which unit, spelled how. What
+//! splits a record into places is the format's: columns of a line, keys of an object.
+
+use crate::devices::Devices;
+use crate::format::Start;
+use crate::raw::{Extent, ExtentError, Fault, Raw, SECOND_PS, Time};
+use crate::text::{Field, extent_fault};
+use flashatlas_types::quantity::quantity;
+use flashatlas_types::{ConfigError, HostOp, Param, ParamDef, Params, SECTOR_BYTES, Text};
+use jiff::civil::DateTime;
+use jiff::{Timestamp, tz::TimeZone};
+
+/// What a record is read for, and the parameter that says where it stands. The order is that of
+/// [`Places`].
+pub(crate) const WANTED: [Param<Text>; 5] = [
+    Param::text(
+        "time",
+        "PLACE:UNIT of the time; units: ps, ns, 100ns, us, ms, s (decimals are read), or iso (ISO \
+         8601; UTC where no zone is given)",
+    )
+    .or(""),
+    Param::text("op", "PLACE of the operation").or(""),
+    Param::text(
+        "offset",
+        "PLACE:UNIT of the address; units: bytes, sectors, or a size such as 4096 or 4KiB",
+    ),
+    Param::text(
+        "size",
+        "PLACE:UNIT of the length, units as for offset; `each:4KiB`: every request is of this size",
+    ),
+    Param::text("device", "PLACE of the device").or(""),
+];
+const TIME: usize = 0;
+const OP: usize = 1;
+const OFFSET: usize = 2;
+const SIZE: usize = 3;
+const DEVICE: usize = 4;
+
+/// In place of a place: the size of every request.
+const EACH: &str = "each";
+
+const HEX: Param<bool> = Param::flag(
+    "hex",
+    "addresses and lengths are hexadecimal; with `0x` before it a number is, either way",
+)
+.or("false");
+
+const ZERO_BASED: Param<bool> =
+    Param::flag("zero_based", "a length of 0 is one unit, as in NVMe commands").or("false");
+
+/// What stands for an operation.
+const fn spelling(op: HostOp) -> Param<Text> {
+    match op {
+        HostOp::Read => Param::text("read", "what stands for a read, with / between spellings")
+            .or("R/r/Read/read/READ"),
+        HostOp::Write => {
+            Param::text("write", "what stands for a write").or("W/w/Write/write/WRITE")
+        }
+        HostOp::Trim => Param::text("trim", "what stands for a trim")
+            .or("D/d/T/t/Trim/trim/TRIM/Discard/discard"),
+        HostOp::Flush => {
+            Param::text("flush", "what stands for a flush, whose address and length are not read")
+                .or("F/f/Flush/flush/FLUSH/sync")
+        }
+    }
+}
+
+/// The parameters that every described format has.
+pub(crate) const PARAMS: [ParamDef; 11] = [
+    WANTED[TIME].def,
+    WANTED[OP].def,
+    WANTED[OFFSET].def,
+    WANTED[SIZE].def,
+    WANTED[DEVICE].def,
+    HEX.def,
+    ZERO_BASED.def,
+    spelling(HostOp::Read).def,
+    spelling(HostOp::Write).def,
+    spelling(HostOp::Trim).def,
+    spelling(HostOp::Flush).def,
+];
+
+const TIME_UNITS: [(&str, TimeUnit); 7] = [
+    ("ps", TimeUnit::Of(1)),
+    ("ns", TimeUnit::Of(1_000)),
+    ("100ns", TimeUnit::Of(100_000)),
+    ("us", TimeUnit::Of(1_000_000)),
+    ("ms", TimeUnit::Of(1_000_000_000)),
+    ("s", TimeUnit::Of(SECOND_PS)),
+    ("iso", TimeUnit::Iso),
+];
+
+#[derive(Clone, Copy)]
+enum TimeUnit {
+    /// Picoseconds.
+    Of(u64),
+    Iso,
+}
+
+/// For each of [`WANTED`], something of its place.
+pub(crate) type Places<T> = [Option<T>; WANTED.len()];
+
+/// How the places of a record are read.
+pub(crate) struct Described {
+    time: TimeUnit,
+    offset_bytes: u64,
+    size_bytes: u64,
+    /// Every request is of `size_bytes`.
+    each: bool,
+    hex: bool,
+    zero_based: bool,
+    spellings: Vec<(Vec<u8>, HostOp)>,
+    /// The operation of traces without.
+    assumed: HostOp,
+    devices: Devices,
+}
+
+impl Described {
+    /// What the parameters describe, and the places that they name.
+    pub fn of(start: &Start<'_>) -> Result<(Described, Places<String>), ConfigError> {
+        let params = start.params;
+        let mut described = Described {
+            time: TimeUnit::Of(1),
+            offset_bytes: 1,
+            size_bytes: 1,
+            each: false,
+            hex: params.get(HEX),
+            zero_based: params.get(ZERO_BASED),
+            spellings: spellings(params)?,
+            assumed: start.options.assume_op.unwrap_or(HostOp::Read),
+            devices: Devices::default(),
+        };
+        let mut places = Places::default();
+        for (wanted, (param, named)) in WANTED.into_iter().zip(&mut places).enumerate() {
+            let key = param.key();
+            let (place, unit) = match (params.get(param), wanted) {
+                ("", _) => continue,
+                (text, OP | DEVICE) => (text, ""),
+                (text, _) => with_unit(key, text)?,
+            };
+            match wanted {
+                TIME => described.time = time_unit(unit)?,
+                OFFSET => described.offset_bytes = size_unit(key, unit)?,
+                SIZE => described.size_bytes = size_unit(key, unit)?,
+                _ => {}
+            }
+            described.each |= wanted == SIZE && place == EACH;
+            if wanted != SIZE || place != EACH {
+                *named = Some(place.to_owned());
+            }
+        }
+        Ok((described, places))
+    }
+
+    /// The record whose places are `found`; every one that is named is there.
+    pub fn raw(&mut self, found: Places<Field<'_>>) -> Result<Raw, Fault> {
+        let op = found[OP].map_or(Ok(self.assumed), |field| self.operation(field))?;
+        let time = found[TIME].map_or(Ok(Time::whole(0)), |field| self.time(field))?;
+        let extent = match found[OFFSET] {
+            Some(offset) if op != HostOp::Flush => self.extent(op, offset, found[SIZE])?,
+            _ => Extent::NONE,
+        };
+        let device = found[DEVICE].map_or(Ok(0), |field| self.devices.number(field))?;
+        Ok(Raw::plain(time, device, op, extent))
+    }
+
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    fn operation(&self, field: Field<'_>) -> Result<HostOp, Fault> {
+        let spelled = self.spellings.iter().find(|(spelling, _)| spelling == field.text);
+        spelled.map(|&(_, op)| op).ok_or_else(|| {
+            field.fault(
+                "an unknown operation",
+                "one of the spellings of read, write, trim and flush",
+            )
+        })
+    }
+
+    fn time(&self, field: Field<'_>) -> Result<Time, Fault> {
+        match self.time {
+            TimeUnit::Of(unit_ps) => field.decimal_time(unit_ps, "a time"),
+            TimeUnit::Iso => iso_time(field),
+        }
+    }
+
+    fn extent(
+        &self,
+        op: HostOp,
+        offset: Field<'_>,
+        size: Option<Field<'_>>,
+    ) -> Result<Extent, Fault> {
+        let number = |field: Field<'_>, expected| field.number_in(self.hex, expected);
+        let at = number(offset, "an offset")?;
+        let units = size.map_or(Ok(1), |field| number(field, "a size"))?;
+        let units = if self.zero_based && !self.each { units.saturating_add(1) } else { units };
+        let sector = u64::from(SECTOR_BYTES);
+        let extent = if self.offset_bytes % sector == 0 && self.size_bytes % sector == 0 {
+            // bytes of far addresses need more than 64 bits
+            Extent::of_sectors(
+                op,
+                at.saturating_mul(self.offset_bytes / sector),
+                units.saturating_mul(self.size_bytes / sector),
+            )
+        } else if let Some(byte) = at.checked_mul(self.offset_bytes) {
+            Extent::of_bytes(op, byte, units.saturating_mul(self.size_bytes))
+        } else {
+            Err(ExtentError::TooFar)
+        };
+        extent.map_err(|e| extent_fault(e, offset, size.unwrap_or(offset)))
+    }
+}
+
+/// A time in ISO 8601, counted from 1970; UTC where it names no zone.
+pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
+    let parsed = std::str::from_utf8(field.text).ok().and_then(|text| {
+        // a zone is `Z` or an offset behind the time, whose date has signs of its own
+        let zoned = text.bytes().skip("2026-01-01".len()).any(|b| b"Zz+-".contains(&b));
+        if zoned {
+            text.parse::<Timestamp>().ok()
+        } else {
+            let local = text.parse::<DateTime>().ok()?;
+            TimeZone::UTC.to_timestamp(local).ok()
+        }
+    });
+    let ns = parsed.and_then(|time| u128::try_from(time.as_nanosecond()).ok());
+    let ns = ns.ok_or_else(|| {
+        field.fault("no time since 1970 in ISO 8601", "such as 2026-01-31T12:00:00.25Z")
+    })?;
+    Ok(Time { ps: ns * 1_000, span: (field.start, field.start + field.text.len()) })
+}
+
+fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
+    let given = |op: HostOp| Some(params.get(spelling(op))) != spelling(op).def.default;
+    // what is spelled out goes before the defaults of the others
+    let ops = HostOp::ALL
+        .into_iter()
+        .filter(|&op| given(op))
+        .chain(HostOp::ALL.into_iter().filter(|&op| !given(op)));
+    let mut all: Vec<(Vec<u8>, HostOp)> = Vec::new();
+    for op in ops {
+        let texts = params.get(spelling(op)).split('/').map(str::trim);
+        for text in texts.filter(|text| !text.is_empty()) {
+            match all.iter().find(|(other, _)| other == text.as_bytes()) {
+                Some((_, other)) if given(op) => {
+                    let why = format!("`{text}` already stands for a {}", other.name());
+                    return Err(ConfigError::new(op.name(), why));
+                }
+                Some(_) => {}
+                None => all.push((text.as_bytes().to_vec(), op)),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A place and its unit.
+fn with_unit<'a>(key: &str, text: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
+    text.rsplit_once(':').map(|(place, unit)| (place.trim(), unit.trim())).ok_or_else(|| {
+        ConfigError::new(key, format!("`{text}` has no unit: write {key}=PLACE:UNIT"))
+    })
+}
+
+fn time_unit(unit: &str) -> Result<TimeUnit, ConfigError> {
+    let names = TIME_UNITS.map(|(name, _)| name);
+    let known = TIME_UNITS.iter().find(|(name, _)| *name == unit);
+    known.map(|&(_, unit)| unit).ok_or_else(|| ConfigError::unknown("time", "unit", unit, &names))
+}
+
+fn size_unit(key: &str, unit: &str) -> Result<u64, ConfigError> {
+    match unit {
+        "bytes" => Ok(1),
+        "sectors" => Ok(SECTOR_BYTES.into()),
+        _ => match quantity(unit, false) {
+            Ok(bytes) if (1..=1 << 30).contains(&bytes) => Ok(bytes),
+            _ => Err(ConfigError::unknown(key, "unit", unit, &["bytes", "sectors", "1 to 1GiB"])),
+        },
+    }
+}

@@ -1,0 +1,230 @@
+//! LRU stack distances of a stream of units.
+//!
+//! They are counted exactly with a tree over the order of last accesses (Bennett and Kruskal: LRU
+//! Stack Processing, IBM Journal of Research and Development 19(4), 1975), as long as there are few
+//! enough units. With more, a sample of the units that is as large as may be is followed
+//! (Waldspurger, Park, Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015, fixed
+//! size, with its correction of the first distance).
+
+use super::LogBins;
+use flashatlas_types::content::mix;
+use rustc_hash::FxHashMap;
+use std::collections::BinaryHeap;
+
+/// Values of the hash that decides which units are followed.
+const HASHES: u64 = 1 << 24;
+
+/// A unit that is followed.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Its place in the order of last accesses.
+    stamp: usize,
+    /// The access of all that was its last.
+    clock: u64,
+    /// Its accesses.
+    count: u64,
+}
+
+/// Distances between accesses to the same unit, in distinct units and in accesses.
+#[derive(Debug)]
+pub struct Distances {
+    limit: usize,
+    /// Units whose hash is below are followed.
+    threshold: u64,
+    seen: FxHashMap<u64, Seen>,
+    by_hash: BinaryHeap<(u64, u64)>,
+    order: Order,
+    accesses: u64,
+    followed: f64,
+    /// Units that an LRU cache must hold for an access to hit.
+    needed: LogBins,
+    intervals: LogBins,
+}
+
+impl Distances {
+    /// Follow at most `limit` units, at least one.
+    pub fn new(limit: usize) -> Distances {
+        Distances {
+            limit: limit.max(1),
+            threshold: HASHES,
+            seen: FxHashMap::default(),
+            by_hash: BinaryHeap::new(),
+            order: Order::default(),
+            accesses: 0,
+            followed: 0.0,
+            needed: LogBins::default(),
+            intervals: LogBins::default(),
+        }
+    }
+
+    /// An access to unit `number` of an address space.
+    pub fn touch(&mut self, space: u32, number: u64) {
+        self.accesses += 1;
+        let unit = mix(u64::from(space)).wrapping_add(number);
+        // equal units have equal values, and others do but for one in 2^64
+        let hash = mix(unit) % HASHES;
+        if hash >= self.threshold {
+            return;
+        }
+        self.followed += 1.0;
+        if self.order.is_full() {
+            self.compact();
+        }
+        let stamp = self.order.append();
+        let seen = Seen { stamp, clock: self.accesses, count: 1 };
+        let Some(before) = self.seen.get_mut(&unit) else {
+            self.seen.insert(unit, seen);
+            self.by_hash.push((hash, unit));
+            self.shrink();
+            return;
+        };
+        let between = self.order.above(before.stamp) - 1;
+        self.order.remove(before.stamp);
+        let interval = self.accesses - before.clock;
+        *before = Seen { count: before.count + 1, ..seen };
+        let distance = (between as f64 / self.sampled_share()).round() as u64;
+        self.needed.add(distance + 1, 1.0);
+        self.intervals.add(interval, 1.0);
+    }
+
+    /// Follow fewer units until there are no more than the limit.
+    fn shrink(&mut self) {
+        while self.seen.len() > self.limit {
+            let &(largest, _) = self.by_hash.peek().expect("a unit for each that is seen");
+            while let Some(&(hash, unit)) = self.by_hash.peek()
+                && hash == largest
+            {
+                self.by_hash.pop();
+                let seen = self.seen.remove(&unit).expect("the same units");
+                self.order.remove(seen.stamp);
+            }
+            let by = largest as f64 / self.threshold as f64;
+            self.threshold = largest;
+            self.followed *= by;
+            self.needed.scale(by);
+            self.intervals.scale(by);
+        }
+    }
+
+    /// Number the last accesses anew, in their order.
+    fn compact(&mut self) {
+        let mut units: Vec<(usize, u64)> = self.seen.iter().map(|(&u, s)| (s.stamp, u)).collect();
+        units.sort_unstable();
+        self.order = Order::of(units.len(), 2 * self.limit.min(units.len().max(512)) + 2);
+        for (stamp, (_, unit)) in units.into_iter().enumerate() {
+            self.seen.get_mut(&unit).expect("it was listed").stamp = stamp;
+        }
+    }
+
+    /// Accesses in all.
+    pub fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// The share of the units that is followed: 1 when distances are exact.
+    pub fn sampled_share(&self) -> f64 {
+        self.threshold as f64 / HASHES as f64
+    }
+
+    /// Distinct units, estimated where a sample is followed.
+    pub fn distinct(&self) -> f64 {
+        self.seen.len() as f64 / self.sampled_share()
+    }
+
+    /// The miss ratio of an LRU cache of so many units, for sizes in powers of two, and last for
+    /// one that holds every unit.
+    pub fn miss_ratios(&self) -> Vec<(u64, f64)> {
+        let all = (self.distinct().ceil() as u64).max(1);
+        let sizes = (0..63).map(|power| 1 << power).take_while(|&size| size < all);
+        let mut curve: Vec<(u64, f64)> =
+            sizes.map(|size| (size, self.miss_ratio(|needed| needed <= size))).collect();
+        curve.push((all, self.miss_ratio(|_| true)));
+        curve
+    }
+
+    fn miss_ratio(&self, held: impl Fn(u64) -> bool) -> f64 {
+        let expected = self.accesses as f64 * self.sampled_share();
+        if expected == 0.0 {
+            return 0.0;
+        }
+        let hits: f64 =
+            self.needed.iter().filter(|&(needed, _)| held(needed)).map(|(_, weight)| weight).sum();
+        // over what was to be expected: what the sample has too few or too many of are hits
+        ((self.followed - hits) / expected).clamp(0.0, 1.0)
+    }
+
+    /// Accesses from one to a unit to its next: at most so many, and the share of all that are not
+    /// a unit's first.
+    pub fn intervals(&self) -> Vec<(u64, f64)> {
+        let total = self.intervals.total();
+        self.intervals.iter().map(|(most, weight)| (most, weight / total)).collect()
+    }
+
+    /// The share of the accesses that the units accessed most often have, for shares of the units.
+    pub fn skew(&self) -> Vec<(f64, f64)> {
+        let mut counts: Vec<u64> = self.seen.values().map(|seen| seen.count).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let total: u64 = counts.iter().sum();
+        let share = |units: f64| {
+            let units = (units * counts.len() as f64).ceil() as usize;
+            counts[..units].iter().sum::<u64>() as f64 / total.max(1) as f64
+        };
+        [0.01, 0.05, 0.1, 0.2, 0.5].map(|units| (units, share(units))).to_vec()
+    }
+}
+
+/// Last accesses in their order: a Fenwick tree of ones.
+#[derive(Default, Debug)]
+struct Order {
+    tree: Vec<usize>,
+    next: usize,
+    ones: usize,
+}
+
+impl Order {
+    /// The first `ones` places taken, of at least `room`.
+    fn of(ones: usize, room: usize) -> Order {
+        let mut order = Order { tree: vec![0; room.max(ones + 1)], next: ones, ones };
+        for place in 0..ones {
+            order.add(place, 1);
+        }
+        order
+    }
+
+    fn is_full(&self) -> bool {
+        self.next == self.tree.len()
+    }
+
+    /// Take the next place.
+    fn append(&mut self) -> usize {
+        let place = self.next;
+        self.next += 1;
+        self.ones += 1;
+        self.add(place, 1);
+        place
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.ones -= 1;
+        self.add(place, usize::MAX);
+    }
+
+    /// Ones behind `place`.
+    fn above(&self, place: usize) -> usize {
+        let (mut sum, mut at) = (0, place + 1);
+        while at > 0 {
+            sum += self.tree[at - 1];
+            at &= at - 1;
+        }
+        self.ones - sum
+    }
+
+    /// Add `by`, or take one away with the largest number, which wraps.
+    fn add(&mut self, place: usize, by: usize) {
+        let mut at = place + 1;
+        while at <= self.tree.len() {
+            self.tree[at - 1] = self.tree[at - 1].wrapping_add(by);
+            at += at & at.wrapping_neg();
+        }
+    }
+}

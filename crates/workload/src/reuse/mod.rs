@@ -1,0 +1,94 @@
+//! How a trace comes back to what it touched: the miss ratio of a cache of map pages or of map
+//! entries over its size, how often pages are written anew, and how skewed writes are.
+//!
+//! A mapping researcher reads from it which CMT a trace needs, before any drive is simulated.
+
+mod distances;
+mod log_bins;
+
+pub use distances::Distances;
+pub use log_bins::LogBins;
+
+use crate::source::Record;
+use flashatlas_types::{HostOp, SECTOR_BYTES};
+use serde_json::{Value, json};
+
+/// Units that are followed exactly; of more, a sample.
+pub const FOLLOWED: usize = 1 << 18;
+
+/// What the units of a map are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapUnits {
+    /// Bytes that an entry maps, a multiple of 512.
+    pub page_bytes: u64,
+    /// Entries in a map page.
+    pub entries: u64,
+}
+
+/// Measures a stream as it passes. Every device is an address space of its own; trims and flushes
+/// look nothing up.
+#[derive(Debug)]
+pub struct Reuse {
+    units: MapUnits,
+    /// Map pages, once for each request that touches them.
+    map_pages: Distances,
+    /// Entries, once for each page of each request.
+    entries: Distances,
+    /// Pages written.
+    written: Distances,
+}
+
+impl Reuse {
+    /// Nothing measured yet.
+    pub fn new(units: MapUnits) -> Reuse {
+        let [map_pages, entries, written] = [(); 3].map(|()| Distances::new(FOLLOWED));
+        Reuse { units, map_pages, entries, written }
+    }
+
+    /// Measure one record.
+    pub fn add(&mut self, record: &Record) {
+        let request = &record.request;
+        if !matches!(request.op, HostOp::Read | HostOp::Write) {
+            return;
+        }
+        let sectors = self.units.page_bytes / u64::from(SECTOR_BYTES);
+        let end = request.lba.0.saturating_add(u64::from(request.sectors));
+        let pages = request.lba.0 / sectors..end.div_ceil(sectors);
+        let first = pages.start / self.units.entries;
+        for map_page in first..=(pages.end - 1) / self.units.entries {
+            self.map_pages.touch(record.device, map_page);
+        }
+        for page in pages {
+            self.entries.touch(record.device, page);
+            if request.op == HostOp::Write {
+                self.written.touch(record.device, page);
+            }
+        }
+    }
+
+    /// What was measured, as a JSON object: shares 0 to 1.
+    ///
+    /// | Key | Meaning |
+    /// |---|---|
+    /// | `page_bytes`, `entries` | bytes that an entry maps, entries in a map page |
+    /// | `map_pages`, `map_entries` | LRU caches of them: `accesses`, `distinct`, `sampled_share` (1: exact), `curve`: list of `[size, miss ratio]`, sizes in map pages or entries |
+    /// | `updates.intervals` | list of `[at most, share]`: pages written from one write of a page to its next, of all writes that are not a page's first |
+    /// | `updates.skew` | list of `[share of the pages written, share of their writes]`, those written most often first |
+    pub fn to_json(&self) -> Value {
+        json!({
+            "page_bytes": self.units.page_bytes, "entries": self.units.entries,
+            "map_pages": cache(&self.map_pages), "map_entries": cache(&self.entries),
+            "updates": {
+                "sampled_share": self.written.sampled_share(),
+                "intervals": self.written.intervals(), "skew": self.written.skew(),
+            },
+        })
+    }
+}
+
+fn cache(distances: &Distances) -> Value {
+    json!({
+        "accesses": distances.accesses(), "distinct": distances.distinct().round(),
+        "sampled_share": distances.sampled_share(), "curve": distances.miss_ratios(),
+    })
+}

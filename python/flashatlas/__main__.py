@@ -1,0 +1,5 @@
+"""``python -m flashatlas``: the command line."""
+
+from flashatlas.cli import main
+
+main()

@@ -34,7 +34,7 @@ $(VENV)/.tools: | tools
 	@touch $@
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras report
 	@touch $@
 
 $(TESTS): $(VENV)/.tools pyproject.toml

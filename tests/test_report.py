@@ -397,7 +397,7 @@ def test_the_libraries_are_made_once_and_a_damaged_copy_is_made_again(tmp_path, 
     made = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(
-        vega.vl_convert,
+        vega.charts.library(),
         "javascript_bundle",
         lambda snippet: made.append(snippet) or "a='</script><!--'",
     )

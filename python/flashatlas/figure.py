@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from flashatlas import charts
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
@@ -86,13 +87,12 @@ def figure(
 
 
 def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
-    import vl_convert  # noqa: PLC0415  (84 MB, which other commands need not load)
-
+    draw = charts.library()
     if suffix == ".svg":
-        return vl_convert.vegalite_to_svg(specification)
+        return draw.vegalite_to_svg(specification)
     if suffix == ".pdf":
-        return vl_convert.vegalite_to_pdf(specification)
-    return vl_convert.vegalite_to_png(specification, ppi=300)
+        return draw.vegalite_to_pdf(specification)
+    return draw.vegalite_to_png(specification, ppi=300)
 
 
 def vega_lite(

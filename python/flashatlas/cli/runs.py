@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import InputError, api, tables
+from flashatlas import InputError, api, charts, tables
 from flashatlas.cli import complete
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
@@ -32,7 +32,7 @@ from flashatlas.files import write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import load_all, save_all
+from flashatlas.result import Result, load_all, save_all
 
 Drive = Annotated[
     str,
@@ -91,12 +91,7 @@ def run(
     result = replace(result, command=command_line())
     if out_:
         result.save(out_)
-        write_report(
-            out_ / "report.html",
-            title or f"{result.name}: {_workload(common)}",
-            [result],
-            result.command,
-        )
+        reported = _reported(out_, title or f"{result.name}: {_workload(common)}", [result])
     write_json(json_, result.to_json())
     write_json(
         fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
@@ -108,8 +103,17 @@ def run(
             out.print(tables.jobs(result.jobs))
         notes([result])
         if out_:
-            say(f"Report: {out_ / 'report.html'}")
+            say(reported)
     finish([result])
+
+
+def _reported(folder: Path, title: str, results: Sequence[Result]) -> str:
+    """Write the report of these runs into a folder, if it can be drawn here; what to say of it."""
+    if not charts.there():
+        return f"No report: {charts.MISSING}, then flashatlas report {folder}"
+    path = folder / "report.html"
+    write_report(path, title, results, command_line())
+    return f"Report: {path}"
 
 
 def _workload(common: Workload) -> str:
@@ -349,19 +353,14 @@ def compare(
     )
     if out_:
         replaced(out_, save_all(results, out_))
-        write_report(
-            out_ / "report.html",
-            title or f"Comparison: {_workload(common)}",
-            results,
-            command_line(),
-        )
+        reported = _reported(out_, title or f"Comparison: {_workload(common)}", results)
         write_whole(out_ / "compare.json", text + "\n")
     write_json(json_, text)
     if json_ != "-":
         show(results)
         notes(results)
         if out_:
-            say(f"Report: {out_ / 'report.html'}")
+            say(reported)
     finish(results)
 
 

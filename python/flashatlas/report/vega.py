@@ -14,8 +14,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import vl_convert
-
+from flashatlas import charts
 from flashatlas.files import write_whole
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -30,11 +29,12 @@ NOTICE = (
 @cache
 def bundle() -> str:
     """One script that sets ``window.vegaEmbed``, fit to stand in a ``script`` element."""
+    charts.library()
     path = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
     kept = _kept(path)
     if kept is not None:
         return kept
-    made = NOTICE + vl_convert.javascript_bundle(SNIPPET)
+    made = NOTICE + charts.library().javascript_bundle(SNIPPET)
     # the two character sequences that would end the element or change how it is read; in strings
     # they mean the same
     made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools
+  clean tools wheel test-wheel
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,16 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 	$(VENV)/bin/flashatlas crash --seeds 50
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
+
+wheel: $(VENV)/.tools ## a source distribution, and a wheel built from it, in dist/ (any Linux, any Python from 3.10 on)
+	$(PY) -m pip install --quiet --disable-pip-version-check --group package
+	$(PY) packaging/licences.py
+	rm -rf dist
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)" \
+	  $(VENV)/bin/maturin build --sdist --profile dist --zig --compatibility manylinux2014 --out dist
+
+test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
+	$(PY) packaging/check.py dist
 
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)

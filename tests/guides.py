@@ -16,6 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+GUIDES = ("add-a-scheme.md", "add-a-victim-policy.md")
+"""Guides with Rust code."""
+
 
 def blocks(guide: str) -> list[str]:
     """The Rust code of a guide."""

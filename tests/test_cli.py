@@ -408,7 +408,7 @@ def test_trace_info(cli, trace):
 
 def test_fetch_knows_what_it_has(cli):
     done = cli("trace", "fetch", "cloudphysic")
-    assert done.returncode == 2 and "allowed: cloudphysics" in done.stderr
+    assert done.returncode == 2 and "allowed: demo, cloudphysics" in done.stderr
 
 
 def test_listings_show_every_registered_name(cli):

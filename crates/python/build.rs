@@ -56,10 +56,12 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The commit of the repository whose root is `root`, with `+` where its sources differ from it.
+/// The commit of the repository whose root is `root`, with `+` where its sources differ from it; of
+/// a source distribution, which is no repository, what the environment says.
 fn commit(root: &Path) -> Option<String> {
+    println!("cargo::rerun-if-env-changed=FLASHATLAS_COMMIT");
     if !root.join(".git").exists() {
-        return None;
+        return std::env::var("FLASHATLAS_COMMIT").ok().filter(|commit| !commit.is_empty());
     }
     let git = |arguments: &[&str]| {
         let out = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;

@@ -10,7 +10,7 @@ Simulate a drive on a trace, with every read checked:
 """
 
 from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
-from flashatlas.api import compare, registries, run, save_checkpoint
+from flashatlas.api import compare, registries, run, save_checkpoint, specification
 from flashatlas.bundle import bundle
 from flashatlas.drive import Drive
 from flashatlas.figure import figure
@@ -19,6 +19,7 @@ from flashatlas.job import Job
 from flashatlas.lookups import lookup
 from flashatlas.rerun import rerun
 from flashatlas.result import Result
+from flashatlas.significance import significance
 from flashatlas.trace import Trace
 
 __all__ = [
@@ -41,4 +42,6 @@ __all__ = [
     "rerun",
     "run",
     "save_checkpoint",
+    "significance",
+    "specification",
 ]

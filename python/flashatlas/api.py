@@ -18,8 +18,10 @@ from flashatlas import _core
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.job import Job
+from flashatlas.progress import shown_in_cell
 from flashatlas.result import Result, result_of
 from flashatlas.run_options import RunOption, chosen, documentation, of_groups, run_options
+from flashatlas.table_traces import is_file
 from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ def run(
     Args:
         drive: Preset (see ``flashatlas drives``), path of a TOML file, or a :class:`Drive`.
         label: A name for tables and reports.
-        progress: Called now and then with phase, requests and share done.
+        progress: Called now and then with phase, requests and share done; in a notebook a bar is
+            shown if it is not given.
         options: The workload, and how it meets the drive: listed below. ``set`` are parameters
             that differ from the drive's; ``trace`` may be a :class:`Trace`, which says how it is
             read, and ``job`` a :class:`Job`.
@@ -85,7 +88,10 @@ def run(
         InternalError: A broken invariant.
 
     """
-    result = carried_out(specification(drive, **options), progress, label)
+    spec = specification(drive, **options)
+    every = None if progress is None else lambda _, *at: progress(*at)
+    with shown_in_cell([label], every) as report:
+        result = carried_out(spec, None if report is None else partial(report, 0), label)
     return replace(result, options={"drive": drive, **options})
 
 
@@ -136,10 +142,8 @@ def _value(option: RunOption, given: Any) -> Any:
     """What was given for an option, as the core takes it."""
     if given is None:
         return None
-    if isinstance(given, Trace):
-        return given.name
     if option.kind == "file":
-        return os.fspath(given)
+        return given.name if isinstance(given, Trace) else os.fspath(given)
     return chosen(option, given) if option.kind == "choice" else given
 
 
@@ -205,11 +209,17 @@ def compare(
         spec = specification(**{**common, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
         layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
+        for name in (spec["trace"], spec["job"]):
+            if name is not None and is_file(name) and not Path(name).exists():
+                raise _core.InputError(f"{name}: no such file")
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)
-    with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-        workers = Workers(jobs or os.cpu_count() or 1, progress)
+    with (
+        tempfile.TemporaryDirectory(prefix="flashatlas-") as folder,
+        shown_in_cell(labels, progress) as report,
+    ):
+        workers = Workers(jobs or os.cpu_count() or 1, report)
         for number, (first, users) in enumerate(_shared_preconditions(specs, alone)):
             path = str(Path(folder) / f"{number}.ckpt")
             workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))

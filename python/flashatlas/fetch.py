@@ -9,9 +9,11 @@ import sys
 import tarfile
 import tempfile
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from flashatlas._core import InputError
+from flashatlas.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ SOURCES = {
 }
 
 
+DEMO = "demo"
+"""The trace that comes with the package; ``packaging/demo_trace.py`` says from which model."""
+
+
 def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
@@ -56,10 +62,14 @@ def _digest(file) -> str:
 def fetch(name: str, folder: Path) -> Path:
     """Put the trace called ``name`` into ``folder``, unless it is there already.
 
-    Its digest is checked either way.
+    Its digest is checked either way. ``demo`` needs no network.
     """
+    if name == DEMO:
+        target = folder / "demo.fatr"
+        write_whole(target, (files("flashatlas") / "data/demo.fatr").read_bytes())
+        return target
     if name not in SOURCES:
-        raise InputError(f"trace `{name}` is not known (allowed: {', '.join(SOURCES)})")
+        raise InputError(f"trace `{name}` is not known (allowed: {DEMO}, {', '.join(SOURCES)})")
     source = SOURCES[name]
     target = folder / Path(source.member).name
     if target.exists() and digest(target) == source.sha256:

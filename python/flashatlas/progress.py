@@ -1,15 +1,30 @@
-"""Progress bars on standard error, with rate and time left."""
+"""How far runs have come.
+
+Bars with rate and time left on a terminal, a line every ten seconds where standard error is none,
+and a bar in the output of a notebook's cell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 SHOWN_MAX = 12
 """More runs than this share one bar."""
+
+LINE_EVERY_S = 10.0
+"""Seconds between two lines where there is no terminal."""
+
+CELL_EVERY_S = 0.2
+"""Seconds between two changes of a notebook's cell."""
 
 
 class Interrupted(Exception):
@@ -20,10 +35,7 @@ class Interrupted(Exception):
 
 
 class Bars:
-    """A bar for each run, or one for all when they are many.
-
-    Nothing where standard error is no terminal.
-    """
+    """A bar for each run, or one for all when they are many; lines where there is no terminal."""
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
         console = Console(stderr=True)
@@ -36,26 +48,28 @@ class Bars:
             transient=True,
             disable=not (enabled and console.is_terminal),
         )
-        self._labels = labels
-        self._together = len(labels) > SHOWN_MAX
-        shown = ["all runs"] if self._together else labels
+        self._state = _State(labels)
+        shown = ["all runs"] if self._state.together else labels
         self._tasks: list[TaskID] = [
             self._progress.add_task(label or "run", total=1.0, note="") for label in shown
         ]
-        self._shares = [0.0] * len(labels)
+        lines = enabled and not console.is_terminal
+        self._next_line = time.monotonic() + LINE_EVERY_S if lines else float("inf")
 
     def update(
         self, run: int, phase: str, requests: int, share: float | None, unit: str = "requests"
     ) -> None:
         """Show how far a run has come."""
-        self._shares[run] = share if phase == "run" and share is not None else self._shares[run]
-        if self._together:
-            done = sum(self._shares)
-            self._progress.update(
-                self._tasks[0],
-                completed=done / len(self._shares),
-                note=f"{done:.1f} of {len(self._shares)}",
-            )
+        self._state.update(run, phase, requests, share, unit)
+        if time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LINE_EVERY_S
+            print(self._state.line(), file=sys.stderr, flush=True)
+        if self._progress.disable:
+            return
+        if self._state.together:
+            done, count = self._state.done()
+            note = f"{done:.1f} of {count}"
+            self._progress.update(self._tasks[0], completed=done / count, note=note)
             return
         task = self._progress.tasks[run]
         rate = f", {requests / task.elapsed:,.0f}/s" if task.elapsed and phase == "run" else ""
@@ -77,3 +91,78 @@ class Bars:
         self._progress.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted from error
+
+
+class _State:
+    """What is known of the runs."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._labels = [label or "run" for label in labels]
+        self._shares = [0.0] * len(labels)
+        self._notes: dict[int, str] = {}
+        self._begun = time.monotonic()
+        self.together = len(labels) > SHOWN_MAX
+
+    def update(self, run: int, phase: str, requests: int, share: float | None, unit: str) -> None:
+        if phase == "run" and share is not None:
+            self._shares[run] = share
+        part = "" if share is None else f" ({share:.0%})"
+        self._notes[run] = f"{phase}, {requests:,} {unit}{part}"
+
+    def done(self) -> tuple[float, int]:
+        """Runs that are done, with parts of runs, and all."""
+        return sum(self._shares), len(self._shares)
+
+    def line(self) -> str:
+        """All of it in a line, with the seconds since it began."""
+        seconds = f"{time.monotonic() - self._begun:.0f} s"
+        if self.together:
+            done, count = self.done()
+            return f"{seconds}: {done:.1f} of {count} runs"
+        notes = (f"{self._labels[run]}: {note}" for run, note in sorted(self._notes.items()))
+        return f"{seconds}: {'; '.join(notes)}"
+
+
+class Cell:
+    """A bar in the output of a notebook's cell; see :func:`shown_in_cell`."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        from IPython.display import HTML, display  # noqa: PLC0415  (only a notebook has it)
+
+        self._html, self._state, self._next = HTML, _State(labels), 0.0
+        self._handle = display(HTML(""), display_id=True)
+
+    def update(
+        self, run: int, phase: str, requests: int, share: float | None, unit: str = "requests"
+    ) -> None:
+        """Show how far a run has come."""
+        self._state.update(run, phase, requests, share, unit)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + CELL_EVERY_S
+            done, count = self._state.done()
+            bar = f'<progress value="{done / count:.3f}" max="1"></progress>'
+            self._handle.update(self._html(f"{bar} {html.escape(self._state.line())}"))
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self._handle.update(self._html(""))
+
+
+@contextmanager
+def shown_in_cell(labels: Sequence[str], progress: Any) -> Iterator[Any]:
+    """A progress function: the caller's, or that of a notebook's cell; ``None`` elsewhere."""
+    if progress is not None or not in_notebook():
+        yield progress
+        return
+    cell = Cell(labels)
+    try:
+        yield cell.update
+    finally:
+        cell.close()
+
+
+def in_notebook() -> bool:
+    """Whether this is a notebook's kernel, rather than a script or a shell."""
+    python: Any = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    return shell is not None and shell.has_trait("kernel")

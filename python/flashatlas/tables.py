@@ -299,6 +299,44 @@ def comparison(results: Sequence[Result], width: int) -> list[Table]:
     return tables
 
 
+MANY = 9
+"""Runs from which on a table has a row for each of them."""
+
+TURNED = (
+    "write amplification",
+    "map hit ratio",
+    "erases",
+    "read p99",
+    "write p99",
+    "requests a second",
+    "steady state",
+    "violations",
+)
+"""Rows that become columns where every run has a row; ``flashatlas table`` has the others."""
+
+
+def turned(results: Sequence[Result]) -> Table:
+    """One row for each result, with what is asked first; the best of each column starred."""
+    rows = [found for found in ranked_rows(results) if found[0].name in TURNED]
+    names = [result.label or result.record["config"]["drive"] for result in results]
+    columns = [
+        [
+            ("–" if value is None else row.text(value)) + (" *" if at in first else "")
+            for at, value in enumerate(values)
+        ]
+        for row, values, first in rows
+    ]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("", no_wrap=True)
+    for (row, _, _), cells in zip(rows, columns, strict=True):
+        # a heading may be broken, a value never
+        wide = max(len(word) for word in (*row.name.split(), *cells))
+        table.add_column(row.name, justify="right", min_width=wide, max_width=wide)
+    for at, name in enumerate(names):
+        table.add_row(escape(name), *(cells[at] for cells in columns))
+    return table
+
+
 def _groups(needed: Sequence[int], room: int) -> list[list[int]]:
     """Columns, in order, as many together as there is room for; one at least."""
     groups: list[list[int]] = []

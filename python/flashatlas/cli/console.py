@@ -81,11 +81,14 @@ def _approximations(results: Sequence[Result]) -> None:
 
 
 def show(results: Sequence[Result]) -> None:
-    """The comparison of results, in as many tables as the width takes."""
-    for number, table in enumerate(tables.comparison(results, out.width)):
+    """The comparison of results: of many, a row each; else as many tables as the width takes."""
+    many = len(results) >= tables.MANY
+    shown = [tables.turned(results)] if many else tables.comparison(results, out.width)
+    for number, table in enumerate(shown):
         if number:
             out.print()
-        out.print(table)
+        # a table that is too wide runs on: it is never cut
+        out.print(table, soft_wrap=many)
     if apart := tables.unlike(results):
         say(f"[dim]No best is marked: the runs differ in {escape(apart)}.[/]")
 

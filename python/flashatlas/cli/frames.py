@@ -19,6 +19,7 @@ from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
 from flashatlas.result import load_all
+from flashatlas.significance import significance as sentences
 
 Runs = Annotated[
     list[Path],
@@ -30,6 +31,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(figure)
     app.command()(table)
+    app.command()(significance)
 
 
 def figure(
@@ -95,6 +97,26 @@ def table(
     write_frame(frame(load_all(runs)), out_)
     if out_ != "-":
         say(f"Table: {out_}")
+
+
+def significance(
+    runs: Runs,
+    of: Annotated[str, typer.Option("--of", metavar="COLUMN", help="A number of the record.")],
+    between: Annotated[
+        str, typer.Option("--between", metavar="COLUMN", help="A factor, such as ftl.victim.")
+    ],
+    each: Annotated[
+        str | None, typer.Option("--each", metavar="COLUMN", help="A sentence for each value.")
+    ] = None,
+) -> None:
+    """Say whether a difference is more than chance: a sentence for each value of a factor.
+
+    Runs are paired that differ in nothing else; the signs of their log ratios are flipped.
+
+    For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
+    """
+    for sentence in sentences(load_all(runs), of, between, each):
+        say(sentence)
 
 
 def write_frame(runs: Frame, target: str) -> None:

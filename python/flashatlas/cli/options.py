@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -88,6 +88,21 @@ def _count(option: RunOption, given: str | int) -> int:
     return count
 
 
+def option_value(option: RunOption, text: str) -> Any:
+    """The value of an option as a command line says it."""
+    kinds: dict[str, Callable[[str], Any]] = {
+        "count": functools.partial(_count, option),
+        "flag": {"true": True, "false": False}.__getitem__,
+        "number": int,
+        "factor": float,
+    }
+    try:
+        return kinds.get(option.kind, str)(text)
+    except (KeyError, ValueError) as error:
+        what = "true or false" if option.kind == "flag" else "a number"
+        raise InputError(f"{option.name}: `{text}` is not {what}") from error
+
+
 def _parameter(option: RunOption) -> inspect.Parameter:
     """An option of a run as a parameter of a command."""
     counts = option.kind == "count"
@@ -117,10 +132,10 @@ def _parameter(option: RunOption) -> inspect.Parameter:
 
 def shared(command: Command) -> Command:
     """Give a command the options of a run that its parameter ``common`` names, each by itself."""
-    hints = get_type_hints(command, include_extras=True)
-    (groups,) = hints["common"].__metadata__
-    own = inspect.signature(command).parameters.values()
-    parameters = [p.replace(annotation=hints[p.name]) for p in own if p.name != "common"]
+    # not get_type_hints: in Python 3.10 that hides the option of a parameter whose default is None
+    own = inspect.signature(command, eval_str=True).parameters
+    (groups,) = own["common"].annotation.__metadata__
+    parameters = [p for p in own.values() if p.name != "common"]
     generated = [_parameter(option) for option in of_groups(*groups)]
 
     @functools.wraps(command)

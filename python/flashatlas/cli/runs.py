@@ -24,6 +24,7 @@ from flashatlas.cli.options import (
     Quiet,
     Set,
     Workload,
+    option_value,
     shared,
     with_layers,
     write_json,
@@ -33,6 +34,7 @@ from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
 from flashatlas.result import Result, load_all, save_all
+from flashatlas.run_options import run_options
 
 Drive = Annotated[
     str,
@@ -256,19 +258,39 @@ def _cases(
         key, equals, values = text.partition("=")
         if not equals or not values:
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
-        axes.append([f"{key}={_once('--vary', v, values.split(','))}" for v in values.split(",")])
+        # a value that holds commas is told from the next by a semicolon
+        listed = values.split(";" if ";" in values else ",")
+        axes.append([f"{key.strip()}={_once('--vary', v, listed)}" for v in listed])
     combined = []
     for d, (stack, layers), (scheme, own), chosen in itertools.product(
         drives, stacked, zip(named, choices, strict=True), itertools.product(*axes)
     ):
-        names = [
-            name
-            for name in (stack, scheme, *(setting.partition("=")[2] for setting in chosen))
-            if name
-        ]
+        options, keys = _options_apart(chosen)
+        names = [name for name in (stack, scheme, *map(_short, chosen)) if name]
         label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
-        combined.append({"label": label, "drive": d, "set": [*_of_stack(own, layers), *chosen]})
+        given = [*_of_stack(own, layers), *keys]
+        combined.append({"label": label, "drive": d, "set": given, **options})
     return combined
+
+
+def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Of varied keys, the options of a run (`trace`, `seed` …) with their values, and the rest."""
+    known = run_options()
+    options, settings = {}, []
+    for setting in chosen:
+        key, _, text = setting.partition("=")
+        if key in known:
+            options[key] = option_value(known[key], text)
+        else:
+            settings.append(setting)
+    return options, settings
+
+
+def _short(setting: str) -> str:
+    """How a varied value is called in a label: a file by its name."""
+    key, _, text = setting.partition("=")
+    option = run_options().get(key)
+    return Path(text).name if option is not None and option.kind == "file" else text
 
 
 @shared
@@ -289,7 +311,8 @@ def compare(
             "--vary",
             metavar="KEY=A,B,…",
             autocompletion=complete.settings,
-            help="Run every value of a key; repeated: every combination.",
+            help="Run every value of a key, or of an option (trace, seed …); with ; between values "
+            "that hold commas. Repeated: every combination.",
         ),
     ] = [],  # noqa: B006
     schemes: Annotated[

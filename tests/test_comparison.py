@@ -43,6 +43,17 @@ def test_the_best_is_that_of_all_tables(cli):
     assert {n for n, star in flat if star} == {min(n for n, _ in flat)}
 
 
+def test_many_runs_have_a_row_each_and_none_is_cut(cli, monkeypatch):
+    narrow = ("--vary", "seed=1,2")
+    for columns in ("110", "40"):
+        monkeypatch.setenv("COLUMNS", columns)
+        whole = cli("compare", *WORKLOAD, *NINE, *narrow).stdout
+        rows = [line for line in whole.splitlines() if re.search(r" 200us [12] ", line)]
+        assert len(rows) == 6 and "…" not in whole
+        assert all(re.search(r"\d\.\d{3}", row) for row in rows), "the write amplification"
+    assert "violations" in whole
+
+
 def test_unlike_runs_have_no_winner(cli, tmp_path):
     for other, what in ((("--drive", "tlc-small"), "drive"), ((), "")):
         done = cli(

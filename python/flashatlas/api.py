@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 import tempfile
@@ -153,7 +154,7 @@ _HEADINGS = {
     "playing": "How it is played",
 }
 assert run.__doc__ is not None
-run.__doc__ += documentation(_HEADINGS)
+run.__doc__ = inspect.cleandoc(run.__doc__) + documentation(_HEADINGS)
 
 
 def save_checkpoint(

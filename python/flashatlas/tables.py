@@ -299,7 +299,7 @@ def comparison(results: Sequence[Result], width: int) -> list[Table]:
     return tables
 
 
-MANY = 9
+MANY = 12
 """Runs from which on a table has a row for each of them."""
 
 TURNED = (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from flashatlas import InputError, api, charts, tables
 from flashatlas.cli import complete
@@ -112,10 +113,10 @@ def run(
 def _reported(folder: Path, title: str, results: Sequence[Result]) -> str:
     """Write the report of these runs into a folder, if it can be drawn here; what to say of it."""
     if not charts.there():
-        return f"No report: {charts.MISSING}, then flashatlas report {folder}"
+        return escape(f"No report: {charts.MISSING}, then flashatlas report {folder}")
     path = folder / "report.html"
     write_report(path, title, results, command_line())
-    return f"Report: {path}"
+    return escape(f"Report: {path}")
 
 
 def _workload(common: Workload) -> str:

@@ -1,0 +1,249 @@
+"""The reference pages, from what is registered: settings, parts, the command line, the record."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import typer
+from flashatlas.api import registries
+from flashatlas.cli import app
+from flashatlas.files import write_whole
+
+PARTS = {
+    "schemes": "Mapping schemes (`ftl.scheme`)",
+    "maps": "Map stores (`map.store`)",
+    "victims": "Victim policies (`ftl.victim`)",
+    "classifiers": "Classifiers of streams (`ftl.classifier`)",
+    "layers": "Host layers (`layers`)",
+    "hashes": "Hash functions (`lpmt.hash`)",
+    "policies": "Orders of banks (`lpmt.policy`)",
+}
+"""Registries of parts with parameters of their own, and their headings."""
+
+
+def reference(folder: Path) -> None:
+    """Write every page of the reference."""
+    folder.mkdir(exist_ok=True)
+    known = registries()
+    pages = {
+        "settings": settings(known),
+        "parts": parts(known),
+        "workloads": workloads(known),
+        "drives": drives(known),
+        "command-line": command_line(),
+        "options": options(known),
+        "record": record(),
+        "python": PYTHON,
+    }
+    for name, text in pages.items():
+        write_whole(folder / f"{name}.md", text)
+
+
+def cell(text: object) -> str:
+    """Text for a cell of a table."""
+    return str(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def table(head: list[str], rows: list[list[object]]) -> str:
+    """A table of Markdown."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n\n"
+
+
+def default(of: dict[str, Any]) -> str:
+    """The default of a parameter or an option; empty where it has none."""
+    return "" if of["default"] in (None, "") else f"`{of['default']}`"
+
+
+def parameters(params: list[dict[str, Any]]) -> str:
+    """Parameters as a table."""
+    rows: list[list[object]] = [[f"`{p['key']}`", p["range"], default(p), p["doc"]] for p in params]
+    return table(["key", "range", "default", "meaning"], rows)
+
+
+def settings(known: dict[str, Any]) -> str:
+    """Every key that every drive has."""
+    text = (
+        "# Settings of a drive\n\nEvery key that `--set`, `--vary`, a drive file and `set=` take. "
+        "`flashatlas explain KEY` says the same, with what each preset chooses and its source. "
+        "Keys of schemes, map stores, policies and layers are in [their reference](parts.md).\n\n"
+    )
+    sections: dict[str, list[dict[str, Any]]] = {}
+    for param in known["params"]:
+        sections.setdefault(param["key"].partition(".")[0], []).append(param)
+    for name, params in sections.items():
+        text += f"## `{name}`\n\n{parameters(params)}"
+    return text
+
+
+def parts(known: dict[str, Any]) -> str:
+    """Every scheme, store, policy and layer, with its parameters and mechanisms."""
+    text = "# Schemes, map stores, policies, layers\n\n"
+    for registry, heading in PARTS.items():
+        text += f"## {heading}\n\n"
+        for part in known[registry]:
+            text += f"### `{part['name']}`\n\n{cell(part['summary'])}.\n\n"
+            if part.get("paper", "-") not in ("", "-"):
+                text += f"Source: {cell(part['paper'])}\n\n"
+            if part["params"]:
+                text += parameters(part["params"])
+            if part.get("mechanisms"):
+                names = ", ".join(cell(m["name"]) for m in part["mechanisms"])
+                text += f"Mechanisms that a run counts: {names}.\n\n"
+    return text
+
+
+def workloads(known: dict[str, Any]) -> str:
+    """Generators and trace formats."""
+    text = "# Workloads and trace formats\n\n## Generators\n\n"
+    for generator in known["generators"]:
+        text += f"### `{generator['name']}`\n\n{cell(generator['summary'])}.\n\n"
+        text += parameters(generator["params"])
+    text += "## Trace formats\n\n"
+    for form in known["formats"]:
+        text += f"### `{form['name']}`\n\n{cell(form['summary'])}. {cell(form['quirks'])}\n\n"
+        text += f"Source: {cell(form['source'])} Terms: {cell(form['licence'])}\n\n"
+        if form["params"]:
+            text += parameters(form["params"])
+    return text
+
+
+def drives(known: dict[str, Any]) -> str:
+    """The presets, as they are written, with their sources."""
+    text = "# Presets of drives\n\n"
+    for drive in known["drives"]:
+        text += f"## `{drive['name']}`\n\n{cell(drive['summary'])}.\n\n"
+        text += f"```toml\n{drive['toml'].strip()}\n```\n\n"
+    return text
+
+
+def options(known: dict[str, Any]) -> str:
+    """The options of a run, as Python takes them."""
+    text = (
+        "# Options of a run\n\nThe arguments of [`flashatlas.run`](python.md) and of a case of "
+        "`compare`; `device_map` is `--device-map` on the command line.\n\n"
+    )
+    titles = dict.fromkeys(option["title"] for option in known["options"])
+    for title in titles:
+        rows: list[list[object]] = [
+            [
+                f"`{o['name']}`",
+                o["kind"],
+                default(o),
+                o["doc"],
+            ]
+            for o in known["options"]
+            if o["title"] == title
+        ]
+        text += f"## {title}\n\n" + table(["option", "kind", "default", "meaning"], rows)
+    return text
+
+
+def record() -> str:
+    """The run record, from its JSON Schema."""
+    schema = json.loads((files("flashatlas") / "record.schema.json").read_text(encoding="utf-8"))
+    text = (
+        "# The run record\n\n" + schema["description"] + "\n\nThe "
+        "[formats](../FORMATS.md#the-run-record) say what each key means; these are the types, as "
+        "`flashatlas/record.schema.json` has them.\n\n"
+    )
+    rows: list[list[object]] = []
+    leaves("", schema, schema.get("required", []), rows)
+    return text + table(["key", "type", "always"], rows)
+
+
+def leaves(
+    prefix: str, node: dict[str, Any], required: list[str], rows: list[list[object]]
+) -> None:
+    """The keys below an object of a schema."""
+    for name, below in node.get("properties", {}).items():
+        kind = below.get("type", "any")
+        kind = " or ".join(kind) if isinstance(kind, list) else kind
+        rows.append([f"`{prefix}{name}`", kind, "yes" if name in required else ""])
+        leaves(f"{prefix}{name}.", below, below.get("required", []), rows)
+
+
+def command_line() -> str:
+    """Every command with its options, from the program itself."""
+    root = typer.main.get_command(app)
+    text = f"# Command line\n\n{plain(root.help or '')}\n\n"
+    return text + "".join(command(f"flashatlas {name}", of) for name, of in root.commands.items())
+
+
+def command(name: str, of: Any) -> str:
+    """A command, or a group of them."""
+    if hasattr(of, "commands"):
+        inner = "".join(command(f"{name} {sub}", of.commands[sub]) for sub in of.commands)
+        return f"## {name}\n\n{plain(of.help or '')}\n\n{inner}"
+    text = f"## {name}\n\n{plain(of.help or '')}\n\n"
+    rows: list[list[object]] = []
+    for param in of.params:
+        if getattr(param, "hidden", False):
+            continue
+        if param.param_type_name == "argument":
+            names = param.metavar or (param.name or "").upper()
+        else:
+            names = ", ".join(f"`{opt}`" for opt in [*param.opts, *param.secondary_opts])
+        rows.append([names, param.metavar or "", plain(param.help or "")])
+    return text + (table(["option", "value", "meaning"], rows) if rows else "")
+
+
+def plain(text: str) -> str:
+    """Help text as Markdown, its signs for paragraphs left out."""
+    return re.sub(r"\x08|\f", "", text).strip()
+
+
+PYTHON = """# Python
+
+```{eval-rst}
+.. automodule:: flashatlas
+   :members: run, compare, save_checkpoint, lookup, rerun, bundle, frame, figure, significance,
+      specification, registries
+   :imported-members:
+
+.. autoclass:: flashatlas.Result
+   :members:
+
+.. autoclass:: flashatlas.Trace
+   :members:
+
+.. autoclass:: flashatlas.Drive
+   :members:
+
+.. autoclass:: flashatlas.Job
+   :members:
+
+.. autoclass:: flashatlas.Frame
+   :members:
+
+.. autoexception:: flashatlas.FlashAtlasError
+.. autoexception:: flashatlas.InputError
+.. autoexception:: flashatlas.DriveError
+.. autoexception:: flashatlas.InternalError
+```
+"""
+
+
+def links_to_pages(text: str, page: Path, root: Path) -> str:
+    """A page in which links to what is no page of the site are names of files."""
+
+    def plain_name(match: re.Match[str]) -> str:
+        label, target = match[1], match[2]
+        path = target.partition("#")[0]
+        if "://" in target or not path or path.endswith((".svg", ".png")):
+            return match[0]
+        there = (page.parent / path).resolve()
+        if there.suffix == ".md" and there.exists():
+            return match[0]
+        if there.is_dir() and (there / "README.md").exists():
+            return f"[{label}]({path.rstrip('/')}/README.md)"
+        if not there.exists():
+            return match[0]  # broken: the build says so
+        return f"{label} (`{there.relative_to(root)}`)"
+
+    return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", plain_name, text)

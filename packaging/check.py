@@ -80,13 +80,14 @@ def installed(python: Path, package: str, extra: list[str]) -> None:
         subprocess.run([python, "-m", "venv", folder / "env"], check=True)
         env = environment(folder / "env/bin")
         pip = ["pip", "install", "--quiet", "--disable-pip-version-check"]
-        do([*pip, package], folder, {**env, "PATH": ":".join([env["PATH"], *extra])})
+        builds = {**env, "PATH": ":".join([env["PATH"], *extra])}
+        do([*pip, package], folder, builds)
         (folder / "work").mkdir()
         for command in COMMANDS:
             said = do(command, folder / "work", env)
             if command.startswith("flashatlas run") and "flashatlas[report]" not in said:
                 raise SystemExit(f"without the extra a run must say why there is no report: {said}")
-        do([*pip, f"{package}[report]"], folder, env)
+        do([*pip, f"{package}[report]"], folder, builds)
         for command in DRAWING:
             do(command, folder / "work", env)
 

@@ -59,6 +59,22 @@ def several() -> list:
     ]
 
 
+def study() -> list:
+    """Fifty-four runs: three victims, three caches, two stores, three seeds."""
+    axes = itertools.product(
+        ("greedy", "fifo", "random"), (8192, 32768, 131072), ("dftl", "tpftl"), (1, 2, 3)
+    )
+    return [
+        fake(
+            f"{victim} {cache} {store} {seed}",
+            seed=seed,
+            params={"ftl.victim": victim, "map.cache_bytes": cache, "map.store": store},
+            tables=False,
+        )
+        for victim, cache, store, seed in axes
+    ]
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
@@ -71,7 +87,11 @@ def browser():
 def files(tmp_path_factory) -> dict[str, Path]:
     """A report of one run, and one of several."""
     folder = tmp_path_factory.mktemp("reports")
-    sets = {"one": [fake("only", rows=512, areas=("hot", "cold"))], "several": several()}
+    sets = {
+        "one": [fake("only", rows=512, areas=("hot", "cold"))],
+        "several": several(),
+        "study": study(),
+    }
     return {
         name: write_report(folder / f"{name}.html", f"Report of {name}", results, COMMAND)
         for name, results in sets.items()
@@ -282,7 +302,7 @@ def test_the_first_key_leads_to_the_content(view):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
-@pytest.mark.parametrize("name", ["one", "several"])
+@pytest.mark.parametrize("name", ["one", "several", "study"])
 def test_a_phone_of_360_pixels_scrolls_only_downwards(view, name):
     page = view(name, width=360, is_mobile=True, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
@@ -363,15 +383,16 @@ def axe() -> str:
         pytest.skip("the package `axe-playwright-python` is not installed")
 
 
-@pytest.mark.parametrize("name", ["one", "several"])
+@pytest.mark.parametrize("name", ["one", "several", "study"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_against_the_guidelines(view, name, scheme):
     page = view(name, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce")
     for summary in page.query_selector_all(
-        "[data-chart=waf] > summary, #parameters details > summary"
+        "[data-chart=waf] > summary, [data-chart=factor-erases] > summary, "
+        "#parameters details > summary"
     ):
         summary.click()
-    page.wait_for_selector("details[data-chart=waf] table")
+    page.wait_for_selector("details.data table")
     page.evaluate(axe())
     found = page.evaluate("axe.run({exclude: ['.plot > div']}, {resultTypes: ['violations']})")
     broken = [
@@ -420,3 +441,56 @@ def test_without_scripts_the_numbers_are_there(browser, files):
 
 def test_the_same_input_gives_the_same_report():
     assert render("t", several(), "c") == render("t", several(), "c")
+
+
+def test_a_study_is_drawn_over_its_factors(view):
+    page = view("study")
+    assert (
+        page.locator("#factors .lead").inner_text().startswith("54 runs. Across: map.cache_bytes")
+    )
+    panels = page.locator('.plot[data-chart="factor-write-amplification"] .role-title-text')
+    assert [title for title in panels.all_text_contents() if ":" in title] == [
+        "map.store: dftl",
+        "map.store: tpftl",
+    ]
+    assert page.locator("table.sortable tbody tr").count() == 54, "no run is left out"
+
+
+def test_a_heading_sorts_the_runs(view):
+    page = view("study")
+    head = page.locator("table.sortable th", has_text="map.cache_bytes")
+    place = head.evaluate("head => head.cellIndex") + 1
+    column = page.locator(f"table.sortable tbody tr :nth-child({place})")
+    for direction, first in (("ascending", "8.0 KiB"), ("descending", "128.0 KiB")):
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == direction
+        assert column.first.inner_text() == first
+
+
+def test_figures_and_their_data_can_be_kept(view, tmp_path):
+    page = view("several")
+    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"run,")):
+        with page.expect_download() as started:
+            page.locator(f'#figure-waf [data-get="{kind}"]').click()
+        path = tmp_path / started.value.suggested_filename
+        started.value.save_as(path)
+        content = path.read_bytes()
+        assert path.name == f"waf.{kind}" and content.startswith(begins)
+        assert b"var(--" not in content, "colours of their own, outside the page"
+
+
+def test_the_key_hides_a_run_and_shows_it_again(view):
+    page = view("several")
+    lines = page.locator('.plot[data-chart="throughput"] .mark-line path')
+    drawn = lines.count()
+    button = page.locator("button.run").first
+    for pressed, count in (("false", drawn - 2), ("true", drawn)):
+        page.evaluate("document.documentElement.dataset.charts = ''")
+        button.click()
+        page.wait_for_selector("html[data-charts=drawn]")
+        assert button.get_attribute("aria-pressed") == pressed and lines.count() == count
+
+
+def test_every_report_prints_below_three_megabytes(view):
+    for name in ("one", "several", "study"):
+        assert len(view(name).pdf()) < 3e6, name

@@ -70,7 +70,7 @@ def main() -> None:
         ],
         drive="tlc-small",
         set={**SMALL, "map.store": "dftl"},
-        workload="zipf:requests=5000,size=4KiB,theta=1.1",
+        workload="zipf:requests=20000,size=4KiB,theta=0.9,read=0.3",
         precondition="steady",
     )
 

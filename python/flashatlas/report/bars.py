@@ -49,6 +49,10 @@ def stacked(
                         **x,
                         "axis": axis(
                             "short" if kind == "ratio" else kind,
+                            title={
+                                "ratio": "units programmed a unit written",
+                                "bytes": "bytes",
+                            }.get(kind),
                             **({"values": binary(top)} if kind == "bytes" else {}),
                         ),
                     },

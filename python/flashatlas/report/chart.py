@@ -61,12 +61,21 @@ class Chart:
             f'data-chart="{self.id}"></div>'
             f'<details class="data" data-chart="{self.id}"><summary>Data of '
             f"“{text(self.title)}”</summary></details>"
+            f'<p class="get" data-chart="{self.id}">Download: {_downloads(self.title)}</p>'
             "</figure>"
         )
 
     def payload(self) -> dict[str, Any]:
         """What the script needs."""
         return {"spec": self.spec, "data": self.data, "tables": self.tables, "left": self.left}
+
+
+def _downloads(title: str) -> str:
+    return " ".join(
+        f'<button type="button" data-get="{kind}" aria-label="Download “{text(title)}” as '
+        f'{kind.upper()}">{kind.upper()}</button>'
+        for kind in ("svg", "png", "csv")
+    )
 
 
 @dataclass(frozen=True)
@@ -118,9 +127,9 @@ def text_field(name: str, title: str) -> dict[str, Any]:
 
 
 def axis(kind: str, **more: Any) -> dict[str, Any]:
-    """An axis whose labels are in one of the formats of ``assets/format.js``.
+    """An axis whose labels are in one of the formats of ``assets/format.js``, with their units.
 
-    Titles stand above the panels.
+    Without a ``title`` it is named by what stands above its panel.
     """
     return {"formatType": kind, "title": None, **more}
 

@@ -138,13 +138,19 @@ def wear(runs: Runs) -> Chart | Absent:
                     "type": "quantitative",
                     "bin": "binned",
                     "scale": x_scale,
-                    "axis": axis("short", tickMinStep=1, labels=i == found[-1][0], grid=False),
+                    "axis": axis(
+                        "short",
+                        tickMinStep=1,
+                        labels=(last := i == found[-1][0]),
+                        grid=False,
+                        title="erases of a block" if last else None,
+                    ),
                 },
                 "x2": {"field": "to"},
                 "y": {
                     "field": "blocks",
                     "type": "quantitative",
-                    "axis": axis("short", tickCount=5 if runs.single else 2),
+                    "axis": axis("short", tickCount=5 if runs.single else 2, title="blocks"),
                 },
                 "tooltip": [
                     *run_field(runs),

@@ -118,14 +118,18 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low / 1.1, high * 1.1], "nice": False},
         "axis": axis(
-            "duration", values=decades(low, high), labelOverlap="greedy", labelSeparation=4
+            "duration",
+            values=decades(low, high),
+            labelOverlap="greedy",
+            labelSeparation=4,
+            title=f"latency of a {op}",
         ),
     }
     y = {
         "field": "y",
         "type": "quantitative",
         "scale": {"domain": [0, 1]},
-        "axis": axis("share", tickCount=5),
+        "axis": axis("share", tickCount=5, title=f"share of all {op}s"),
     }
     tooltip = [
         *([] if runs.single else [text_field("run", "run")]),
@@ -173,13 +177,13 @@ def percentiles(runs: Runs, op: str) -> Chart:
         "type": "nominal",
         "sort": None,
         "scale": {"domain": labels, "type": "point", "padding": 0.25},
-        "axis": {"title": None, "grid": True, "labelAngle": 0},
+        "axis": {"title": f"percentile of all {op}s", "grid": True, "labelAngle": 0},
     }
     y = {
         "field": "y",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low / 1.3, high * 1.3], "nice": False},
-        "axis": axis("duration", values=decades(low, high)),
+        "axis": axis("duration", values=decades(low, high), title="latency"),
     }
     tooltip = [
         *([] if runs.single else [text_field("run", "run")]),

@@ -151,7 +151,7 @@ def one(runs: Runs) -> Chart | Absent:
                     "field": "busy",
                     "type": "quantitative",
                     "scale": scale,
-                    "axis": axis("share", tickCount=3),
+                    "axis": axis("share", tickCount=3, title="share of the time"),
                 },
                 "tooltip": [
                     text_field("kind", "kind"),
@@ -178,7 +178,9 @@ def side_by_side(runs: Runs) -> Chart:
         return {
             "type": "quantitative",
             "scale": scale,
-            "axis": axis("share", labels=labels, ticks=labels),
+            "axis": axis(
+                "share", labels=labels, ticks=labels, title="share of the time" if labels else None
+            ),
         }
 
     panels = [

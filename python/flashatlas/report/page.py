@@ -14,14 +14,23 @@ from importlib import resources
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.report import explorer, flash, latency, load, over_time, sections, vega
+from flashatlas.report import explorer, flash, latency, load, over_time, sections, study, vega
 from flashatlas.report.chart import Section
 from flashatlas.report.glossary import glossary
 from flashatlas.report.html import script_json, text
 from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
-SCRIPTS = ("format.js", "charts.js", "tables.js", "explorer.js", "start.js")
+SCRIPTS = (
+    "format.js",
+    "charts.js",
+    "tables.js",
+    "downloads.js",
+    "keys.js",
+    "sorting.js",
+    "explorer.js",
+    "start.js",
+)
 """The page's own script, in the order in which its parts stand."""
 
 
@@ -30,6 +39,8 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     if not results:
         raise InputError("a report needs at least one run")
     runs = Runs(results)
+    if len(runs) >= study.LEAST:
+        return _of_many(title, runs, command)
     blocks, block_data = explorer.section(runs)
     amplification, wear, maps = flash.sections(runs)
     charted = [
@@ -61,6 +72,28 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     ]
     kind = "Report of a run" if runs.single else f"Report of {len(runs)} runs"
     return document(title, kind, runs, entries, body, charted, block_data)
+
+
+def _of_many(title: str, runs: Runs, command: str) -> str:
+    """The report of a study: what happened within each run is in the report of that run."""
+    over = study.factors(runs)
+    entries = [
+        ("run", "Runs"),
+        (over.id, over.title),
+        ("summary", "All runs"),
+        ("approximations", "Approximations"),
+        ("parameters", "Parameters"),
+        ("glossary", "Glossary"),
+    ]
+    body = [
+        sections.introduction(runs, command),
+        over.html(),
+        study.numbers(runs),
+        sections.approximations(runs),
+        sections.parameters(runs, side_by_side=False),
+        glossary(),
+    ]
+    return document(title, f"Report of {len(runs)} runs", runs, entries, body, [over])
 
 
 def document(

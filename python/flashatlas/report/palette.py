@@ -92,7 +92,9 @@ class Runs:
         if self.single:
             return ""
         items = "".join(
-            f"<li>{self.swatch(i)}{text(name)}</li>" for i, name in enumerate(self.names)
+            f'<li><button type="button" class="run" data-run="{i}" aria-pressed="true" '
+            f'title="show or hide">{self.swatch(i)}{text(name)}</button></li>'
+            for i, name in enumerate(self.names)
         )
         return f'<ul class="key" aria-label="Runs">{items}</ul>'
 

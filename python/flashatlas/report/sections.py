@@ -315,8 +315,11 @@ def _who(runs: Runs, who: Sequence[int]) -> str:
     return f' <span class="who">({text(names)})</span>'
 
 
-def parameters(runs: Runs) -> str:
-    """Parameters that differ, side by side, and those that all share."""
+def parameters(runs: Runs, *, side_by_side: bool = True) -> str:
+    """Parameters that differ, side by side, and those that all share.
+
+    Where each run has a row of its own, those that differ stand there.
+    """
     given = [result.record.get("config", {}).get("params", {}) for result in runs.results]
     keys = sorted(set().union(*given))
     shared = [key for key in keys if all(key in p and p[key] == given[0].get(key) for p in given)]
@@ -329,7 +332,7 @@ def parameters(runs: Runs) -> str:
     ]
     head = ["Parameter", *(_column(runs, i) for i in range(len(runs)))]
     parts = ""
-    if not runs.single:
+    if side_by_side and not runs.single:
         parts = (
             table("Parameters that differ", head, [("", rows)], "differing")
             if rows

@@ -66,7 +66,13 @@ class Axis:
             "field": "x",
             "type": "quantitative",
             "scale": {"domain": [0, self.end], "nice": False},
-            "axis": axis(self.kind, labels=labels, ticks=labels, grid=False),
+            "axis": axis(
+                self.kind,
+                labels=labels,
+                ticks=labels,
+                grid=False,
+                title=("simulated time" if self.timed else "request") if labels else None,
+            ),
         }
 
 

@@ -43,8 +43,12 @@ function fitted(chart, host) {
   const spec = structuredClone(chart.spec);
   const left = leftOf(chart.left, host.clientWidth);
   const width = Math.max(120, Math.floor(host.clientWidth - left - 20));
-  for (const panel of spec.vconcat ?? [spec]) panel.width = width;
-  spec.datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
+  if (spec.vconcat) spec.vconcat = spec.vconcat.filter((panel) => !hidden.has(panel.title)); // panels of one run each
+  const columns = spec.columns ?? 1; // small multiples stand beside each other, below each other where there is no room
+  if (spec.concat) spec.columns = Math.max(1, Math.min(columns, Math.floor(host.clientWidth / 300)));
+  const each = spec.concat ? host.clientWidth / spec.columns - left - 32 : width;
+  for (const panel of spec.vconcat ?? spec.concat ?? [spec]) panel.width = Math.max(120, Math.floor(each));
+  spec.datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns).filter((row) => !hidden.has(row.run))]));
   return [spec, configuration(left, width, chart.left)];
 }
 
@@ -86,9 +90,16 @@ async function drawAll(hosts) {
   root.dataset.charts = "drawn";
 }
 
+let drawing = Promise.resolve();
+
+/** Draws everything once more, after what is being drawn. */
+function redraw() {
+  drawing = drawing.then(() => drawAll([...document.querySelectorAll(".plot")]));
+}
+
 function startCharts() {
   const hosts = [...document.querySelectorAll(".plot")];
-  let drawing = drawAll(hosts);
+  drawing = drawAll(hosts);
   let waiting = 0;
   addEventListener("resize", () => {
     if (matchMedia("print").matches) return; // on paper the drawings are scaled

@@ -51,5 +51,8 @@ startThemes();
 startCopying();
 startContents();
 startTables();
+startDownloads();
+startKeys();
+startSorting();
 startCharts();
 startExplorer();

@@ -1,0 +1,240 @@
+"""The report of many runs: numbers over the factors in which they differ, and a row a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flashatlas.frame import Frame, frame
+from flashatlas.report.chart import Chart, Section, columns_of
+from flashatlas.report.html import section, table, text
+from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
+from flashatlas.tables import ROWS, TURNED, duration, ranked_rows, size
+
+LEAST = 13
+"""Runs from which on a report is about factors rather than about each run."""
+
+DRAWN = {
+    "write amplification": "short",
+    "map hit ratio": "share",
+    "read p99": "duration",
+    "write p99": "duration",
+    "requests a second": "short",
+    "erases": "short",
+    "map memory": "memory",
+}
+"""Rows of the comparison that are drawn, and the formats of their axes."""
+
+PANELS_A_ROW = 3
+
+
+class Factors:
+    """Which factor stands across, which has colours, which has panels; the others are spread."""
+
+    def __init__(self, runs: Frame) -> None:
+        """Numbers go across; of the rest, more values before fewer. Seeds are spread."""
+        levels = {name: _levels(runs, name) for name in runs.factors if name != "seed"}
+        levels = {name: found for name, found in levels.items() if len(found) > 1}
+        ordered = sorted(levels, key=lambda name: -len(levels[name]))
+        numeric = [name for name in ordered if _is_number(levels[name])]
+        self.x = (numeric or ordered or ["seed"])[0]
+        rest = [name for name in ordered if name != self.x]
+        # colours that an eye can tell apart
+        self.by = next((name for name in rest if len(levels[name]) <= COLOURS), None)
+        self.panel = next((name for name in rest if name != self.by), None)
+        self.spread = [name for name in runs.factors if name not in (self.x, self.by, self.panel)]
+
+    def lead(self, count: int) -> str:
+        """What the charts show, in a sentence (HTML)."""
+        said = f"{count} runs. Across: <code>{text(self.x)}</code>."
+        if self.by:
+            said += f" Colours: <code>{text(self.by)}</code>."
+        if self.panel:
+            said += f" Panels: <code>{text(self.panel)}</code>."
+        if self.spread:
+            names = ", ".join(f"<code>{text(name)}</code>" for name in self.spread)
+            said += f" A mark is the mean over {names}, its bar reaches from least to most."
+        return said
+
+
+def _levels(runs: Frame, name: str) -> list[Any]:
+    found = list(dict.fromkeys(value for value in runs.column(name) if value is not None))
+    return sorted(found) if _is_number(found) else found
+
+
+def _is_number(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+
+
+def _word(value: Any, unit: str) -> str:
+    """A value of a factor, with its unit."""
+    if value is None:
+        return "–"
+    if unit == "bytes":
+        return size(value)
+    if unit == "ns":
+        return duration(value)
+    return str(value).rsplit("/", 1)[-1]
+
+
+def factors(runs: Runs) -> Section:
+    """Small multiples: each number over the factors."""
+    table_of_runs = frame(runs.results)
+    chosen = Factors(table_of_runs)
+    words = {
+        name: [_word(value, table_of_runs.unit(name)) for value in table_of_runs.column(name)]
+        for name in (chosen.x, chosen.by, chosen.panel)
+        if name
+    }
+    order = [
+        _word(value, table_of_runs.unit(chosen.x)) for value in _levels(table_of_runs, chosen.x)
+    ]
+    part = Section("factors", "Over the factors", chosen.lead(len(runs)))
+    known = {row.name: row for row in ROWS}
+    for name, kind in DRAWN.items():
+        values = [known[name].value(result.record) for result in runs.results]
+        if any(value is not None for value in values):
+            part.parts.append(_chart(name, kind, values, chosen, words, order))
+    return part
+
+
+def _chart(
+    name: str,
+    kind: str,
+    values: Sequence[float | None],
+    chosen: Factors,
+    words: Mapping[str, Sequence[str]],
+    order: Sequence[str],
+) -> Chart:
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for at, value in enumerate(values):
+        if value is not None:
+            key = (
+                words[chosen.x][at],
+                words[chosen.by][at] if chosen.by else "",
+                words[chosen.panel][at] if chosen.panel else "",
+            )
+            groups.setdefault(key, []).append(value)
+    rows = [
+        (x, by, panel, sum(found) / len(found), min(found), max(found), len(found))
+        for (x, by, panel), found in groups.items()
+    ]
+    colours = list(dict.fromkeys(row[1] for row in rows))
+    panels = list(dict.fromkeys(row[2] for row in rows))
+    id_ = "factor-" + name.replace(" ", "-")
+    least, most = min(rows, key=lambda row: row[3]), max(rows, key=lambda row: row[3])
+    named = {row.name: row for row in ROWS}[name].text
+    says = (
+        f"{name} over {chosen.x}: least {named(least[3])} ({' '.join(filter(None, least[:3]))}), "
+        f"most {named(most[3])} ({' '.join(filter(None, most[:3]))})."
+    )
+    columns = ("x", "by", "panel", "mean", "least", "most", "runs")
+    headings = (chosen.x, chosen.by or "", chosen.panel or "", "Mean", "Least", "Most", "Runs")
+    kinds = ("text", "text", "text", kind, kind, kind, "count")
+    listed = [
+        (column, heading, of)
+        for column, heading, of in zip(columns, headings, kinds, strict=True)
+        if heading
+    ]
+    return Chart(
+        id=id_,
+        title=name[0].upper() + name[1:],
+        says=says,
+        spec={"concat": [_panel(chosen, kind, panel, order, colours, id_) for panel in panels],
+              "columns": min(len(panels), PANELS_A_ROW)},
+        data={id_: columns_of(columns, rows)},
+        tables={id_: (f"{name} over the factors", listed)},
+        key=line_key(chosen.by, colours) if chosen.by and len(colours) > 1 else "",
+    )  # fmt: skip
+
+
+def _panel(
+    chosen: Factors,
+    kind: str,
+    panel: str,
+    order: Sequence[str],
+    colours: Sequence[str],
+    data: str,
+) -> dict[str, Any]:
+    """One panel: means as lines and marks, spread as rules."""
+
+    def told(signs: Sequence[Any]) -> dict[str, Any]:
+        signs_of = [signs[i % len(signs)] for i in range(len(colours))]
+        scale = {"domain": list(colours), "range": signs_of}
+        return {"field": "by", "type": "nominal", "legend": None, "scale": scale}
+
+    colour, dash = told([f"var(--run-{i})" for i in range(COLOURS)]), told(DASHES)
+    x = {
+        "field": "x",
+        "type": "ordinal",
+        "sort": list(order),
+        "axis": {"title": chosen.x, "labelAngle": 0, "grid": False},
+    }
+    y = {
+        "field": "mean",
+        "type": "quantitative",
+        "scale": {"zero": False, "nice": True},
+        "axis": {"formatType": kind, "title": None, "tickCount": 4},
+    }
+    tooltip = [
+        {"field": field, "title": title, "type": "nominal"}
+        for field, title in (("by", chosen.by), ("x", chosen.x))
+        if title
+    ]
+    tooltip += [
+        {"field": field, "title": field, "type": "quantitative", "formatType": kind}
+        for field in ("mean", "least", "most")
+    ]
+    spread = {**y, "field": "least"}
+    return {
+        "title": f"{chosen.panel}: {panel}" if panel else "",
+        "height": 150,
+        "data": {"name": data},
+        "transform": [{"filter": {"field": "panel", "equal": panel}}],
+        "layer": [
+            {
+                "mark": {"type": "line", "strokeWidth": 2},
+                "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.5},
+                "encoding": {"x": x, "y": spread, "y2": {"field": "most"}, "color": colour},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 45},
+                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+            },
+        ],
+    }
+
+
+def numbers(runs: Runs) -> str:
+    """A row a run: its factors, and what is asked first; a click on a heading sorts."""
+    table_of_runs = frame(runs.results)
+    names = [name for name in table_of_runs.factors if len(_levels(table_of_runs, name)) > 1]
+    rows = [found for found in ranked_rows(runs.results) if found[0].name in (*TURNED, *DRAWN)]
+    lines = []
+    for at in range(len(runs)):
+        cells = [
+            _cell(_word(value := table_of_runs.column(name)[at], table_of_runs.unit(name)), value)
+            for name in names
+        ]
+        for row, values, first in rows:
+            value = values[at]
+            shown = "–" if value is None else row.text(value)
+            best = ' <span aria-label="best">★</span>' if at in first else ""
+            cells.append(_cell(shown, value, best))
+        head = f'<th scope="row">{text(runs.names[at])}</th>'
+        lines.append(f"<tr>{head}{''.join(cells)}</tr>")
+    heads = ["Run", *(f"<code>{text(name)}</code>" for name in names)]
+    heads += [text(row.name.strip()) for row, _, _ in rows]
+    lead = (
+        '<p class="lead">A row a run; choose a heading to sort by it. Every setting and number is '
+        "in <code>flashatlas table DIR</code>.</p>"
+    )
+    return section("summary", "All runs", lead, table("All runs", heads, [("", lines)], "sortable"))
+
+
+def _cell(shown: str, value: Any, more: str = "") -> str:
+    order = value if isinstance(value, (int, float)) else shown
+    return f'<td data-order="{text(order)}">{text(shown)}{more}</td>'

@@ -120,8 +120,9 @@ fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRIT
 lint: $(STAMP) $(TESTS) rustdoc ## formatting and lints of both languages, and the links of the API documentation
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check python tests
-	$(VENV)/bin/ruff format --check python tests
+	$(VENV)/bin/ruff check python tests packaging docs/site examples
+	$(VENV)/bin/ruff format --check python tests packaging docs/site examples
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 	$(VENV)/bin/mypy
 
 bench: tools ## throughput, as ratios to a floor program measured in the same run

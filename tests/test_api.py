@@ -126,3 +126,20 @@ def test_a_drive_with_few_blocks_says_that_streams_cost_some():
     assert "more than a quarter of a lane's spare blocks" in notes(*two)
     assert "spare blocks" not in notes()
     assert "spare blocks" not in notes(*two, "drive.logical_pages=300000")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"precondition": True}, "precondition: True is of type bool, expected one of its words"),
+        ({"depth": "4"}, "depth: '4' is of type str, expected a whole number"),
+        ({"depth": True}, "depth: True is of type bool, expected a whole number"),
+        ({"seed": 1.5}, "seed: 1.5 is of type float, expected a whole number"),
+        ({"fingerprint": 1}, "fingerprint: 1 is of type int, expected True or False"),
+        ({"set": {"ftl.victm": "x"}}, "set: ftl.victm: no such key; did you mean `ftl.victim`?"),
+    ],
+)
+def test_python_is_told_in_python(options, words):
+    with pytest.raises(flashatlas.InputError) as caught:
+        flashatlas.run("tiny", workload="uniform:requests=100", **options)
+    assert str(caught.value).startswith(words)

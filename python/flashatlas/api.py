@@ -139,13 +139,29 @@ def specification(
     }
 
 
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "a text"),
+    "choice": ((str,), "one of its words"),
+    "count": ((int,), "a whole number"),
+    "number": ((int,), "a whole number"),
+    "factor": ((int, float), "a number"),
+    "flag": ((bool,), "True or False"),
+}
+"""Types that an option of each kind takes, and how a message names them."""
+
+
 def _value(option: RunOption, given: Any) -> Any:
     """What was given for an option, as the core takes it."""
     if given is None:
         return None
     if option.kind == "file":
         return given.name if isinstance(given, Trace) else os.fspath(given)
-    return chosen(option, given) if option.kind == "choice" else given
+    types, expected = KINDS[option.kind]
+    if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
+        raise _core.InputError(
+            f"{option.name}: {given!r} is of type {type(given).__name__}, expected {expected}"
+        )
+    return chosen(option, str(given)) if option.kind == "choice" else given
 
 
 _HEADINGS = {

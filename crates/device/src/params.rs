@@ -191,7 +191,7 @@ pub(crate) fn drop_of_others(
 }
 
 /// Where a setting of the user stands.
-pub(crate) const SET: &str = "--set";
+pub(crate) const SET: &str = "set";
 
 /// The scheme that `raw` names, and everything that the parts which it names declare.
 fn declared(

@@ -233,10 +233,10 @@ mod tests {
     fn unknown_names_say_the_nearest_and_all() {
         let error =
             ConfigError::unknown("ftl.victim", "victim policy", "gredy", &["greedy", "fifo"])
-                .at("--set");
+                .at("set");
         assert_eq!(
             error.to_string(),
-            "--set: ftl.victim: victim policy `gredy` is not known; did you mean `greedy`? \
+            "set: ftl.victim: victim policy `gredy` is not known; did you mean `greedy`? \
              (allowed: greedy, fifo)"
         );
         assert_eq!(nearest("zzzzzz", &["greedy", "fifo"]), None);

@@ -155,7 +155,7 @@ def flagged(message: str) -> str:
     The core says ``depth: …`` and `` `mode=closed` ``; here that is ``--depth`` and
     ``--mode closed``.
     """
-    names = "|".join(run_options())
+    names = "|".join(["set", *run_options()])
     flag = lambda name: f"--{name.replace('_', '-')}"  # noqa: E731
     message = re.sub(rf"^({names})(?=: | `)", lambda m: flag(m[1]), message)
     message = re.sub(rf"`({names})=([^`]+)`", lambda m: f"`{flag(m[1])} {m[2]}`", message)

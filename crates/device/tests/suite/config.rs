@@ -15,7 +15,7 @@ fn mistakes_are_named() {
     assert!(error("tiny", &["ftl.scheme=pgae"]).contains("did you mean `page`?"));
     assert!(
         error("tiny", &["ftl.victm=greedy"])
-            .starts_with("--set: ftl.victm: no such key; did you mean `ftl.victim`?")
+            .starts_with("set: ftl.victm: no such key; did you mean `ftl.victim`?")
     );
     assert!(error("tiny", &["ftl.d=3"]).contains("belongs to ftl.victim = d-choices"));
     assert!(error("tiny", &["ftl.spare_pages=3"]).contains("belongs to ftl.scheme = block"));

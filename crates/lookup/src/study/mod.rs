@@ -116,7 +116,7 @@ pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
                 "a setting is written key=value, for example lookup.banks=8",
             )
         })?;
-        raw.set(key.trim(), text.trim(), "--set");
+        raw.set(key.trim(), text.trim(), "set");
     }
     raw.resolve(&params(), |_| None)
 }

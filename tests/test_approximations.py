@@ -21,3 +21,14 @@ def test_notes_that_differ_in_their_number_are_one():
         "2 records repeated": [1],
         "6279 records repeated within 5ms": [2],
     }
+
+
+def test_what_matters_most_comes_first():
+    notes = [
+        "the spare area's transfer, ECC decoding and read retries take no time",
+        "something that only this run leaves out",
+        "closed loop: times of the trace are ignored",
+        "12 of the units read had never been written: they cost no flash operation",
+    ]
+    found = list(by_note([_run(*notes)]))
+    assert found == [notes[3], notes[2], notes[1], notes[0]]

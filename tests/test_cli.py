@@ -502,3 +502,12 @@ def test_schemes_that_cannot_be_compared_are_named(cli, arguments, message):
     done = cli("compare", *arguments, *WORKLOAD)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_run(cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        # a run of a million requests would take seconds
+        done = cli("run", "-d", "tiny", "-w", "uniform:requests=1e6,size=2KiB", "--out", out)
+        assert done.returncode == 2 and "is a file, not a folder" in done.stderr
+        assert not done.stdout

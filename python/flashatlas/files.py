@@ -45,6 +45,22 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise
 
 
+def must_be_writable(folder: Path | None) -> None:
+    """Refuse a folder that results cannot be written to, before anything is run for them.
+
+    Raises:
+        InputError: It is a file, or lies in one, or in a folder that may not be written to.
+
+    """
+    if folder is None:
+        return
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"{folder}: cannot write: {there} is a file, not a folder")
+    if not os.access(there, os.W_OK):
+        raise InputError(f"{folder}: cannot write: permission denied for {there}")
+
+
 @contextmanager
 def _then_sent(path: Path) -> Iterator[Path]:
     """A temporary file elsewhere.

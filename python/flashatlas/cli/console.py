@@ -53,6 +53,9 @@ def say(text: str) -> None:
     out.print(text, highlight=False, soft_wrap=True)
 
 
+MATTER = 3
+"""Approximations that the terminal gives a line each."""
+
 REASONS_MAX = 4
 """Unsteady runs up to which the terminal gives the reasons; the record and the report have all."""
 
@@ -77,7 +80,13 @@ def notes(results: Sequence[Result]) -> None:
 
 
 def _approximations(results: Sequence[Result]) -> None:
-    say("\n[dim]Approximations: " + "; ".join(approximations.by_note(results)) + "[/]")
+    found = [escape(note) for note in approximations.by_note(results)]
+    if found:
+        say("\nApproximations, what matters most first:")
+    for note in found[:MATTER]:
+        say(f"  {note}")
+    if found[MATTER:]:
+        say(f"[dim]  also: {'; '.join(found[MATTER:])}[/]")
 
 
 def show(results: Sequence[Result]) -> None:

@@ -30,7 +30,7 @@ from flashatlas.cli.options import (
     with_layers,
     write_json,
 )
-from flashatlas.files import write_whole
+from flashatlas.files import must_be_writable, write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
@@ -84,6 +84,7 @@ def run(
     """
     if fio_json and not common["job"]:
         raise InputError("--fio-json is about fio job files: it needs --job")
+    must_be_writable(out_)
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
             drive,
@@ -365,6 +366,7 @@ def compare(
     `flashatlas compare --stacks none,hard -d superpage-sata -w uniform:requests=20000,size=4KiB`
     """
     cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
+    must_be_writable(out_)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]

@@ -30,6 +30,7 @@ from flashatlas.cli.options import (
     with_layers,
     write_json,
 )
+from flashatlas.cli.spare import say_spare
 from flashatlas.files import must_be_writable, write_whole
 from flashatlas.fio_json import to_fio_json
 from flashatlas.progress import Bars
@@ -85,6 +86,7 @@ def run(
     if fio_json and not common["job"]:
         raise InputError("--fio-json is about fio job files: it needs --job")
     must_be_writable(out_)
+    say_spare(drive, with_layers(set, layers))
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
             drive,
@@ -367,6 +369,8 @@ def compare(
     """
     cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
     must_be_writable(out_)
+    for name in drive:
+        say_spare(name, set)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]

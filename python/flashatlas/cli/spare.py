@@ -9,6 +9,7 @@ from typing import Any
 from flashatlas import _core
 from flashatlas.cli.console import err
 from flashatlas.drive import drive_and_text
+from flashatlas.tables import percent
 
 SIZES = (
     "drive.blocks",
@@ -35,9 +36,10 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
     before, now = (_spare(name, toml, [*own, *given]) for given in (others, settings))
     if abs(before - now) > 1e-9:
         err.print(
-            f"{', '.join(changed)}: {now:.1%} spare ({before:.1%} before): what the drive exports "
+            f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): what the drive exports "
             f"stayed as it was ({' or '.join(EXPORTED)} changes it)",
             highlight=False,
+            soft_wrap=True,
         )
 
 

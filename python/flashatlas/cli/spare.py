@@ -36,8 +36,8 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
     before, now = (_spare(name, toml, [*own, *given]) for given in (others, settings))
     if abs(before - now) > 1e-9:
         err.print(
-            f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): what the drive exports "
-            f"stayed as it was ({' or '.join(EXPORTED)} changes it)",
+            f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): "
+            f"what the drive exports stayed as it was ({' or '.join(EXPORTED)} changes it)",
             highlight=False,
             soft_wrap=True,
         )

@@ -25,7 +25,12 @@ pub(crate) fn guess(head: &[u8]) -> Option<String> {
         .filter_map(|line| std::str::from_utf8(line).ok())
         .take(LINES)
         .collect();
-    let spec = if lines.first()?.starts_with('{') { of_json(&lines) } else { of_text(&lines) }?;
+    let spec = match lines.first()?.as_bytes().first()? {
+        b'{' => of_json(&lines)?,
+        // a document of JSON or XML is no table
+        b'[' | b'<' => return None,
+        _ => of_text(&lines)?,
+    };
     reads(&spec, head).then_some(spec)
 }
 

@@ -124,6 +124,9 @@ fn the_columns_of_an_unknown_trace_are_guessed_from_its_header() {
         None,
         "nothing says that a page is an address"
     );
+    for document in ["[1,2,3]\n[4,5,6]\n", "<a>1,2,3</a>\n"] {
+        assert_eq!(guessed(document), None, "{document}");
+    }
 }
 
 #[test]

@@ -55,7 +55,8 @@ def test_many_runs_have_a_row_each_and_none_is_cut(cli, monkeypatch):
 
 
 def test_unlike_runs_have_no_winner(cli, tmp_path):
-    for other, what in ((("--drive", "tlc-small"), "drive"), ((), "")):
+    apart = "drive, capacity (generated requests depend on it)"
+    for other, what in ((("--drive", "tlc-small"), apart), ((), "")):
         done = cli(
             "compare",
             *WORKLOAD,
@@ -78,6 +79,15 @@ def test_unlike_runs_have_no_winner(cli, tmp_path):
         else:
             assert " *" in done.stdout and "differ in" not in done.stdout
             assert "★</span>" in page
+
+
+def test_generated_requests_of_other_capacities_have_no_winner(cli):
+    spare = ("--vary", "drive.over_provisioning=0.6,1.0")
+    shown = cli("compare", *WORKLOAD, *spare).stdout
+    assert " *" not in shown
+    assert "the runs differ in capacity (generated requests depend on it)" in shown
+    units = ("--vary", "ftl.low_water=2,3")
+    assert " *" in cli("compare", *WORKLOAD, *units).stdout
 
 
 def test_the_parts_of_write_amplification_add_up():

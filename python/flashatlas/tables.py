@@ -239,12 +239,36 @@ def unlike(results: Sequence[Result]) -> str:
     for name, read in (
         ("trace or workload", lambda r: r.get("trace", {}).get("path")),
         ("drive", lambda r: r.get("config", {}).get("drive")),
+        ("capacity (generated requests depend on it)", _capacity),
         ("precondition", lambda r: r.get("config", {}).get("precondition")),
         ("mode", lambda r: r.get("config", {}).get("mode")),
     ):
         if len({str(read(result.record)) for result in results}) > 1:
             differing.append(name)
     return ", ".join(differing)
+
+
+GEOMETRY = (
+    "channels",
+    "ways",
+    "dies",
+    "planes",
+    "blocks",
+    "pages",
+    "page_bytes",
+    "over_provisioning",
+)
+"""Keys of the drive that say what it exports, where it does not say so itself."""
+
+
+def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What decides how much a drive exports, if its requests are generated over that."""
+    if record.get("trace", {}).get("format") not in ("generator", "fio"):
+        return None
+    params = record.get("config", {}).get("params", {})
+    if pages := params.get("drive.logical_pages"):
+        return pages, params.get("map.unit")
+    return tuple(params.get(f"drive.{name}") for name in GEOMETRY)
 
 
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:

@@ -112,7 +112,7 @@ wheel: $(VENV)/.tools ## a source distribution, and a wheel built from it, in di
 	  $(VENV)/bin/maturin build --sdist --profile dist --zig --compatibility manylinux2014 --out dist
 
 test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
-	$(PY) packaging/check.py dist
+	$(PY) packaging/check.py --sdist dist
 
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from pathlib import Path
 import guides
 import pytest
 from conftest import ONE_IN, ROOT, matches
-from test_readme import TRACE, environment
+from test_readme import TRACE, run
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,18 +55,6 @@ def blocks(page: str) -> list[Block]:
         Block(comment, language, re.sub(f"^{indent}", "", text, flags=re.MULTILINE))
         for comment, indent, language, text in found
     ]
-
-
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in APART])

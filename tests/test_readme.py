@@ -42,6 +42,19 @@ def environment() -> dict[str, str]:
     return {**outer, "PATH": path, "NO_COLOR": "1"}
 
 
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a command of a page does in a shell, with the programs of this environment."""
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "shown"), sessions(), ids=lambda value: value if isinstance(value, str) else ""
 )
@@ -50,15 +63,7 @@ def test_a_command_prints_what_the_readme_shows(command, shown):
         pytest.skip("this is it")
     if (command == "make demo" or "out/" in command) and not TRACE.exists():
         pytest.skip("the demo's trace is not here: run `make demo` once")
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(command, ROOT)
     assert done.returncode == 0, done.stderr
     printed = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
     assert matches(shown, printed), f"shown:\n{chr(10).join(shown)}\nprinted:\n{done.stdout}"

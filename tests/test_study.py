@@ -33,9 +33,6 @@ def test_the_notebook_runs_in_a_kernel_and_shows_a_bar(tmp_path):
     for cell in notebook.cells:
         cell.source = cell.source.replace("(1, 2, 3)", "(1,)").replace('"8KiB", ', "")
     client = NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}, timeout=300)
-    shown = []
-    client.on_cell_executed = None
-    client.on_cell_complete = lambda cell, cell_index: shown.append(cell)
     client.execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     texts = [str(output.get("data", output.get("text", ""))) for output in outputs]

@@ -22,7 +22,6 @@ from flashatlas.job import Job
 from flashatlas.progress import shown_in_cell
 from flashatlas.result import Result, result_of
 from flashatlas.run_options import RunOption, chosen, documentation, of_groups, run_options
-from flashatlas.table_traces import is_file
 from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
@@ -227,7 +226,7 @@ def compare(
         # a mistake in the last case should not cost the time of the first
         layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
         for name in (spec["trace"], spec["job"]):
-            if name is not None and is_file(name) and not Path(name).exists():
+            if name is not None and _core.is_file(name) and not Path(name).exists():
                 raise _core.InputError(f"{name}: no such file")
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, is_file, is_table
 from flashatlas.files import whole_file
 from flashatlas.result import Result, with_paths
-from flashatlas.table_traces import is_file, is_table, open_text
+from flashatlas.table_traces import open_text
 
 INPUTS = "inputs"
 """The folder of a bundle with the files that its runs read."""
@@ -81,7 +81,7 @@ def _name(file: str, taken: dict[str, str]) -> str:
 
 def _digest(file: Path) -> str:
     try:
-        with open_text(str(file)) if is_table(file) else file.open("rb") as source:
+        with open_text(str(file)) if is_table(str(file)) else file.open("rb") as source:
             digest = hashlib.sha256()
             while block := source.read(1 << 20):
                 digest.update(block)

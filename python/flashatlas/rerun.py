@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
 from flashatlas.result import Result, results_of
 from flashatlas.run_options import of_groups
-from flashatlas.table_traces import is_file
 from flashatlas.trace import Progress
 
 LARGEST_SHOWN = 12

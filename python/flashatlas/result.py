@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashatlas._core import RUN_SCHEMA, InputError
+from flashatlas._core import RUN_SCHEMA, InputError, is_file
 from flashatlas.files import write_whole
 from flashatlas.renamed_keys import EARLIER_SCHEMA, upgraded
-from flashatlas.table_traces import is_file
 from flashatlas.units import unit_of
 
 TABLES = ("series", "latency", "wear", "resources", "blocks")

@@ -14,15 +14,9 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.feather
 import pyarrow.parquet
 
-from flashatlas._core import InputError
-
-STDIN = "-"
-TABLE = "table:"
-MAGICS = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
-"""How Parquet begins, Arrow's file format (and Feather), and Arrow's streams."""
+from flashatlas._core import TABLE, InputError
 
 ROWS = 65_536
 """Rows that are turned into text at a time."""
@@ -67,17 +61,6 @@ def name_of(source: str | os.PathLike[str] | pa.Table) -> str:
     name = f"{TABLE}{state.hexdigest()[:16]}"
     _HELD[name] = source
     return name
-
-
-def is_file(name: str) -> bool:
-    """Whether a trace is a file: neither standard input nor a table that is held."""
-    return name != STDIN and not name.startswith(TABLE)
-
-
-def is_table(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is read as a table, by how it begins."""
-    with open(path, "rb") as file:
-        return file.read(6).startswith(MAGICS)
 
 
 class Text:

@@ -257,6 +257,9 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
+    module.add("TABLE", opener::TABLE)?;
+    module.add_function(wrap_pyfunction!(opener::is_file, module)?)?;
+    module.add_function(wrap_pyfunction!(opener::is_table_at, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(count, module)?)?;
     module.add_function(wrap_pyfunction!(run_options, module)?)?;

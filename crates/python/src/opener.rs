@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 const STDIN: &str = "-";
 
 /// Whether a trace is a file: neither standard input nor a table that Python holds.
+#[pyfunction]
 pub fn is_file(path: &str) -> bool {
     path != STDIN && !path.starts_with(TABLE)
 }
 
 /// What the names of tables that Python holds begin with.
-const TABLE: &str = "table:";
+pub const TABLE: &str = "table:";
 
 /// How files of tables begin: Parquet, Arrow's file format (and Feather), Arrow's streams.
 const TABLE_MAGICS: [&[u8]; 3] = [b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"];
@@ -49,6 +50,12 @@ impl Opener for ThisProcess {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
+}
+
+/// Whether the file at `path` is read as a table, by how it begins.
+#[pyfunction(name = "is_table")]
+pub fn is_table_at(path: &str) -> io::Result<bool> {
+    is_table(&File::open(path)?)
 }
 
 fn is_table(file: &File) -> io::Result<bool> {

@@ -213,12 +213,10 @@ def numbers(runs: Runs) -> str:
     table_of_runs = frame(runs.results)
     names = [name for name in table_of_runs.factors if len(_levels(table_of_runs, name)) > 1]
     rows = [found for found in ranked_rows(runs.results) if found[0].name in (*TURNED, *DRAWN)]
+    factors_of = [(table_of_runs.column(name), table_of_runs.unit(name)) for name in names]
     lines = []
     for at in range(len(runs)):
-        cells = [
-            _cell(_word(value := table_of_runs.column(name)[at], table_of_runs.unit(name)), value)
-            for name in names
-        ]
+        cells = [_cell(_word(values[at], unit), values[at]) for values, unit in factors_of]
         for row, values, first in rows:
             value = values[at]
             shown = "–" if value is None else row.text(value)

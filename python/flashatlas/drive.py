@@ -14,6 +14,9 @@ from flashatlas import _core
 Settings = Mapping[str, Any] | Sequence[str]
 """Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
 
+FLASH = tuple(f"drive.{part}" for part in ("channels", "ways", "dies", "planes", "blocks", "pages"))
+"""Keys that say how many pages of flash a drive has."""
+
 
 @dataclass(frozen=True)
 class Drive:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from flashatlas.drive import FLASH
 from flashatlas.fio_json import percentile
 from flashatlas.result import Result
 
@@ -248,19 +249,6 @@ def unlike(results: Sequence[Result]) -> str:
     return ", ".join(differing)
 
 
-GEOMETRY = (
-    "channels",
-    "ways",
-    "dies",
-    "planes",
-    "blocks",
-    "pages",
-    "page_bytes",
-    "over_provisioning",
-)
-"""Keys of the drive that say what it exports, where it does not say so itself."""
-
-
 def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
     """What decides how much a drive exports, if its requests are generated over that."""
     if record.get("trace", {}).get("format") not in ("generator", "fio"):
@@ -268,7 +256,7 @@ def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
     params = record.get("config", {}).get("params", {})
     if pages := params.get("drive.logical_pages"):
         return pages, params.get("map.unit")
-    return tuple(params.get(f"drive.{name}") for name in GEOMETRY)
+    return tuple(params.get(key) for key in (*FLASH, "drive.page_bytes", "drive.over_provisioning"))
 
 
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:

@@ -8,18 +8,8 @@ from typing import Any
 
 from flashatlas import _core
 from flashatlas.cli.console import err
-from flashatlas.drive import drive_and_text
+from flashatlas.drive import FLASH, drive_and_text
 from flashatlas.tables import percent
-
-SIZES = (
-    "drive.blocks",
-    "drive.pages",
-    "drive.channels",
-    "drive.ways",
-    "drive.dies",
-    "drive.planes",
-)
-"""Settings that change how much flash there is."""
 
 EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
 """Settings that say how much of it is exported."""
@@ -28,7 +18,7 @@ EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
 def say_spare(drive: Any, settings: Sequence[str]) -> None:
     """Say the spare share if flash was changed, and what is exported stayed that of the preset."""
     keys = {setting.partition("=")[0].strip() for setting in settings}
-    changed = [key for key in SIZES if key in keys]
+    changed = [key for key in FLASH if key in keys]
     if not changed or keys & set(EXPORTED):
         return
     name, toml, own = drive_and_text(drive)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import flashatlas
 import pytest
 from flashatlas.fio_json import percentile, to_fio_json
 
@@ -81,6 +82,30 @@ def test_keys_and_types_are_those_of_fio(ours, theirs):
     assert list(ours) == list(theirs)
     assert list(ours["jobs"][0]) == list(theirs["jobs"][0])
     assert list(ours["jobs"][0]["write"]) == list(theirs["jobs"][0]["write"])
+
+
+def test_a_job_that_settles_is_shown_as_fio_shows_it(tmp_path):
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    job = (
+        "[job]\nioengine=null\nrw=randread\ndirect=1\nsize=16k\nbs=4k\nrate_iops=100\n"
+        "time_based\nruntime=20\nsteadystate=bw_slope:40%\nss_dur=2\n"
+    )
+    (tmp_path / "job.fio").write_text(job)
+    command = ["fio", "--output-format=json+", "--output=out.json", "job.fio"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    theirs = json.loads((tmp_path / "out.json").read_text())["jobs"][0]["steadystate"]
+    result = flashatlas.run(job=tmp_path / "job.fio", precondition="fill")
+    ours = to_fio_json(RECORD, result.jobs)["jobs"][0]["steadystate"]
+    assert sorted(keys(ours)) == sorted(keys(theirs))
+    assert dict(kinds(ours)) == dict(kinds(theirs))
+    for key in ("ss", "duration", "attained"):
+        assert ours[key] == theirs[key]
+    # a hundred requests of 4 KiB in each second, in both
+    for found in (ours["data"], theirs["data"]):
+        assert found["iops"] == pytest.approx([100, 100], rel=0.1)
+        assert found["bw"] == pytest.approx([409_600, 409_600], rel=0.1)
+    assert (ours["data"]["iops"], ours["slope"]) == ([100, 100], 0.0)
 
 
 def test_options_counts_and_classes_are_those_of_fio(ours, theirs):

@@ -76,7 +76,30 @@ def _job(row: Mapping[str, Any], group_kib: Mapping[str, float], end_ns: int) ->
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
+        **({"steadystate": _steadystate(row["steadystate"])} if "steadystate" in row else {}),
     }
+
+
+def _steadystate(settled: Mapping[str, Any]) -> _Json:
+    name, unit = settled["criterion"], "%" if settled["percent"] else ""
+    found = settled["found"] or 0.0
+    share = settled["found_percent"] or 0.0
+    means = {f"{of}_mean": int(sum(v) / max(len(v), 1)) for of, v in _measured(settled).items()}
+    return {
+        "ss": f"{name}:{settled['limit']:f}{unit}",
+        "duration": settled["duration_ns"] // 1_000_000_000,
+        "attained": int(settled["attained"]),
+        "criterion": f"{share if unit else found:f}{unit}",
+        "max_deviation": 0.0 if name.endswith("_slope") else found,
+        "slope": found if name.endswith("_slope") else 0.0,
+        "data": {**means, **{of: [int(x) for x in v] for of, v in _measured(settled).items()}},
+    }
+
+
+def _measured(settled: Mapping[str, Any]) -> dict[str, Sequence[float]]:
+    # fio 3.33 knows no latencies here; later versions add them where they are judged
+    latencies = {"lat": settled["latency_ns"]} if settled["criterion"].startswith("lat") else {}
+    return {"bw": settled["bandwidth"], "iops": settled["iops"], **latencies}
 
 
 def _direction(stats: Mapping[str, Any], runtime_ns: int, group_kib: float) -> _Json:

@@ -2,21 +2,22 @@
 //! pauses.
 //!
 //! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive;
-//! [`stats`] collects what fio would report of each. Requests come from
-//! [`flashatlas_workload::fio::JobStream`].
+//! [`settling`] ends jobs whose rates have settled; [`stats`] collects what fio would report of
+//! each. Requests come from [`flashatlas_workload::fio::JobStream`].
 
 mod filesystem;
 mod pacer;
 mod report;
 mod request;
 mod scheduler;
+mod settling;
 mod stats;
 mod thread;
 
 use self::filesystem::FileSystem;
 use crate::input::Opener;
 use crate::player::Player;
-use crate::{Fit, Mode, Progress, RunError, RunSpec};
+use crate::{Fit, Mode, Progress, RunError, RunSpec, Until};
 use flashatlas_types::{SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
@@ -107,9 +108,11 @@ pub(crate) fn play(
 ) -> Result<(Value, Vec<String>), RunError> {
     let new = |text: &String| FileSystem::new(text, &jobs.layout, jobs.capacity);
     let mut filesystem = jobs.filesystem.as_ref().map(new).transpose()?;
-    let stats = scheduler::play(player, jobs, &mut filesystem, seed, queue_depth, progress)?;
-    let said = filesystem.iter().map(FileSystem::summary).collect();
-    Ok((report::jobs_json(jobs, &stats), said))
+    let (stats, watches) =
+        scheduler::play(player, jobs, &mut filesystem, seed, queue_depth, progress)?;
+    let unsettled = watches.iter().filter_map(|watch| watch.complaint(&jobs.layout.jobs));
+    let said = filesystem.iter().map(FileSystem::summary).chain(unsettled).collect();
+    Ok((report::jobs_json(jobs, &stats, &watches), said))
 }
 
 /// A job file says itself what these options say of traces.
@@ -121,6 +124,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         ("mode", spec.mode != Mode::Asap),
         ("fit", spec.fit != Fit::Error),
         ("warmup", spec.warmup > 0),
+        ("until", spec.until != Until::End),
         ("limit", spec.limit.is_some()),
         ("speed", spec.speed != 1.0),
         ("flush-every", spec.flush_every > 0),
@@ -129,7 +133,8 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     match given.or(spec.reading.given()) {
         Some(name) => Err(RunError::option(
             name,
-            "a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)",
+            "a job file decides about that itself (iodepth, ramp_time, steadystate, number_ios, \
+             offset …)",
         )),
         None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! Statistics of jobs as JSON: see `docs/howto/run-a-fio-job.md`.
 
 use super::Jobs;
+use super::settling::Watch;
 use super::stats::{DirectionStats, Rates, Stats, Times};
 use flashatlas_workload::fio::{Direction, Job};
 use serde_json::{Map, Value, json};
@@ -9,17 +10,20 @@ use serde_json::{Map, Value, json};
 const SCHEMA: &str = "flashatlas.jobs/1";
 
 /// All jobs, in order; those of a group with `group_reporting` as one.
-pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats]) -> Value {
-    let mut rows: Vec<(&Job, Stats, u32)> = Vec::new();
-    for (job, stats) in jobs.layout.jobs.iter().zip(stats) {
+pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats], watches: &[Watch]) -> Value {
+    let mut rows: Vec<(&Job, Stats, u32, Option<&Watch>)> = Vec::new();
+    for (number, (job, stats)) in jobs.layout.jobs.iter().zip(stats).enumerate() {
         match rows.last_mut() {
-            Some((first, sum, count))
+            Some((first, sum, count, _))
                 if first.group == job.group && first.options.group_reporting =>
             {
                 sum.merge(stats);
                 *count += 1;
             }
-            _ => rows.push((job, stats.clone(), 1)),
+            _ => {
+                let watch = watches.iter().find(|w| w.is_of(number));
+                rows.push((job, stats.clone(), 1, watch));
+            }
         }
     }
     json!({
@@ -27,15 +31,15 @@ pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats]) -> Value {
         "file": jobs.path,
         "options": given(&jobs.layout.global),
         "warnings": jobs.warnings().collect::<Vec<_>>(),
-        "jobs": rows.iter().map(|(job, stats, count)| row(job, stats, *count)).collect::<Vec<_>>(),
+        "jobs": rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
 
-fn row(job: &Job, stats: &Stats, count: u32) -> Value {
+fn row((job, stats, count, watch): &(&Job, Stats, u32, Option<&Watch>)) -> Value {
     let mut row = Map::new();
     row.insert("name".into(), job.name.as_str().into());
     row.insert("number".into(), job.number.into());
-    row.insert("jobs".into(), count.into());
+    row.insert("jobs".into(), (*count).into());
     row.insert("group".into(), job.group.into());
     row.insert("options".into(), given(&job.options.given));
     row.insert("start_ns".into(), stats.from.0.div_euclid(1000).into());
@@ -49,6 +53,9 @@ fn row(job: &Job, stats: &Stats, count: u32) -> Value {
     row.insert("latency_ns_classes".into(), json!(stats.latency_ns));
     row.insert("latency_us_classes".into(), json!(stats.latency_us));
     row.insert("latency_ms_classes".into(), json!(stats.latency_ms));
+    if let Some(watch) = watch {
+        row.insert("steadystate".into(), watch.json());
+    }
     Value::Object(row)
 }
 

@@ -7,6 +7,7 @@ use super::Jobs;
 use super::filesystem::{FileSystem, Member};
 use super::pacer::Pace;
 use super::request::{RequestKind, Waiting};
+use super::settling::Watch;
 use super::stats::Stats;
 use super::thread::{Thread, ThreadState};
 use crate::player::Player;
@@ -30,6 +31,7 @@ struct Scheduler<'a> {
     filesystem: &'a mut Option<FileSystem>,
     queue_depth: usize,
     threads: Vec<Thread>,
+    watches: Vec<Watch>,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
@@ -44,7 +46,8 @@ struct Scheduler<'a> {
     over: usize,
 }
 
-/// Play all jobs to their ends; returns the statistics of each.
+/// Play all jobs to their ends; returns the statistics of each, and what watched over those that
+/// were to settle.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -55,12 +58,13 @@ pub(super) fn play(
     seed: Seed,
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Vec<Stats>, RunError> {
+) -> Result<(Vec<Stats>, Vec<Watch>), RunError> {
     let mut scheduler = Scheduler {
         player,
         filesystem,
         queue_depth,
         threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        watches: Watch::over(&jobs.layout.jobs),
         unstarted: (0..jobs.layout.jobs.len()).collect(),
         ready: BTreeSet::new(),
         sleeping: BTreeSet::new(),
@@ -70,7 +74,7 @@ pub(super) fn play(
         over: 0,
     };
     scheduler.run(progress)?;
-    Ok(scheduler.threads.into_iter().map(|t| t.stats).collect())
+    Ok((scheduler.threads.into_iter().map(|t| t.stats).collect(), scheduler.watches))
 }
 
 impl Scheduler<'_> {
@@ -121,6 +125,7 @@ impl Scheduler<'_> {
             walled = thread.stream.job().stonewall && running > 0;
             if !walled {
                 thread.start(now);
+                self.watches.iter_mut().filter(|w| w.is_of(number)).for_each(|w| w.start(now));
                 self.ready.insert(number);
                 running += 1;
             }
@@ -398,6 +403,8 @@ impl Scheduler<'_> {
         let Some(next) = [wake, start, event].into_iter().flatten().min() else {
             return Err(self.player.stalled());
         };
+        let look = self.watches.iter().filter_map(Watch::due).min();
+        let next = look.map_or(next, |look| look.min(next));
         if next > LATEST {
             return Err(RunError::Unusable(
                 "the jobs run for more than 200 days: simulated time ends there".into(),
@@ -423,7 +430,26 @@ impl Scheduler<'_> {
             self.sleeping.remove(&(at, number));
             self.ready.insert(number);
         }
+        self.look();
         Ok(())
+    }
+
+    /// Look at the rates that are due; the jobs of those that have settled end.
+    fn look(&mut self) {
+        let now = self.player.now;
+        for watch in &mut self.watches {
+            if watch.due().is_some_and(|due| due <= now) && watch.look(now, &self.threads) {
+                for number in watch.members() {
+                    let thread = &mut self.threads[number];
+                    thread.settled = true;
+                    if let ThreadState::Until(at) = thread.state {
+                        self.sleeping.remove(&(at, number));
+                        thread.state = ThreadState::Until(now);
+                    }
+                    self.ready.insert(number);
+                }
+            }
+        }
     }
 
     /// When a job that waits for nothing but its time starts.
@@ -444,8 +470,7 @@ impl Scheduler<'_> {
         thread.leave_ramp(at);
         match waiting.kind {
             RequestKind::Data(direction) => {
-                thread.pacer.complete();
-                thread.stats.complete(direction, waiting.bytes, waiting.request.at, at);
+                thread.complete_data(direction, waiting.bytes, waiting.request.at, at);
             }
             kind => thread.complete_sync(kind, waiting.request.at, at),
         }

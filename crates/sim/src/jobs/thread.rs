@@ -2,6 +2,7 @@
 
 use super::pacer::Pacer;
 use super::request::RequestKind;
+use super::settling::Completed;
 use super::stats::Stats;
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, JobStream};
@@ -52,8 +53,12 @@ pub(super) struct Thread {
     pub last_written: bool,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
-    /// Its time is up.
+    /// Its time is up, or its rates have settled, and it has noticed.
     pub expired: bool,
+    /// Its rates have settled.
+    pub settled: bool,
+    /// Its requests so far, those of its ramp as well.
+    pub completed: Completed,
 }
 
 impl Thread {
@@ -77,6 +82,8 @@ impl Thread {
             last_written: false,
             dirty: BTreeSet::new(),
             expired: false,
+            settled: false,
+            completed: Completed::default(),
         }
     }
 
@@ -95,11 +102,27 @@ impl Thread {
     /// When its time is up.
     pub fn deadline(&self) -> Ps {
         let runtime = self.stream.job().options.runtime;
-        if runtime == Dur::ZERO || self.in_ramp {
+        if self.settled {
+            Ps::ZERO
+        } else if runtime == Dur::ZERO || self.in_ramp {
             Ps::MAX
         } else {
             Ps(self.epoch.0.saturating_add(runtime.0))
         }
+    }
+
+    /// It makes no more requests.
+    pub fn is_over(&self) -> bool {
+        self.state == ThreadState::Over
+    }
+
+    /// A data request that was issued at `since` is complete.
+    pub fn complete_data(&mut self, direction: Direction, bytes: u64, since: Ps, now: Ps) {
+        self.completed.requests += 1;
+        self.completed.bytes += bytes;
+        self.completed.latency_ns += now.since(since).ns();
+        self.pacer.complete();
+        self.stats.complete(direction, bytes, since, now);
     }
 
     /// A call is complete.

@@ -193,6 +193,52 @@ fn what_happens_in_the_ramp_does_not_count() {
 }
 
 #[test]
+fn a_job_ends_when_its_rates_have_settled() {
+    // five writes of 251.2 us in each interval: four measurements are equal after 5.024 ms
+    let equal = "time_based runtime=1s ss_interval=1256us ss_dur=5024us steadystate=";
+    let (_, jobs) = play(&writes(&format!("{equal}iops:1%")));
+    let job = &jobs["jobs"][0];
+    assert_eq!((&job["write"]["ios"], &job["runtime_ns"]), (&json!(20), &json!(20 * WRITE_NS)));
+    let found = &job["steadystate"];
+    assert_eq!((&found["criterion"], &found["attained"]), (&json!("iops"), &json!(true)));
+    let rate = 5.0 / 1256e-6;
+    assert_eq!(found["iops"], json!([rate, rate, rate, rate]));
+    assert_eq!(found["bandwidth"][3], json!(20_480.0 / 1256e-6));
+    assert_eq!(found["latency_ns"][0], json!(WRITE_NS as f64));
+    // a ramp of ten writes is judged by none of the measurements
+    let (_, jobs) = play(&writes(&format!("{equal}lat_slope:1us ss_ramp=2512us")));
+    assert_eq!(jobs["jobs"][0]["write"]["ios"], 30);
+    // what ends before the window is full has not settled, and the run says so
+    let (record, jobs) = play(&writes("runtime=1s ss=bw:1% ss_dur=5"));
+    assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(false));
+    assert_eq!(jobs["jobs"][0]["steadystate"]["found"], Value::Null);
+    let said = record["approximations"].to_string();
+    assert!(said.contains("it ended after 0 of the 5 measurements"), "{said}");
+}
+
+#[test]
+fn jobs_that_report_as_a_group_settle_as_one() {
+    // a request every 10 ms, from the second job on from 100 ms on; measured every 50 ms. Alone
+    // each job settles after four measurements. Together they measure 5, 5, 10, 10, 10 and 10
+    let text = |more: &str| {
+        format!(
+            "[global]\nrw=write\ndirect=1\nsize=16k\ntime_based\nruntime=1s\nrate_iops=100\n\
+             ss=iops:1%\nss_dur=200ms\nss_interval=50ms\n{more}\n[a]\n[b]\nstartdelay=100ms\n"
+        )
+    };
+    let (_, jobs) = play(&text(""));
+    let ios = |jobs: &Value, i: usize| jobs["jobs"][i]["write"]["ios"].as_u64().unwrap();
+    assert_eq!((ios(&jobs, 0), ios(&jobs, 1)), (20, 20));
+    let (_, jobs) = play(&text("group_reporting"));
+    assert_eq!(ios(&jobs, 0), 30 + 20);
+    assert_eq!(jobs["jobs"][0]["steadystate"]["iops"], json!([200.0, 200.0, 200.0, 200.0]));
+    // a job that sleeps is woken: b would issue at 5 s
+    let (_, jobs) = play(&text("group_reporting").replace("startdelay=100ms", "thinktime=5s"));
+    assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(true));
+    assert!(jobs["jobs"][0]["runtime_ns"].as_u64().unwrap() < 1_000_000_000);
+}
+
+#[test]
 fn fsyncs_are_flushes_and_the_job_waits_for_them() {
     let (record, jobs) = play(&writes("fsync=2 end_fsync=1"));
     assert_eq!(record["host"]["flushes"], 2, "the last one is the end's");
@@ -315,7 +361,8 @@ fn what_cannot_be_played_says_so() {
     );
     assert_eq!(
         error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
-        "depth: a job file decides about that itself (iodepth, ramp_time, number_ios, offset …)"
+        "depth: a job file decides about that itself (iodepth, ramp_time, steadystate, \
+         number_ios, offset …)"
     );
     assert_eq!(
         error("[a]\ninclude nowhere\n", json!({})),

@@ -129,6 +129,19 @@ pub(super) const MODELLED: &[OptionDef] = &[
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),
     option("ramp_time", store!(ramp, |a| a.time(SECOND_US))),
+    aliased("steadystate", "ss", |o, a| o.settling.set_criterion(a)),
+    aliased("steadystate_duration", "ss_dur", |o, a| {
+        o.settling.window = a.time(SECOND_US)?;
+        Ok(())
+    }),
+    aliased("steadystate_ramp_time", "ss_ramp", |o, a| {
+        o.settling.ramp = a.time(SECOND_US)?;
+        Ok(())
+    }),
+    aliased("steadystate_check_interval", "ss_interval", |o, a| {
+        o.settling.interval = a.time(SECOND_US)?;
+        Ok(())
+    }),
     option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
     option("loops", store!(loops, |a| a.int(1, u64::MAX))),
     aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
@@ -148,7 +161,7 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
 }
 
 /// One of `names`, or an error that lists them.
-fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
+pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
     choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
         let hint =
@@ -263,6 +276,12 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
         list.push((
             "ioengine",
             "null does nothing in fio; here its requests go to the simulated drive",
+        ));
+    }
+    if o.settling.window == Dur::ZERO && o.places.contains_key("steadystate") {
+        list.push((
+            "steadystate",
+            "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
         ));
     }
     if o.generator == Generator::Lfsr {

@@ -190,6 +190,9 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
             "time_based: the job would never end; expected a runtime",
         ));
     }
+    o.settling
+        .check()
+        .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
     for (dir, name) in ["reads", "writes", "trims"].iter().enumerate() {
         if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
             return Err(JobError::new(

@@ -107,6 +107,19 @@ impl JobFile {
                     options: Arc::clone(o),
                 };
                 job.size_files(section, capacity)?;
+                if let Some(before) = jobs.last().filter(|before: &&Job| before.group == group)
+                    && before.options.settling != o.settling
+                {
+                    return Err(error(
+                        section,
+                        "steadystate",
+                        format!(
+                            "the jobs of a group settle together, and `{}` settles by other \
+                             options; expected the same in each (in [global]), or `new_group`",
+                            before.name
+                        ),
+                    ));
+                }
                 spans += job.files.len();
                 if spans > MAX_FILES {
                     return Err(error(

@@ -17,6 +17,7 @@ mod map;
 mod names;
 mod options;
 mod sampler;
+mod settling;
 mod stream;
 mod value;
 
@@ -25,5 +26,6 @@ pub use error::{JobError, Position, Warning};
 pub use job::{JobFile, MAX_JOBS, Section, parse};
 pub use layout::{Job, JobSpan, Layout};
 pub use options::{Engine, FileService, Generator, Options, Pattern, Sequencer};
+pub use settling::{Criterion, Measured, Settling};
 pub use stream::{Direction, JobRequest, JobStep, JobStream, NextIssue};
 pub use value::Amount;

@@ -3,6 +3,7 @@
 
 use super::distribution::{Distribution, Share};
 use super::error::Position;
+use super::settling::Settling;
 use super::value::{Amount, ByDir};
 use flashatlas_types::Dur;
 use std::collections::BTreeMap;
@@ -212,6 +213,8 @@ pub struct Options {
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp: Dur,
+    /// `steadystate` and what belongs to it.
+    pub settling: Settling,
     /// `startdelay`: shortest and longest.
     pub start_delay: (Dur, Dur),
     /// `loops`.
@@ -280,6 +283,7 @@ impl Default for Options {
             runtime: Dur::ZERO,
             time_based: false,
             ramp: Dur::ZERO,
+            settling: Settling::default(),
             start_delay: (Dur::ZERO, Dur::ZERO),
             loops: 1,
             stonewall: false,

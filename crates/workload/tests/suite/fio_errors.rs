@@ -411,3 +411,60 @@ fn every_option_that_fio_lists_is_known() {
         assert!(!said.as_ref().is_err_and(|e| e.contains("not known to fio")), "{name}: {said:?}");
     }
 }
+
+#[test]
+fn when_a_job_settles() {
+    let said = |line: &str| option(line);
+    assert_eq!(
+        said("steadystate=iops"),
+        "t.fio:3:13: steadystate: `iops` has no limit; expected one such as iops:0.3%"
+    );
+    assert_eq!(
+        said("ss=iop:3%"),
+        "t.fio:3:4: ss: criterion `iop` is not one that is simulated; did you mean `iops`? \
+         (allowed: iops, iops_slope, bw, bw_slope, lat, lat_slope)"
+    );
+    for bad in ["iops:x%", "iops:-3", "iops:0", "iops:nan", "iops:"] {
+        let limit = bad.split_once(':').unwrap().1.trim_end_matches('%');
+        assert_eq!(
+            said(&format!("ss={bad}")),
+            format!(
+                "t.fio:3:4: ss: `{limit}` is no limit; expected a number above 0, such as 0.3%"
+            )
+        );
+    }
+    assert!(said("ss=lat:3x").contains("`3x` is no time"));
+    assert!(said("ss=bw:3x").contains("`3x` is no number"));
+    assert_eq!(
+        said("ss=iops:1%\nss_dur=1500ms"),
+        "t.fio:4:8: steadystate_duration: 1500000 us hold 1 measurements of 1000000 us; expected \
+         at least two (see steadystate_check_interval)"
+    );
+    assert_eq!(
+        said("ss_interval=0"),
+        "t.fio:3:13: steadystate_check_interval: an interval of no time measures nothing"
+    );
+    assert!(said("ss_dur=100s\nss_interval=1ms").contains("100000 measurements in the window"));
+    assert_eq!(
+        error("[a]\nsize=64k\nss_dur=5\n[b]\nsize=64k\nss_dur=6\nss=iops:1%\n"),
+        "t.fio:7:4: steadystate: the jobs of a group settle together, and `a` settles by other \
+         options; expected the same in each (in [global]), or `new_group`"
+    );
+    let warnings = |text: &str| file(text).warnings.len();
+    assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\n"), 1, "judges nothing");
+    assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\nss_dur=5\n"), 0);
+}
+
+#[test]
+fn limits_of_settling_have_their_units() {
+    let limit = |text: &str| {
+        let file = file(&format!("[a]\nsize=64k\nss={text}\n"));
+        let c = file.sections[0].options.settling.criterion;
+        (c.limit, c.percent, c.slope)
+    };
+    assert_eq!(limit("iops:2"), (2.0, false, false));
+    assert_eq!(limit("iops_slope:0.3%"), (0.3, true, true));
+    assert_eq!(limit("bw:2k"), (2048.0, false, false));
+    assert_eq!(limit("lat:500"), (500.0, false, false), "nanoseconds, as fio takes them");
+    assert_eq!(limit("lat_slope:2ms"), (2e6, false, true));
+}

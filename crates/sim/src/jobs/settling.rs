@@ -1,0 +1,234 @@
+//! fio's `steadystate`: a job, or a group that reports as one, ends when its rates have settled.
+//!
+//! At each interval the rates since the one before are measured. Once the window is full, its
+//! measurements are judged by fio's rule: how far one lies from their mean, or how steep the line
+//! is that fits them best. Whether a *run* was steady is judged elsewhere, by the project's own
+//! criterion ([`crate::steadiness`]).
+
+use super::thread::Thread;
+use flashatlas_types::Ps;
+use flashatlas_workload::fio::{Job, Measured, Settling};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// What jobs have completed since they began, whatever their statistics leave out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Completed {
+    pub requests: u64,
+    pub bytes: u64,
+    pub latency_ns: u64,
+}
+
+/// What was measured in one interval.
+#[derive(Clone, Copy)]
+struct Measurement {
+    iops: f64,
+    bandwidth: f64,
+    latency_ns: f64,
+}
+
+/// What watches over the rates of one job, or of the jobs of a group.
+#[derive(Clone)]
+pub(super) struct Watch {
+    settling: Settling,
+    /// Numbers of the jobs, in order.
+    members: std::ops::Range<usize>,
+    /// When it looks next; `None` before a member has started, and when it is over.
+    due: Option<Ps>,
+    /// The next look is the end of the ramp.
+    in_ramp: bool,
+    before: Completed,
+    window: VecDeque<Measurement>,
+    /// The last value of the criterion: deviation or slope, and its share of the mean in percent.
+    found: Option<(f64, f64)>,
+    attained: bool,
+}
+
+impl Watch {
+    /// One for each job that is to settle; those of a group that reports as one have one.
+    pub fn over(jobs: &[Job]) -> Vec<Watch> {
+        let mut watches: Vec<Watch> = Vec::new();
+        for (number, job) in jobs.iter().enumerate() {
+            if job.options.settling.intervals() == 0 {
+                continue;
+            }
+            let together = job.options.group_reporting
+                && number > 0
+                && jobs[number - 1].group == job.group
+                && jobs[number - 1].options.group_reporting;
+            match watches.last_mut() {
+                Some(watch) if together => watch.members.end = number + 1,
+                _ => watches.push(Watch {
+                    settling: job.options.settling,
+                    members: number..number + 1,
+                    due: None,
+                    in_ramp: true,
+                    before: Completed::default(),
+                    window: VecDeque::new(),
+                    found: None,
+                    attained: false,
+                }),
+            }
+        }
+        watches
+    }
+
+    /// Whether it watches over job `number`.
+    pub fn is_of(&self, number: usize) -> bool {
+        self.members.contains(&number)
+    }
+
+    /// The jobs it watches over.
+    pub fn members(&self) -> std::ops::Range<usize> {
+        self.members.clone()
+    }
+
+    /// A member starts at `now`: with the first, the ramp begins.
+    pub fn start(&mut self, now: Ps) {
+        if self.due.is_none() && self.in_ramp {
+            self.due = Some(now.after(self.settling.ramp));
+        }
+    }
+
+    /// When it looks next.
+    pub fn due(&self) -> Option<Ps> {
+        self.due
+    }
+
+    /// Look at what `threads`, all jobs of the file, have completed by `now`. Whether those that it
+    /// watches over have settled.
+    pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
+        let members = &threads[self.members.clone()];
+        let sum = |of: fn(&Completed) -> u64| members.iter().map(|t| of(&t.completed)).sum();
+        let counts = Completed {
+            requests: sum(|c| c.requests),
+            bytes: sum(|c| c.bytes),
+            latency_ns: sum(|c| c.latency_ns),
+        };
+        let before = std::mem::replace(&mut self.before, counts);
+        if std::mem::take(&mut self.in_ramp) {
+            self.due = Some(now.after(self.settling.interval));
+            return false;
+        }
+        let seconds = self.settling.interval.0 as f64 / 1e12;
+        let requests = (counts.requests - before.requests) as f64;
+        let latency = (counts.latency_ns - before.latency_ns) as f64;
+        self.window.push_back(Measurement {
+            iops: requests / seconds,
+            bandwidth: (counts.bytes - before.bytes) as f64 / seconds,
+            latency_ns: if requests > 0.0 { latency / requests } else { 0.0 },
+        });
+        if self.window.len() > self.settling.intervals() {
+            self.window.pop_front();
+        }
+        self.attained = self.window.len() == self.settling.intervals() && self.settled();
+        let over = self.attained || members.iter().all(Thread::is_over);
+        self.due = (!over).then(|| now.after(self.settling.interval));
+        self.attained
+    }
+
+    /// Judge a full window.
+    fn settled(&mut self) -> bool {
+        let criterion = self.settling.criterion;
+        let values: Vec<f64> = self.window.iter().map(|m| self.value(m)).collect();
+        let found = if criterion.slope { slope(&values) } else { deviation(&values) };
+        let share = 100.0 * found / mean(&values);
+        self.found = Some((found, share));
+        (if criterion.percent { share } else { found }).abs() < criterion.limit
+    }
+
+    fn value(&self, m: &Measurement) -> f64 {
+        match self.settling.criterion.measured {
+            Measured::Iops => m.iops,
+            Measured::Bandwidth => m.bandwidth,
+            Measured::Latency => m.latency_ns,
+        }
+    }
+
+    /// That the jobs ended before they had settled, in words; `jobs` are all of the file.
+    pub fn complaint(&self, jobs: &[Job]) -> Option<String> {
+        let name = &jobs[self.members.start].name;
+        let why = match self.found {
+            _ if self.attained => return None,
+            None => format!(
+                "it ended after {} of the {} measurements that a window has",
+                self.window.len(),
+                self.settling.intervals()
+            ),
+            Some((found, share)) => {
+                let percent = self.settling.criterion.percent;
+                let (found, unit) = if percent { (share, " %") } else { (found, "") };
+                let limit = self.settling.criterion.limit;
+                format!("{} is {found:.3}{unit} at the end, not below {limit}{unit}", self.name())
+            }
+        };
+        Some(format!("job `{name}` did not settle by its `steadystate`: {why}"))
+    }
+
+    /// The criterion as a job file writes it.
+    fn name(&self) -> String {
+        let slope = if self.settling.criterion.slope { "_slope" } else { "" };
+        format!("{}{slope}", self.measured())
+    }
+
+    fn measured(&self) -> &'static str {
+        match self.settling.criterion.measured {
+            Measured::Iops => "iops",
+            Measured::Bandwidth => "bw",
+            Measured::Latency => "lat",
+        }
+    }
+
+    /// What was judged, for the statistics of the jobs.
+    pub fn json(&self) -> Value {
+        let criterion = self.settling.criterion;
+        let column = |of: fn(&Measurement) -> f64| self.window.iter().map(of).collect::<Vec<_>>();
+        json!({
+            "criterion": self.name(),
+            "limit": criterion.limit,
+            "percent": criterion.percent,
+            "duration_ns": self.settling.window.ns(),
+            "interval_ns": self.settling.interval.ns(),
+            "attained": self.attained,
+            "found": self.found.map(|(found, _)| found),
+            "found_percent": self.found.map(|(_, share)| share).filter(|s| s.is_finite()),
+            "iops": column(|m| m.iops),
+            "bandwidth": column(|m| m.bandwidth),
+            "latency_ns": column(|m| m.latency_ns),
+        })
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The largest distance of a value from the mean.
+fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|y| (y - mean).abs()).fold(0.0, f64::max)
+}
+
+/// Rise of the least-squares line from one value to the next.
+fn slope(values: &[f64]) -> f64 {
+    let middle = (values.len() - 1) as f64 / 2.0;
+    let along = |i: usize| i as f64 - middle;
+    values.iter().enumerate().map(|(i, y)| along(i) * y).sum::<f64>()
+        / (0..values.len()).map(|i| along(i) * along(i)).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn criteria_by_hand() {
+        // mean 11.5; the ends lie 1.5 from it; each value is 1 above the one before
+        let even = [10.0, 11.0, 12.0, 13.0];
+        assert_eq!((deviation(&even), slope(&even)), (1.5, 1.0));
+        // (-1.5 * 4 - 0.5 * 8 + 0.5 * 8 + 1.5 * 4) / 5: a hill has no slope
+        let hill = [4.0, 8.0, 8.0, 4.0];
+        assert_eq!((deviation(&hill), slope(&hill)), (2.0, 0.0));
+        assert_eq!(slope(&[9.0, 3.0]), -6.0);
+    }
+}

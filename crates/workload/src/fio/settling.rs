@@ -1,0 +1,140 @@
+//! `steadystate`: the rule by which fio ends a job whose rates have settled.
+
+use super::definitions::one_of;
+use super::value::Arg;
+use flashatlas_types::Dur;
+
+/// What fio measures in each interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measured {
+    /// Requests that were completed, in a second.
+    Iops,
+    /// Bytes of them, in a second.
+    Bandwidth,
+    /// Their mean completion latency, in nanoseconds.
+    Latency,
+}
+
+/// The criterion of `steadystate`, such as `iops_slope:0.3%`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Criterion {
+    /// What is measured.
+    pub measured: Measured,
+    /// The slope of the fitted line in an interval is judged; otherwise the largest distance of a
+    /// measurement from the mean.
+    pub slope: bool,
+    /// It has settled below this.
+    pub limit: f64,
+    /// The limit is in percent of the mean.
+    pub percent: bool,
+}
+
+/// When a job has settled: `steadystate` and the options that belong to it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settling {
+    /// `steadystate`.
+    pub criterion: Criterion,
+    /// `steadystate_duration`: length of what is judged; zero judges nothing.
+    pub window: Dur,
+    /// `steadystate_ramp_time`: nothing is measured before.
+    pub ramp: Dur,
+    /// `steadystate_check_interval`.
+    pub interval: Dur,
+}
+
+/// Measurements of a window: each look goes through all of them.
+const MAX_INTERVALS: usize = 65_536;
+
+const CRITERIA: &[(&str, (Measured, bool))] = &[
+    ("iops", (Measured::Iops, false)),
+    ("iops_slope", (Measured::Iops, true)),
+    ("bw", (Measured::Bandwidth, false)),
+    ("bw_slope", (Measured::Bandwidth, true)),
+    ("lat", (Measured::Latency, false)),
+    ("lat_slope", (Measured::Latency, true)),
+];
+
+impl Default for Settling {
+    /// fio's: `iops_slope:0.01%`, not judged.
+    fn default() -> Settling {
+        let criterion =
+            Criterion { measured: Measured::Iops, slope: true, limit: 0.01, percent: true };
+        Settling {
+            criterion,
+            window: Dur::ZERO,
+            ramp: Dur::ZERO,
+            interval: Dur::from_us(1_000_000),
+        }
+    }
+}
+
+impl Settling {
+    /// Measurements that are judged together.
+    pub fn intervals(&self) -> usize {
+        (self.window.0 / self.interval.0.max(1)) as usize
+    }
+
+    /// `NAME:LIMIT` or `NAME:LIMIT%`. A limit of a latency may have a unit of time, without one it
+    /// is in nanoseconds; one of a bandwidth may have the suffixes of sizes.
+    pub(super) fn set_criterion(&mut self, arg: &Arg<'_>) -> Result<(), String> {
+        let text = arg.text()?;
+        let (name, limit) = text
+            .split_once(':')
+            .ok_or_else(|| format!("`{text}` has no limit; expected one such as {text}:0.3%"))?;
+        let (measured, slope) = one_of(name.trim(), "criterion", CRITERIA)?;
+        let limit = limit.trim();
+        let decimal = |text: &str| {
+            let value = text.trim().parse::<f64>().ok();
+            value.filter(|v| v.is_finite() && *v > 0.0).ok_or_else(|| {
+                format!("`{text}` is no limit; expected a number above 0, such as 0.3%")
+            })
+        };
+        let (limit, percent) = match (limit.strip_suffix('%'), measured) {
+            (Some(percent), _) => (decimal(percent)?, true),
+            (None, Measured::Iops) => (decimal(limit)?, false),
+            (None, Measured::Bandwidth) => {
+                (Arg { text: Some(limit), ..*arg }.size()? as f64, false)
+            }
+            (None, Measured::Latency) => {
+                let plain = limit.chars().all(|c| c.is_ascii_digit());
+                let time = || Arg { text: Some(limit), ..*arg }.time(1).map(|t| t.ns() as f64);
+                (if plain { decimal(limit)? } else { time()? }, false)
+            }
+        };
+        self.criterion = Criterion { measured, slope, limit, percent };
+        Ok(())
+    }
+
+    /// What is wrong between the options: the one to blame, and why.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.interval == Dur::ZERO {
+            return Err((
+                "steadystate_check_interval",
+                "an interval of no time measures nothing".into(),
+            ));
+        }
+        if self.window > Dur::ZERO && self.intervals() < 2 {
+            return Err((
+                "steadystate_duration",
+                format!(
+                    "{} us hold {} measurements of {} us; expected at least two (see \
+                     steadystate_check_interval)",
+                    self.window.ns() / 1000,
+                    self.intervals(),
+                    self.interval.ns() / 1000
+                ),
+            ));
+        }
+        if self.intervals() > MAX_INTERVALS {
+            return Err((
+                "steadystate_duration",
+                format!(
+                    "{} measurements in the window; expected at most {MAX_INTERVALS} (see \
+                     steadystate_check_interval)",
+                    self.intervals()
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import typing
 
 import flashatlas
@@ -22,10 +24,38 @@ def test_the_typed_arguments_are_the_declared_options():
         if option.kind == "file":
             assert str in typing.get_args(typed[option.name])
             continue
+        if option.choices and not any(word.endswith(":FILE") for word in option.choices):
+            optional = type(None) in typing.get_args(typed[option.name])
+            assert optional == (option.name == "mode"), option
+            literal = typing.get_args(typed[option.name])[0] if optional else typed[option.name]
+            assert typing.get_args(literal) == option.choices
+            continue
         plain = {KINDS[option.kind], type(None)} - (
             set() if option.default is None or option.name == "mode" else {type(None)}
         )
         assert set(typing.get_args(typed[option.name]) or (typed[option.name],)) == plain, option
+
+
+MISTAKES = """
+import flashatlas
+flashatlas.run(fit="comapct")
+flashatlas.run(depht=4)
+flashatlas.compare([{"drive": "tiny", "set": ["ftl.victim=fifo"], "label": "fifo"}], depth=2)
+flashatlas.compare([{"warmup": "1000"}])
+flashatlas.compare([{"wramup": 1000}])
+flashatlas.compare([], until="stedy")
+"""
+
+
+def test_a_type_checker_sees_mistakes_in_runs_and_cases(tmp_path):
+    script = tmp_path / "mistakes.py"
+    script.write_text(MISTAKES)
+    command = [sys.executable, "-m", "mypy", "--no-incremental", script.name]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    wrong = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
+    assert wrong == [3, 4, 6, 7, 8], done.stdout + done.stderr
 
 
 def test_a_trace_takes_the_options_of_reading():

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from flashatlas import _core
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
@@ -50,18 +50,31 @@ class RunOptions(TypedDict, total=False):
     assume_op: str | None
     skip_bad: int
     shift: int
-    mode: str | None
+    mode: Literal["asap", "closed", "open", "untimed"] | None
     depth: int | None
     speed: float
     precondition: str
-    fit: str
-    extent: str
+    fit: Literal["error", "wrap", "compact"]
+    extent: Literal["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]
     warmup: int
+    until: Literal["end", "steady"]
     limit: int | None
     flush_every: int
     interval: str | None
     fingerprint: bool
     seed: int
+
+
+class Shared(RunOptions, total=False):
+    """What runs of :func:`compare` may share."""
+
+    drive: str | os.PathLike[str] | Drive
+
+
+class Case(Shared, total=False):
+    """One run of :func:`compare`."""
+
+    label: str
 
 
 def run(
@@ -196,11 +209,11 @@ def save_checkpoint(
 
 
 def compare(
-    cases: Iterable[Mapping[str, Any]],
+    cases: Iterable[Case],
     *,
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
-    **common: Any,
+    **common: Unpack[Shared],
 ) -> list[Result]:
     """Carry out several runs, side by side on the machine's cores.
 
@@ -216,13 +229,14 @@ def compare(
             one.
 
     """
-    differences = [dict(case) for case in cases]
-    labels = [case.pop("label", "") for case in differences]
+    differences: list[dict[str, Any]] = [dict(case) for case in cases]
+    shared: dict[str, Any] = dict(common)
+    labels: list[str] = [case.pop("label", "") for case in differences]
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
     for case in differences:
-        settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
-        spec = specification(**{**common, **case, "set": settings})
+        settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
+        spec = specification(**{**shared, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
         layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
         for name in (spec["trace"], spec["job"]):
@@ -250,7 +264,7 @@ def compare(
             workers.add(number, partial(_carry_out, spec))
         outcomes = workers.wait()
     return [
-        replace(result, label=label, options={**common, **case})
+        replace(result, label=label, options={**shared, **case})
         for label, case, result in zip(labels, differences, outcomes, strict=True)
     ]
 

@@ -17,7 +17,15 @@ from flashatlas.units import unit_of
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
 """Numbers that a notebook shows beside the factors."""
 
-LEFT_OUT = ("approximations", "build", "checkpoint", "random_streams", "series", "steadiness")
+LEFT_OUT = (
+    "approximations",
+    "build",
+    "checkpoint",
+    "random_streams",
+    "series",
+    "settling",
+    "steadiness",
+)
 """Parts of a record that hold no number of the run."""
 
 

@@ -127,7 +127,8 @@ def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Abl
 
     Runs of job files that are not there any more are passed over.
     """
-    cases, of = [], []
+    cases: list[Any] = []
+    of: list[tuple[Fired, Result]] = []
     for each in fired(results):
         own = [
             result

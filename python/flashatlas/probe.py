@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.api import compare
+from flashatlas.api import Case, compare
 from flashatlas.drive import Settings, setting_list
 
 KIB = 1 << 10
@@ -122,7 +122,7 @@ def simulated(
 
     """
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-        cases = []
+        cases: list[Case] = []
         for size in sizes:
             for offset in (0, size // 2):
                 job = Path(folder) / f"{size}-{offset}.fio"

@@ -31,6 +31,7 @@ class Config(TypedDict):
     filesystem: NotRequired[str]
     interval: NotRequired[str]
     depth: NotRequired[int]
+    until: NotRequired[str]
     limit: NotRequired[int]
     flush_every: NotRequired[int]
     extent: NotRequired[str]
@@ -160,4 +161,5 @@ class Record(TypedDict):
     utilisation: NotRequired[dict[str, Any]]
     steady: NotRequired[bool]
     steadiness: NotRequired[dict[str, Any]]
+    settling: NotRequired[dict[str, Any]]
     fingerprint: NotRequired[dict[str, Any]]

@@ -37,5 +37,8 @@ UNLIKE = (
 )
 """What is said then."""
 
-ADVICE = "{} numbers would move with a longer run (--precondition, --warmup, more requests)"
+ADVICE = (
+    "{} numbers would move with a longer run (--precondition, --until steady, --warmup, more "
+    "requests)"
+)
 """What an unsteady run means, with its pronoun."""

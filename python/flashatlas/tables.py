@@ -209,6 +209,7 @@ GROUPS = (
     (
         "Checks",
         (
+            Row("passes until it settled", path("settling", "passes"), number),
             Row("steady state", path("steady"), lambda x: "yes" if x else "no"),
             Row("units read, never written", _positive("host", "unmapped_reads"), number),
             Row("units checked by reads", path("oracle", "units_checked"), number),

@@ -230,6 +230,14 @@ pub const OPTIONS: &[RunOption] = &[
     option(PLAYING, "warmup", Count(0), "0", "Requests at the start that are not measured."),
     option(
         PLAYING,
+        "until",
+        Choice(&["end", "steady"]),
+        "\"end\"",
+        "When to stop: `end` (of the workload), or `steady`: play it until five passes in a row \
+         are a steady state (at most 25), then once more, measured.",
+    ),
+    option(
+        PLAYING,
         "flush_every",
         Count(0),
         "0",

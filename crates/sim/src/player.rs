@@ -7,6 +7,8 @@
 use crate::metrics::{Event, Findings, METRICS, Metric, Snapshot, Start};
 use crate::oracle::Oracle;
 use crate::precondition::failed;
+use crate::settling::Passes;
+use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Stack};
 use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
@@ -40,6 +42,8 @@ pub(crate) struct Player {
     pub completed: u64,
     /// The measured part has begun.
     pub measuring: bool,
+    /// Bytes of the writes handed to the drive.
+    written: u64,
     start: Start,
     metrics: Vec<Box<dyn Metric>>,
     flights: Vec<Flight>,
@@ -67,6 +71,7 @@ impl Player {
             submitted: 0,
             completed: 0,
             measuring: false,
+            written: 0,
             start,
             metrics: Vec::new(),
             flights: Vec::new(),
@@ -132,6 +137,7 @@ impl Player {
             .submit(self.now, Tag(u64::from(tag)), cmd, &mut reply)
             .map_err(|e| failed(number, e))?;
         self.submitted += 1;
+        self.written += if r.op == HostOp::Write { bytes } else { 0 };
         if r.op == HostOp::Read {
             self.oracle.compare(r, &reply.stamps, number);
         } else {
@@ -263,6 +269,18 @@ impl Player {
             submitted: self.submitted - self.submitted_before,
             in_flight_time: self.level_time,
         });
+    }
+
+    /// What the drive has done until now.
+    pub fn count(&self) -> Count {
+        let clock = if self.start.timed { self.now.0 } else { self.submitted };
+        Count::of(self.drive.ssd().medium(), clock, self.submitted, self.written)
+    }
+
+    /// Passes that begin now.
+    pub fn passes(&self) -> Passes {
+        let page_bytes = self.drive.ssd().medium().layout().geometry.page_bytes;
+        Passes::new(self.start, page_bytes, self.count())
     }
 
     /// What every metric found.

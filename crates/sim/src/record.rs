@@ -3,7 +3,7 @@
 use crate::config_hash::config_hash;
 use crate::environment::Build;
 use crate::oracle::Oracle;
-use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec};
+use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Value as Param;
 use serde_json::{Map, Value, json};
@@ -37,6 +37,7 @@ fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
         ("filesystem", spec.filesystem.as_ref().map(|text| json!(text))),
         ("interval", spec.interval.as_ref().map(|text| json!(text))),
         ("depth", spec.depth.map(Value::from)),
+        ("until", (spec.until != Until::End).then(|| json!(spec.until))),
         ("limit", spec.limit.map(Value::from)),
         ("flush_every", (spec.flush_every > 0).then(|| spec.flush_every.into())),
         ("extent", (spec.extent != Extent::Auto).then(|| json!(spec.extent))),

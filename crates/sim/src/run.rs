@@ -10,9 +10,10 @@ use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
-use crate::stream;
+use crate::settling::Passes;
+use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Build, Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
+use crate::{Build, Environment, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -24,7 +25,7 @@ use sha2::{Digest, Sha256};
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// `precondition`, `scan`, `run` or `check`.
+    /// `precondition`, `scan`, `settle` (passes before the measured one), `run` or `check`.
     pub phase: &'static str,
     /// Requests so far.
     pub requests: u64,
@@ -87,9 +88,11 @@ pub fn run(
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, start);
-    let out_of_order =
-        stream::play(&mut player, spec, queue_depth as usize, &mut input, &mut mapper, progress)?;
-    let mut extra = Vec::new();
+    let reopen = || inputs.workload(spec, capacity, false);
+    let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
+    let (out_of_order, passes) =
+        stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
+    let mut extra: Vec<String> = passes.iter().filter_map(Passes::complaint).collect();
     if out_of_order > 0 {
         let n = out_of_order;
         extra.push(format!(
@@ -108,7 +111,11 @@ pub fn run(
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
     let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
-    finish(spec, &config, player, trace, extra, env.build, progress)
+    let mut outcome = finish(spec, &config, player, trace, extra, env.build, progress)?;
+    if let Some(passes) = passes {
+        outcome.record["settling"] = passes.json().clone();
+    }
+    Ok(outcome)
 }
 
 /// Play a job file.
@@ -429,6 +436,12 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
             "mode",
             "each request of this workload waits for the one before: use `mode=closed` and \
              `depth=1`",
+        ));
+    }
+    if spec.until == Until::Steady && spec.warmup > 0 {
+        return Err(RunError::option(
+            "warmup",
+            "with `until=steady` everything before the last pass is warm-up: leave it out",
         ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {

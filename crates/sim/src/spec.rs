@@ -22,6 +22,17 @@ pub enum Mode {
     Untimed,
 }
 
+/// When a run ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// With the workload.
+    #[default]
+    End,
+    /// The workload is played until five passes in a row are steady, then once more, measured.
+    Steady,
+}
+
 /// What is on the drive before the first request.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -231,7 +242,10 @@ pub struct RunSpec {
     /// Requests at the start that are not measured.
     #[serde(default)]
     pub warmup: u64,
-    /// Requests after which the run ends, warm-up included.
+    /// When the run ends.
+    #[serde(default)]
+    pub until: Until,
+    /// Requests after which the run ends, warm-up included; with [`Until::Steady`], of each pass.
     #[serde(default)]
     pub limit: Option<u64>,
     /// A FLUSH is added after every so many writes; 0: none.

@@ -10,6 +10,8 @@
 //! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
 //! flows must balance as well ([`imbalance`]).
 
+use flashatlas_nand::{Counters, Medium};
+
 /// Rounds of the measurement window.
 pub const ROUNDS: usize = 5;
 /// Largest difference between two rounds, as a share of their mean.
@@ -58,6 +60,112 @@ impl Spread {
 /// blocks that it will run out of.
 pub fn imbalance(came: u64, went: u64) -> Option<f64> {
     (came > 0).then(|| (came as f64 - went as f64) / came as f64)
+}
+
+/// What a drive did, counted since some start.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Count {
+    /// Picoseconds; requests where no time passes.
+    pub clock: u64,
+    /// Requests of the host.
+    pub requests: u64,
+    /// Bytes that the host wrote.
+    pub written: u64,
+    /// Physical pages programmed.
+    pub programmed: u64,
+    /// Pages of the blocks that were erased.
+    pub erased: u64,
+}
+
+impl Count {
+    /// What stands in the counters of `medium` at `clock`.
+    pub fn of(medium: &Medium, clock: u64, requests: u64, written: u64) -> Count {
+        let block_pages = u64::from(medium.layout().geometry.pages);
+        Count {
+            clock,
+            requests,
+            written,
+            programmed: Counters::total(&medium.counters.programs),
+            erased: Counters::total(&medium.counters.erases) * block_pages,
+        }
+    }
+}
+
+/// What a drive did in five rounds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rounds {
+    /// What the rounds are, such as `fifths of the run`.
+    pub of: &'static str,
+    /// Requests a second in each; `None` where time says nothing about the drive.
+    pub iops: Option<[f64; ROUNDS]>,
+    /// Bytes written in each.
+    pub written: [f64; ROUNDS],
+    /// Bytes of the pages programmed in each.
+    pub programmed: [f64; ROUNDS],
+    /// Pages programmed in all rounds.
+    pub programmed_pages: u64,
+    /// Pages of the blocks erased in all rounds.
+    pub erased_pages: u64,
+}
+
+/// What speaks against a steady state.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Verdict {
+    /// In words; empty for a steady state.
+    pub reasons: Vec<String>,
+    /// The quantities that were judged, by their keys in the run record.
+    pub judged: Vec<(&'static str, [f64; ROUNDS])>,
+}
+
+impl Rounds {
+    /// Judge throughput, write amplification and the balance of programs and erases.
+    pub fn judge(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        if let Some(iops) = self.iops {
+            verdict.add("iops", "requests a second", self.of, iops);
+        }
+        if self.written.iter().all(|&bytes| bytes > 0.0) {
+            let waf = std::array::from_fn(|i| self.programmed[i] / self.written[i]);
+            verdict.add("waf", "write amplification", self.of, waf);
+        }
+        if let Some(share) = imbalance(self.programmed_pages, self.erased_pages)
+            .filter(|share| share.abs() > IMBALANCE_MAX)
+        {
+            verdict.reasons.push(format!(
+                "{} pages were programmed and {} erased (difference {:+.0} %, at most {:.0}): the \
+                 stock of free blocks changes",
+                self.programmed_pages,
+                self.erased_pages,
+                100.0 * share,
+                100.0 * IMBALANCE_MAX
+            ));
+        }
+        verdict
+    }
+}
+
+impl Verdict {
+    fn add(&mut self, key: &'static str, name: &str, of: &str, values: [f64; ROUNDS]) {
+        let spread = Spread::of(&values);
+        if !spread.is_steady() {
+            self.reasons.push(format!(
+                "{name} by {of}: {} (range {:.0} % of the mean, at most {:.0}; trend {:+.0} %, at \
+                 most {:.0})",
+                values.map(short).join(", "),
+                100.0 * spread.range,
+                100.0 * RANGE_MAX,
+                100.0 * spread.trend,
+                100.0 * TREND_MAX
+            ));
+        }
+        self.judged.push((key, values));
+    }
+}
+
+/// Three significant digits, without an exponent.
+fn short(value: f64) -> String {
+    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
+    format!("{value:.*}", digits.max(0) as usize)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::player::Player;
-use crate::{Mode, Progress, RunError, RunSpec};
+use crate::settling::Passes;
+use crate::{Mode, Progress, RunError, RunSpec, Until};
 use flashatlas_types::{HostOp, Ps, Request};
 use flashatlas_workload::ext4::FLUSH;
 
@@ -14,104 +15,200 @@ pub(crate) const PROGRESS_EVERY: u64 = 8192;
 /// The latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
+/// How a stream is played.
+pub(crate) struct Pacing<'a> {
+    pub spec: &'a RunSpec,
+    /// Commands that the drive takes at once.
+    pub queue_depth: usize,
+    /// Opens the workload anew.
+    pub reopen: &'a dyn Fn() -> Result<Input, RunError>,
+}
+
+/// A stream of requests on its way to the drive.
+struct Stream<'a> {
+    player: &'a mut Player,
+    pacing: &'a Pacing<'a>,
+    mapper: &'a mut Mapper,
+    /// Requests of the workload so far, those of earlier passes among them.
+    number: u64,
+    /// Requests that come before the measured part.
+    warmup: u64,
+    until_flush: u64,
+    /// When this pass began, and the latest arrival.
+    base: Ps,
+    latest: Ps,
+    out_of_order: u64,
+}
+
 /// Play all requests of `input`, and wait until the last is complete. Returns how many carried an
-/// earlier time than the one before them.
+/// earlier time than the one before them, and the passes before the measured one, if there are any.
 pub(crate) fn play(
     player: &mut Player,
-    spec: &RunSpec,
-    queue_depth: usize,
+    pacing: &Pacing<'_>,
     input: &mut Input,
     mapper: &mut Mapper,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<u64, RunError> {
-    let depth =
-        if spec.mode == Mode::Closed { spec.depth.unwrap_or(1) as usize } else { queue_depth };
-    let limit = spec.limit.unwrap_or(u64::MAX);
-    let (mut number, mut latest, mut out_of_order) = (0, Ps::ZERO, 0);
-    let mut until_flush = spec.flush_every;
-    while number < limit
-        && let Some(record) = input.next_record()?
-    {
-        number += 1;
-        let placed = |error| match (error, input.source.account().last_place) {
-            (RunError::Fit(why), Some(place)) => {
-                RunError::Fit(format!("{}:{place}: {why}", input.name))
+) -> Result<(u64, Option<Passes>), RunError> {
+    let spec = pacing.spec;
+    let mut passes = (spec.until == Until::Steady).then(|| player.passes());
+    let mut stream = Stream {
+        player,
+        pacing,
+        mapper,
+        number: 0,
+        warmup: if passes.is_some() { u64::MAX } else { spec.warmup },
+        until_flush: spec.flush_every,
+        base: Ps::ZERO,
+        latest: Ps::ZERO,
+        out_of_order: 0,
+    };
+    let mut requests = stream.pass(input, progress)?;
+    if let Some(passes) = &mut passes {
+        let mut again = None;
+        loop {
+            let measured = passes.ended(stream.player.count())?;
+            if measured {
+                stream.warmup = stream.number;
             }
-            (error, _) => error,
-        };
-        let Some(request) = mapper.map(&record, number).map_err(placed)? else { continue };
-        out_of_order += u64::from(request.at < latest);
-        latest = latest.max(request.at);
-        issue(player, spec, depth, &request, latest, number)?;
-        if request.op == HostOp::Write && until_flush > 0 {
-            until_flush -= 1;
-            if until_flush == 0 {
-                until_flush = spec.flush_every;
-                issue(player, spec, depth, &Request { at: request.at, ..FLUSH }, latest, number)?;
+            if input.source.go_on() {
+                requests = stream.pass(input, progress)?;
+            } else {
+                stream.rebase(requests)?;
+                requests = stream.pass(again.insert((pacing.reopen)()?), progress)?;
             }
-        }
-        if number % PROGRESS_EVERY == 0 {
-            let expected = input.source.expected();
-            let share = expected
-                .map(|total| number as f64 / total.min(limit).max(1) as f64)
-                .or_else(|| input.share_read());
-            if !progress(Progress { phase: "run", requests: number, share }) {
-                return Err(RunError::Interrupted);
+            if measured {
+                break;
             }
         }
     }
-    if !player.measuring {
-        let left_out = match number.saturating_sub(player.submitted) {
-            0 => String::new(),
-            n => format!(
-                ", {n} of them trims of what nothing else touches, which `fit=compact` leaves out"
-            ),
-        };
-        return Err(RunError::option(
-            "warmup",
-            format!(
-                "{} requests leave nothing to measure: the workload has {number}{left_out}",
-                spec.warmup
-            ),
-        ));
-    }
-    player.wait_for(0)?;
-    if player.submitted == player.completed { Ok(out_of_order) } else { Err(player.stalled()) }
+    stream.end()?;
+    Ok((stream.out_of_order, passes))
 }
 
-/// Hand one request to the drive, when its time has come and the queue has room.
-fn issue(
-    player: &mut Player,
-    spec: &RunSpec,
-    depth: usize,
-    request: &Request,
-    at: Ps,
-    number: u64,
-) -> Result<(), RunError> {
-    let mut arrived = Ps::ZERO;
-    if spec.mode != Mode::Untimed {
-        player.wait_for(depth - 1)?;
-        arrived = player.now;
-        if spec.mode == Mode::Open {
-            arrived = scaled(at, spec.speed, number)?;
-            if arrived > player.now {
-                while player.in_flight > 0
-                    && let Some(at) = player.drive.next_event().filter(|&at| at <= arrived)
-                {
-                    player.advance(at, |_, _| ());
+impl Stream<'_> {
+    /// Play `input` to its end, or to the limit; returns how many requests that were.
+    fn pass(
+        &mut self,
+        input: &mut Input,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<u64, RunError> {
+        let spec = self.pacing.spec;
+        let limit = self.number.saturating_add(spec.limit.unwrap_or(u64::MAX));
+        let first = self.number;
+        while self.number < limit
+            && let Some(record) = input.next_record()?
+        {
+            self.number += 1;
+            let placed = |error| match (error, input.source.account().last_place) {
+                (RunError::Fit(why), Some(place)) => {
+                    RunError::Fit(format!("{}:{place}: {why}", input.name))
                 }
-                if player.in_flight == 0 {
-                    player.idle(arrived)?;
+                (error, _) => error,
+            };
+            let mapped = self.mapper.map(&record, self.number).map_err(placed)?;
+            let Some(mut request) = mapped else { continue };
+            request.at = Ps(request.at.0.saturating_add(self.base.0));
+            self.out_of_order += u64::from(request.at < self.latest);
+            self.latest = self.latest.max(request.at);
+            self.issue(&request)?;
+            if request.op == HostOp::Write && self.until_flush > 0 {
+                self.until_flush -= 1;
+                if self.until_flush == 0 {
+                    self.until_flush = spec.flush_every;
+                    self.issue(&Request { at: request.at, ..FLUSH })?;
                 }
-                player.now = arrived;
-                player.advance(arrived, |_, _| ());
+            }
+            if self.number % PROGRESS_EVERY == 0 {
+                let (phase, share) = if spec.until == Until::Steady {
+                    (if self.warmup == u64::MAX { "settle" } else { "run" }, None)
+                } else {
+                    let expected = input.source.expected();
+                    let share =
+                        expected.map(|total| self.number as f64 / total.min(limit).max(1) as f64);
+                    ("run", share.or_else(|| input.share_read()))
+                };
+                if !progress(Progress { phase, requests: self.number, share }) {
+                    return Err(RunError::Interrupted);
+                }
             }
         }
+        Ok(self.number - first)
     }
-    if number > spec.warmup && !player.measuring {
-        player.start_measuring();
+
+    /// The times of the next pass begin a request's distance behind the last of this one, which
+    /// had so many `requests`.
+    fn rebase(&mut self, requests: u64) -> Result<(), RunError> {
+        let gap = self.latest.since(self.base).0 / requests.saturating_sub(1).max(1);
+        self.base = Ps(self.latest.0.saturating_add(gap.max(1)));
+        if self.pacing.spec.mode == Mode::Open
+            && self.base.0 as f64 / self.pacing.spec.speed > LATEST_PS
+        {
+            return Err(RunError::option(
+                "until",
+                "the passes together last longer than 200 days, where simulated time ends: use \
+                 `mode=closed` or a larger speed",
+            ));
+        }
+        Ok(())
     }
-    player.submit(request, arrived, number).map(|_| ())
+
+    /// Wait until the last request is complete.
+    fn end(&mut self) -> Result<(), RunError> {
+        if !self.player.measuring {
+            let left_out = match self.number.saturating_sub(self.player.submitted) {
+                0 => String::new(),
+                n => format!(
+                    ", {n} of them trims of what nothing else touches, which `fit=compact` leaves \
+                     out"
+                ),
+            };
+            return Err(RunError::option(
+                "warmup",
+                format!(
+                    "{} requests leave nothing to measure: the workload has {}{left_out}",
+                    self.pacing.spec.warmup, self.number
+                ),
+            ));
+        }
+        self.player.wait_for(0)?;
+        match self.player.submitted == self.player.completed {
+            true => Ok(()),
+            false => Err(self.player.stalled()),
+        }
+    }
+
+    /// Hand one request to the drive, when its time has come and the queue has room.
+    fn issue(&mut self, request: &Request) -> Result<(), RunError> {
+        let (player, spec) = (&mut *self.player, self.pacing.spec);
+        let depth = match spec.mode {
+            Mode::Closed => spec.depth.unwrap_or(1) as usize,
+            _ => self.pacing.queue_depth,
+        };
+        let mut arrived = Ps::ZERO;
+        if spec.mode != Mode::Untimed {
+            player.wait_for(depth - 1)?;
+            arrived = player.now;
+            if spec.mode == Mode::Open {
+                arrived = scaled(self.latest, spec.speed, self.number)?;
+                if arrived > player.now {
+                    while player.in_flight > 0
+                        && let Some(at) = player.drive.next_event().filter(|&at| at <= arrived)
+                    {
+                        player.advance(at, |_, _| ());
+                    }
+                    if player.in_flight == 0 {
+                        player.idle(arrived)?;
+                    }
+                    player.now = arrived;
+                    player.advance(arrived, |_, _| ());
+                }
+            }
+        }
+        if self.number > self.warmup && !player.measuring {
+            player.start_measuring();
+        }
+        player.submit(request, arrived, self.number).map(|_| ())
+    }
 }
 
 /// A time of the trace at the speed of the run; at speed 1 to the picosecond.

@@ -49,6 +49,12 @@ pub trait RecordSource: Send {
 
     /// The number of requests in all, where it is known in advance (generators).
     fn expected(&self) -> Option<u64>;
+
+    /// Go on behind the end for as many requests as before, with later times and other random
+    /// numbers: generators do, and return `true`.
+    fn go_on(&mut self) -> bool {
+        false
+    }
 }
 
 /// What a source left out of its input and changed in it, so far.

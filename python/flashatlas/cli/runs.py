@@ -223,7 +223,7 @@ def _cases(
     case: list[str],
     axes_named: tuple[str | None, str | None],
     settings: list[str],
-) -> list[dict[str, Any]]:
+) -> list[Any]:
     """The runs of a comparison.
 
     Explicit cases, or every combination of drives, stacks, schemes and varied keys.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flashatlas import theory_hot_cold
 from flashatlas.api import compare
@@ -43,7 +44,7 @@ def theory(
 ) -> list[Point]:
     """Simulate each policy at each utilisation and block size, beside its model's value."""
     grid = list(itertools.product(policies, rhos, bs, trims))
-    cases = [
+    cases: list[Any] = [
         simulation(rho, b, MODELS[policy][1], trim=trim, blocks=blocks, drive_writes=drive_writes)
         for policy, rho, b, trim in grid
     ]
@@ -67,7 +68,7 @@ def hot_cold(
 ) -> list[Point]:
     """The same where a part of the pages gets most of the writes."""
     grid = list(itertools.product(policies, rhos, bs))
-    cases = [
+    cases: list[Any] = [
         theory_hot_cold.simulation(rho, b, skew, policy, blocks=blocks, drive_writes=drive_writes)
         for policy, rho, b in grid
     ]

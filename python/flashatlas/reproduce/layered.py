@@ -69,11 +69,12 @@ class Plan(ABC):
         precondition = self.experiment["precondition"]
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             cases = self.cases(Path(folder))
+            labelled: list[Any] = [
+                {"label": key.label, "precondition": precondition, **options}
+                for key, options in cases.items()
+            ]
             results = compare(
-                [
-                    {"label": key.label, "precondition": precondition, **options}
-                    for key, options in cases.items()
-                ],
+                labelled,
                 drive=self.experiment["drive"],
                 jobs=jobs,
                 progress=progress,

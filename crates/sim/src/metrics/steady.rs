@@ -1,10 +1,9 @@
 //! Whether the numbers of a run would move if it were longer.
 
 use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
-use crate::steadiness::{IMBALANCE_MAX, RANGE_MAX, ROUNDS, Spread, TREND_MAX, imbalance};
-use flashatlas_nand::Counters;
+use crate::steadiness::{Count, IMBALANCE_MAX, ROUNDS, Rounds};
 use flashatlas_types::{HostOp, Ps};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "steady",
@@ -17,20 +16,11 @@ const READINGS_MAX: usize = 256;
 /// The first readings are this much closer to each other than the first rows of a time series.
 const FINER: u64 = 64;
 
-/// Counters since measuring began, at one instant.
-#[derive(Clone, Copy, Default)]
-struct Reading {
-    clock: u64,
-    requests: u64,
-    written: u64,
-    programmed: u64,
-    erased: u64,
-}
-
 struct Steady {
     start: Start,
     width: u64,
-    readings: Vec<Reading>,
+    /// Since measuring began.
+    readings: Vec<Count>,
     requests: u64,
     written: u64,
     /// When the last of the requests arrived that are complete, and when it was complete.
@@ -50,19 +40,12 @@ impl Steady {
     }
 
     fn read(&mut self, clock: u64, now: &Snapshot<'_>) {
-        let block_pages = u64::from(now.medium.layout().geometry.pages);
-        self.readings.push(Reading {
-            clock,
-            requests: self.requests,
-            written: self.written,
-            programmed: Counters::total(&now.medium.counters.programs),
-            erased: Counters::total(&now.medium.counters.erases) * block_pages,
-        });
+        self.readings.push(Count::of(now.medium, clock, self.requests, self.written));
     }
 
     /// By how much a counter grew in each round: rounds end where a fifth of the requests is
     /// complete, and counters grow evenly between two readings.
-    fn rounds(&self, counter: impl Fn(&Reading) -> u64) -> [f64; ROUNDS] {
+    fn rounds(&self, counter: impl Fn(&Count) -> u64) -> [f64; ROUNDS] {
         let all = self.requests as f64;
         let ends: [f64; ROUNDS + 1] = std::array::from_fn(|i| {
             let wanted = all * i as f64 / ROUNDS as f64;
@@ -114,52 +97,19 @@ impl Metric for Steady {
         let clock = if self.start.timed { end.elapsed.0 } else { end.submitted };
         self.read(clock, end);
         let last = self.readings[self.readings.len() - 1];
-        let (mut reasons, mut rounds) = (Vec::new(), Map::new());
-        let mut judge = |key: &str, name: &str, values: [f64; ROUNDS]| {
-            let spread = Spread::of(&values);
-            if !spread.is_steady() {
-                reasons.push(format!(
-                    "{name} by fifths of the run: {} (range {:.0} % of the mean, at most {:.0}; \
-                     trend {:+.0} %, at most {:.0})",
-                    values.map(short).join(", "),
-                    100.0 * spread.range,
-                    100.0 * RANGE_MAX,
-                    100.0 * spread.trend,
-                    100.0 * TREND_MAX
-                ));
-            }
-            rounds.insert(key.into(), json!(values));
-        };
-        if self.start.timed && self.start.pace == Pace::Drive {
-            let each = self.requests as f64 / ROUNDS as f64;
-            judge(
-                "iops",
-                "requests a second",
-                self.rounds(|r| r.clock).map(|ps| each / (ps / 1e12)),
-            );
+        let each = self.requests as f64 / ROUNDS as f64;
+        let page = f64::from(end.medium.layout().geometry.page_bytes);
+        let verdict = Rounds {
+            of: "fifths of the run",
+            iops: (self.start.timed && self.start.pace == Pace::Drive)
+                .then(|| self.rounds(|r| r.clock).map(|ps| each / (ps / 1e12))),
+            written: self.rounds(|r| r.written),
+            programmed: self.rounds(|r| r.programmed).map(|pages| pages * page),
+            programmed_pages: last.programmed,
+            erased_pages: last.erased,
         }
-        let written = self.rounds(|r| r.written);
-        if written.iter().all(|&bytes| bytes > 0.0) {
-            let page = f64::from(end.medium.layout().geometry.page_bytes);
-            let programmed = self.rounds(|r| r.programmed);
-            judge(
-                "waf",
-                "write amplification",
-                std::array::from_fn(|i| programmed[i] * page / written[i]),
-            );
-        }
-        if let Some(share) =
-            imbalance(last.programmed, last.erased).filter(|share| share.abs() > IMBALANCE_MAX)
-        {
-            reasons.push(format!(
-                "{} pages were programmed and {} erased (difference {:+.0} %, at most {:.0}): the \
-                 stock of free blocks changes",
-                last.programmed,
-                last.erased,
-                100.0 * share,
-                100.0 * IMBALANCE_MAX
-            ));
-        }
+        .judge();
+        let mut reasons = verdict.reasons;
         let (arrived, done) = self.last;
         let waited = done.since(arrived).0 as f64 / end.elapsed.0.max(1) as f64;
         if self.start.pace == Pace::Times && waited > IMBALANCE_MAX {
@@ -170,6 +120,8 @@ impl Metric for Steady {
                 100.0 * IMBALANCE_MAX
             ));
         }
+        let rounds: Map<String, Value> =
+            verdict.judged.into_iter().map(|(key, rounds)| (key.into(), json!(rounds))).collect();
         found.record.insert("steady".into(), reasons.is_empty().into());
         found.record.insert(
             "steadiness".into(),
@@ -179,10 +131,4 @@ impl Metric for Steady {
             }),
         );
     }
-}
-
-/// Three significant digits, without an exponent.
-fn short(value: f64) -> String {
-    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
-    format!("{value:.*}", digits.max(0) as usize)
 }

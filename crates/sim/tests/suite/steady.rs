@@ -78,3 +78,91 @@ fn reads_alone_are_judged_by_their_pace() {
     let whole = found["iops"].as_f64().unwrap();
     assert!(iops.iter().all(|r| (r.as_f64().unwrap() / whole - 1.0).abs() < 0.05), "{iops:?}");
 }
+
+const COLUMNS: &str = "columns:time=0:us,op=1,offset=2:bytes,size=3:bytes";
+
+/// A trace of 200 writes, so many times: 300 us apart, over 64 pages of 2 KiB.
+fn replayed(times: u64) -> impl Fn(&str) -> std::io::Result<Stream> {
+    move |_: &str| {
+        let place = |i: u64| i % 200 * 37 % 64 * 2048;
+        let line = |i: u64| format!("{},W,{},2048\n", i * 300, place(i));
+        let text: String = (0..times * 200).map(line).collect();
+        Ok((Box::new(std::io::Cursor::new(text.into_bytes())), None))
+    }
+}
+
+fn run_of(spec: Value, opener: &dyn flashatlas_sim::Opener) -> Result<Value, String> {
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let outcome = run(&spec, &environment(opener), &mut |_| true);
+    outcome.map(|o| o.record).map_err(|e| e.to_string())
+}
+
+/// What `until=steady` measures is the end of one long run: generators draw on, and a trace is
+/// replayed behind its end.
+#[test]
+fn passes_are_one_long_run() {
+    let alike = ["simulated_ns", "waf", "host", "nand", "latency_ns", "steadiness"];
+    let none =
+        |path: &str| -> std::io::Result<Stream> { Err(std::io::Error::other(path.to_owned())) };
+    let workload = "uniform:requests=3000,size=2KiB,read=0.3";
+    let spec = |workload: String, more: Value| {
+        let mut spec = json!({ "drive": "tiny", "precondition": "fill", "workload": workload });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    let short = run_of(spec(workload.into(), json!({ "until": "steady" })), &none).unwrap();
+    let passes = short["settling"]["passes"].as_u64().unwrap();
+    assert!((6..25).contains(&passes), "{passes}: the first five passes are of a fresh drive");
+    assert_eq!(short["settling"]["steady"], true);
+    let all = 3000 * (passes + 1);
+    let workload = workload.replace("3000", &all.to_string());
+    let long = run_of(spec(workload, json!({ "warmup": 3000 * passes })), &none).unwrap();
+    for key in alike {
+        assert_eq!(short[key], long[key], "{key}");
+    }
+    assert_eq!(short["trace"]["requests"], all);
+
+    for mode in ["closed", "open", "untimed"] {
+        let spec = |more: Value| {
+            let mut spec = json!({ "drive": "tiny", "precondition": "fill", "trace": "t.csv",
+                "mode": mode, "reading": { "format": COLUMNS } });
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            spec
+        };
+        let short = run_of(spec(json!({ "until": "steady" })), &replayed(1)).unwrap();
+        let passes = short["settling"]["passes"].as_u64().unwrap();
+        let long = run_of(spec(json!({ "warmup": 200 * passes })), &replayed(passes + 1)).unwrap();
+        for key in alike {
+            assert_eq!(short[key], long[key], "{mode}: {key}");
+        }
+        // the digest is that of the file, not of what was played
+        assert_ne!(short["trace"]["digest"], long["trace"]["digest"]);
+    }
+}
+
+#[test]
+fn what_does_not_settle_is_measured_and_said() {
+    let none =
+        |path: &str| -> std::io::Result<Stream> { Err(std::io::Error::other(path.to_owned())) };
+    let writes = "uniform:requests=10,size=2KiB";
+    let spec = |workload: &str| json!({ "drive": "tiny", "workload": workload, "until": "steady" });
+    let found = run_of(spec(writes), &none).unwrap();
+    assert_eq!(found["settling"]["passes"], 25);
+    assert_eq!(found["settling"]["steady"], false);
+    assert_eq!(found["trace"]["requests"], 260);
+    let reason = found["settling"]["reasons"].to_string();
+    assert!(reason.contains("the stock of free blocks changes"), "{reason}");
+    let said = found["approximations"].to_string();
+    assert!(said.contains("after 25 passes of the workload the drive was not steady"), "{said}");
+    let with = |more: Value| {
+        let mut spec = spec("uniform:requests=10,size=2KiB,read=1");
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        run_of(spec, &none).unwrap_err()
+    };
+    assert_eq!(
+        with(json!({ "warmup": 5 })),
+        "warmup: with `until=steady` everything before the last pass is warm-up: leave it out"
+    );
+    let why = with(json!({ "mode": "untimed" }));
+    assert!(why.starts_with("until: nothing of this workload can be judged"), "{why}");
+}

@@ -170,6 +170,7 @@ pub(super) fn source<P: Pattern>(
         until_flush: params.get(FLUSH_EVERY),
         interval_ps,
         requests,
+        pass: requests,
         sent: 0,
     }))
 }
@@ -184,6 +185,8 @@ struct Generator<P> {
     until_flush: u64,
     interval_ps: u64,
     requests: u64,
+    /// Requests of the first pass.
+    pass: u64,
     sent: u64,
 }
 
@@ -192,7 +195,7 @@ impl<P: Pattern> RecordSource for Generator<P> {
         if self.sent == self.requests {
             return Ok(None);
         }
-        let at = Ps(self.sent * self.interval_ps);
+        let at = Ps(self.sent.saturating_mul(self.interval_ps));
         self.sent += 1;
         let request = if self.flush_every > 0 && self.until_flush == 0 {
             self.until_flush = self.flush_every;
@@ -223,5 +226,10 @@ impl<P: Pattern> RecordSource for Generator<P> {
 
     fn expected(&self) -> Option<u64> {
         Some(self.requests)
+    }
+
+    fn go_on(&mut self) -> bool {
+        self.requests = self.requests.saturating_add(self.pass);
+        true
     }
 }

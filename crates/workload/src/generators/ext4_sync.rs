@@ -77,6 +77,8 @@ struct Ext4Sync {
     syncs_per_tick: u64,
     syncs: u64,
     operations: u64,
+    /// Operations of the first pass.
+    pass: u64,
     waiting: VecDeque<Request>,
 }
 
@@ -105,6 +107,7 @@ impl Ext4Sync {
             syncs_per_tick: params.get(SYNCS_PER_TICK),
             syncs: 0,
             operations: params.get(OPERATIONS),
+            pass: params.get(OPERATIONS),
             waiting: VecDeque::new(),
         })
     }
@@ -155,5 +158,10 @@ impl RecordSource for Ext4Sync {
 
     fn expected(&self) -> Option<u64> {
         None
+    }
+
+    fn go_on(&mut self) -> bool {
+        self.operations = self.operations.saturating_add(self.pass);
+        true
     }
 }

@@ -158,11 +158,12 @@ class Plan:
     ) -> DemandMap:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
         planned = self.runs()
+        cases: list[Any] = [
+            {"label": label, **options}
+            for label, (*_, options) in zip(self.labels, planned, strict=True)
+        ]
         results = compare(
-            [
-                {"label": label, **options}
-                for label, (*_, options) in zip(self.labels, planned, strict=True)
-            ],
+            cases,
             depth=self.experiment["depth"],
             limit=self.limit,
             jobs=jobs,

@@ -277,13 +277,12 @@ class Plan:
         ]
         # a run that ends early measures from its beginning
         short = {"warmup": 0} if self.limit else {}
+        cases: list[Any] = [
+            {"label": label, "set": settings, "mode": "untimed", **application.options, **short}
+            for label, (application, _, _, settings, _) in zip(self.labels, planned, strict=True)
+        ]
         results = compare(
-            [
-                {"label": label, "set": settings, "mode": "untimed", **application.options, **short}
-                for label, (application, _, _, settings, _) in zip(
-                    self.labels, planned, strict=True
-                )
-            ],
+            cases,
             drive=self.experiment["drive"],
             precondition=self.experiment["precondition"],
             limit=self.limit,

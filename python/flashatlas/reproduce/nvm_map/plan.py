@@ -241,11 +241,12 @@ class Plan:
     ) -> NvmMap:
         """Run all of it; arguments as for :func:`flashatlas.compare`."""
         planned, policies = self.runs(), self._policies()
+        cases: list[Any] = [
+            {"label": label, **options}
+            for label, (_, options) in zip(self.labels, [*planned, *policies], strict=True)
+        ]
         results = compare(
-            [
-                {"label": label, **options}
-                for label, (_, options) in zip(self.labels, [*planned, *policies], strict=True)
-            ],
+            cases,
             drive=self.experiment["drive"],
             jobs=jobs,
             progress=progress,

@@ -1,0 +1,93 @@
+//! `until=steady`: the workload is played again and again until five passes in a row are a steady
+//! state; then once more, measured.
+//!
+//! The SNIA Solid State Storage Performance Test Specification (version 2.0.2) does the same with
+//! rounds: until five in a row pass, and at most 25. It reports the five that passed. Passes that
+//! were chosen because they look alike look more alike than they are, so here the pass after them
+//! is measured.
+
+use crate::RunError;
+use crate::metrics::{Pace, Start};
+use crate::steadiness::{Count, ROUNDS, Rounds};
+use serde_json::{Map, Value, json};
+
+/// Passes without a steady state, after which the next one is measured all the same.
+pub(crate) const PASSES_MAX: usize = 25;
+
+/// The passes of a workload before it is measured.
+pub(crate) struct Passes {
+    start: Start,
+    page_bytes: f64,
+    /// At the beginning, and at the end of each pass; the last six at most are looked at.
+    ends: Vec<Count>,
+    judged: Value,
+    steady: bool,
+}
+
+impl Passes {
+    /// None yet; `count` is what the drive has done so far, and its pages have `page_bytes`.
+    pub fn new(start: Start, page_bytes: u32, count: Count) -> Passes {
+        let page_bytes = f64::from(page_bytes);
+        Passes { start, page_bytes, ends: vec![count], judged: Value::Null, steady: false }
+    }
+
+    /// A pass is over. Whether the next one is measured.
+    ///
+    /// # Errors
+    /// When passes have nothing that can be judged.
+    pub fn ended(&mut self, count: Count) -> Result<bool, RunError> {
+        self.ends.push(count);
+        let passes = self.ends.len() - 1;
+        let Some(ends) = self.ends.last_chunk::<{ ROUNDS + 1 }>() else { return Ok(false) };
+        let each = |of: fn(&Count) -> u64| -> [f64; ROUNDS] {
+            std::array::from_fn(|i| (of(&ends[i + 1]) - of(&ends[i])) as f64)
+        };
+        let (seconds, requests) = (each(|c| c.clock), each(|c| c.requests));
+        let paced = self.start.timed && self.start.pace == Pace::Drive;
+        let all = |of: fn(&Count) -> u64| of(&ends[ROUNDS]) - of(&ends[0]);
+        let verdict = Rounds {
+            of: "the last five passes",
+            iops: paced.then(|| std::array::from_fn(|i| requests[i] / (seconds[i] / 1e12))),
+            written: each(|c| c.written),
+            programmed: each(|c| c.programmed).map(|pages| pages * self.page_bytes),
+            programmed_pages: all(|c| c.programmed),
+            erased_pages: all(|c| c.erased),
+        }
+        .judge();
+        if verdict.judged.is_empty() {
+            return Err(RunError::option(
+                "until",
+                "nothing of this workload can be judged: it writes nothing in some pass, and its \
+                 requests come at their own times or in no time",
+            ));
+        }
+        self.steady = verdict.reasons.is_empty();
+        let rounds: Map<_, _> = verdict
+            .judged
+            .into_iter()
+            .map(|(key, rounds)| (key.to_owned(), json!(rounds)))
+            .collect();
+        self.judged = json!({
+            "passes": passes,
+            "steady": self.steady,
+            "reasons": verdict.reasons,
+            "rounds": rounds,
+        });
+        Ok(self.steady || passes == PASSES_MAX)
+    }
+
+    /// What the passes were, for the run record.
+    pub fn json(&self) -> &Value {
+        &self.judged
+    }
+
+    /// That the workload was measured although it had not settled, in words.
+    pub fn complaint(&self) -> Option<String> {
+        (!self.steady).then(|| {
+            format!(
+                "after {PASSES_MAX} passes of the workload the drive was not steady: the pass \
+                 after them was measured all the same (settling.reasons)"
+            )
+        })
+    }
+}

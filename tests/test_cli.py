@@ -221,7 +221,7 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--precondition", "checkpoint:"], "precondition `checkpoint:` is not known"),
         (["--mode", "untimed", "--interval", "1ms"], "no time passes in untimed mode"),
         (["--seed", "99999999999999999999"], "--seed: `99999999999999999999` is too large"),
-        (["--mode", "open", "--speed", "nan"], "run specification: speed: "),
+        (["--mode", "open", "--speed", "nan"], "--speed: nan, expected a number above 0"),
     ],
 )
 def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):

@@ -7,7 +7,7 @@ import re
 import flashatlas
 import pytest
 from flashatlas import tables
-from flashatlas.api import registries
+from flashatlas.names import registries
 from flashatlas.report.palette import CAUSES
 
 WORKLOAD = ("-w", "uniform:requests=2000,size=2KiB", "--precondition", "fill", "-q")

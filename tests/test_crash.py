@@ -131,7 +131,7 @@ def test_bad_names_say_which_exist(cli):
         (("--store", "dtfl"), "did you mean `dftl`?"),
         (("--workload", "tirm"), "did you mean `trim`?"),
         (("--faults", "torn-ersae"), "did you mean `torn-erase`?"),
-        (("--scheme", "bast", "--store", "dftl"), "no scheme of those takes a store of those"),
+        (("--scheme", "bast", "--store", "dftl"), "no stack has scheme bast, store dftl"),
         (("--rerun", "page:dftl:random"), "expected scheme:store:workload@geometry:seed:cut"),
         (("--rerun", "page:dftl:random@mini:1:99999"), "no such cut"),
         (("--rerun", "page:dftl:random@mini:1:99999fp"), "no such failure"),

@@ -81,7 +81,7 @@ def test_few_pairs_and_copies_prove_nothing():
 
 def test_what_cannot_be_compared_is_said():
     results = [run_of(v, 1) for v in ("greedy", "random")]
-    with pytest.raises(flashatlas.InputError, match=r"differ in it \(factors: ftl\.victim"):
+    with pytest.raises(flashatlas.InputError, match=r"differ in `seed` \(factors: ftl\.victim"):
         significance(results, "waf", "seed")
     with pytest.raises(flashatlas.InputError, match="is no column of these runs"):
         significance(results, "wafs", "ftl.victim")

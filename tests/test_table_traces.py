@@ -71,7 +71,9 @@ def test_many_rows_come_in_many_pieces():
     count = 100_000
     table = pa.table({"lba": pa.array(range(count)), "len": pa.array([1] * count)})
     trace = flashatlas.Trace(
-        table, format="columns:offset=lba:sectors,size=len:sectors,header=1,delimiter=tab"
+        # a table has its names: neither header nor delimiter need to be said
+        table,
+        format="columns:offset=lba:sectors,size=len:sectors",
     )
     found = trace.to_arrow()
     assert found.num_rows == count

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from flashatlas.api import registries
+from flashatlas.names import registries
 from flashatlas.cli import app
 from flashatlas.files import write_whole
 

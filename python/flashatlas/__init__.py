@@ -10,13 +10,14 @@ Simulate a drive on a trace, with every read checked:
 """
 
 from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
-from flashatlas.api import compare, registries, run, save_checkpoint, specification
+from flashatlas.api import compare, run, save_checkpoint, specification
 from flashatlas.bundle import bundle
 from flashatlas.drive import Drive
 from flashatlas.figure import figure
 from flashatlas.frame import Frame, frame
 from flashatlas.job import Job
 from flashatlas.lookups import lookup
+from flashatlas.names import registries
 from flashatlas.rerun import rerun
 from flashatlas.result import Result
 from flashatlas.significance import significance

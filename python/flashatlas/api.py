@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from flashatlas import _core
+from flashatlas._core import InputError
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.job import Job
+from flashatlas.names import hint
 from flashatlas.progress import shown_in_cell
 from flashatlas.result import Result, result_of
-from flashatlas.run_options import RunOption, chosen, documentation, of_groups, run_options
+from flashatlas.run_options import (
+    RunOption,
+    checked,
+    documentation,
+    of_groups,
+    of_wrong_type,
+    run_options,
+)
 from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
@@ -139,7 +148,7 @@ def specification(
     if isinstance(trace, Trace):
         twice = [key for key, value in values["reading"].items() if value]
         if twice:
-            raise _core.InputError(f"{twice[0]}: belongs into the Trace that was given")
+            raise InputError(f"{twice[0]}: belongs into the Trace that was given")
         values["reading"] = trace.options
     return {
         "drive": name,
@@ -151,29 +160,26 @@ def specification(
     }
 
 
-KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "text": ((str,), "a text"),
-    "choice": ((str,), "one of its words"),
-    "count": ((int,), "a whole number"),
-    "number": ((int,), "a whole number"),
-    "factor": ((int, float), "a number"),
-    "flag": ((bool,), "True or False"),
-}
-"""Types that an option of each kind takes, and how a message names them."""
-
-
 def _value(option: RunOption, given: Any) -> Any:
     """What was given for an option, as the core takes it."""
-    if given is None:
-        return None
-    if option.kind == "file":
-        return given.name if isinstance(given, Trace) else os.fspath(given)
-    types, expected = KINDS[option.kind]
-    if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
-        raise _core.InputError(
-            f"{option.name}: {given!r} is of type {type(given).__name__}, expected {expected}"
-        )
-    return chosen(option, str(given)) if option.kind == "choice" else given
+    if option.kind == "file" and given is not None:
+        return _file(option.name, given)
+    # the mode that is not given follows from the depth
+    return checked(option, given)
+
+
+def _file(name: str, given: Any) -> str:
+    """The path of a file, or what stands for a table."""
+    if isinstance(given, Trace):
+        return given.name
+    if not isinstance(given, str | os.PathLike):
+        raise of_wrong_type(name, given, "a path")
+    path = os.fspath(given)
+    if not isinstance(path, str):
+        raise of_wrong_type(name, path, "a path of text")
+    if not path:
+        raise InputError(f"{name}: an empty path")
+    return path
 
 
 _HEADINGS = {
@@ -229,19 +235,21 @@ def compare(
             one.
 
     """
-    differences: list[dict[str, Any]] = [dict(case) for case in cases]
+    differences, labels = _taken_apart(cases)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise InputError(f"jobs: {jobs!r}, expected a whole number from 1")
     shared: dict[str, Any] = dict(common)
-    labels: list[str] = [case.pop("label", "") for case in differences]
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
     for case in differences:
         settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
-        spec = specification(**{**shared, **case, "set": settings})
         # a mistake in the last case should not cost the time of the first
-        layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
-        for name in (spec["trace"], spec["job"]):
-            if name is not None and _core.is_file(name) and not Path(name).exists():
-                raise _core.InputError(f"{name}: no such file")
+        with _named(labels[len(specs)], len(differences)):
+            spec = specification(**{**shared, **case, "set": settings})
+            layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
+            for name in (spec["trace"], spec["job"]):
+                if name is not None and _core.is_file(name) and not Path(name).exists():
+                    raise InputError(f"{name}: no such file")
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)
@@ -267,6 +275,37 @@ def compare(
         replace(result, label=label, options={**shared, **case})
         for label, case, result in zip(labels, differences, outcomes, strict=True)
     ]
+
+
+def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The arguments of each case, and the labels."""
+    if isinstance(cases, str | Mapping):
+        raise InputError(f"cases: {cases!r}, expected a list such as [{EXAMPLE}]")
+    given = list(cases)
+    for case in given:
+        if not isinstance(case, Mapping):
+            raise InputError(f"cases: {case!r}, expected a mapping such as {EXAMPLE}")
+    if not given:
+        raise InputError(f"cases: none, expected at least one, such as {EXAMPLE}")
+    differences: list[dict[str, Any]] = [dict(case) for case in given]
+    labels: list[str] = [case.pop("label", "") for case in differences]
+    for label in filter(None, labels):
+        if labels.count(label) > 1:
+            raise InputError(f"cases: `{label}` is the label of two: they could not be told apart")
+    return differences, labels
+
+
+EXAMPLE = '{"label": "fifo", "set": {"ftl.victim": "fifo"}}'
+"""A case, for messages."""
+
+
+@contextmanager
+def _named(label: str, cases: int) -> Iterator[None]:
+    """Say in which case a mistake is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{error} (in `{label}`)" if label and cases > 1 else str(error)) from None
 
 
 def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
@@ -373,29 +412,17 @@ def build() -> dict[str, Any]:
     return json.loads(_core.build())
 
 
-def registries() -> dict[str, Any]:
-    """Drives, schemes, victims, formats and whatever else has a name.
-
-    Each with its summary and parameters.
-    """
-    return json.loads(_core.registries())
-
-
-def hint(name: str, names: Iterable[str]) -> str:
-    """Which of the names that there are may have been meant; empty if none is near.
-
-    Upper and lower case are alike.
-    """
-    folded = {known.lower(): known for known in names}
-    near = difflib.get_close_matches(name.lower(), folded, 1)
-    return f"; did you mean `{folded[near[0]]}`?" if near else ""
+BESIDE = ("drive", "label", "progress")
+"""Arguments that stand beside the options of a run."""
 
 
 def _known(options: Mapping[str, Any]) -> None:
     """Refuse an option that does not exist, and name the nearest."""
     names = ["set", *run_options()]
     for name in options:
-        if name not in names:
-            raise TypeError(
-                f"`{name}` is no option of a run{hint(name, names)} (options: {', '.join(names)})"
-            )
+        if name in names:
+            continue
+        if name == "layers":
+            raise TypeError("`layers` is a parameter of the drive: set={'layers': 'hard'}")
+        near = hint(name, [*names, *BESIDE])
+        raise TypeError(f"`{name}` is no option of a run{near} (options: {', '.join(names)})")

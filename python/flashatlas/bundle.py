@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flashatlas._core import InputError, is_file, is_table
 from flashatlas.files import whole_file
-from flashatlas.result import Result, with_paths
+from flashatlas.result import Result, given_results, missing_input, with_paths
 from flashatlas.table_traces import open_text
 
 INPUTS = "inputs"
@@ -36,6 +36,9 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         InputError: A file that a run read is not there, is another one now, or includes others.
 
     """
+    if path.suffix != ".zip":
+        raise InputError(f"{path}: a bundle is a zip file: its name ends in .zip")
+    results = given_results(results)
     inputs: dict[str, str] = {}
     for result in results:
         trace = result.record["trace"]
@@ -44,6 +47,8 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
+        if "digest" in trace and not Path(trace["path"]).exists():
+            raise missing_input(trace)
         if "digest" in trace and _digest(Path(trace["path"])) != trace["digest"]:
             raise InputError(f"{trace['path']}: not the file that the run read: another digest")
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:

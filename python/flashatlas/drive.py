@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas import _core
+from flashatlas.names import registries
 
 Settings = Mapping[str, Any] | Sequence[str]
 """Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
@@ -90,8 +91,15 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
         return name, None
     try:
         return name, Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _core.InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        preset = Path(name).stem
+        presets = [drive["name"] for drive in registries()["drives"]]
+        near = f"; `{preset}` is a preset" if preset in presets else ""
+        raise _core.InputError(f"{name}: {error.strerror}{near}") from error
+    except UnicodeDecodeError as error:
+        raise _core.InputError(
+            f"{name}: not UTF-8 at byte {error.start}; drive files are UTF-8 text"
+        ) from error
 
 
 def setting_list(settings: Settings) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
+from flashatlas.names import unknown
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def fetch(name: str, folder: Path) -> Path:
         write_whole(target, (files("flashatlas") / "data/demo.fatr").read_bytes())
         return target
     if name not in SOURCES:
-        raise InputError(f"trace `{name}` is not known (allowed: {DEMO}, {', '.join(SOURCES)})")
+        raise unknown("public trace", name, [DEMO, *SOURCES])
     source = SOURCES[name]
     target = folder / Path(source.member).name
     if target.exists() and digest(target) == source.sha256:

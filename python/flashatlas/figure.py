@@ -15,6 +15,9 @@ from flashatlas.result import Result
 WIDTHS = {1: 241, 2: 505}
 """Points across one column and two of the usual two-column page (3.35 and 7 inches)."""
 
+HEIGHTS = (20, 2000)
+"""Points of the lowest panel and the highest."""
+
 SUFFIXES = (".pdf", ".svg", ".png")
 
 SCALES = {
@@ -80,10 +83,17 @@ def figure(
         raise InputError(f"columns `{columns}`: 1 or 2")
     if kind not in CHANNELS:
         raise InputError(f"kind `{kind}` is not known (allowed: {', '.join(CHANNELS)})")
+    if height is not None and not HEIGHTS[0] <= height <= HEIGHTS[1]:
+        raise InputError(f"height: {height} points; expected {HEIGHTS[0]} to {HEIGHTS[1]}")
     runs = results if isinstance(results, Frame) else frame(results)
     specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height)
     write_whole(target, _drawn(specification, target.suffix))
     return target
+
+
+def averaged(runs: Frame, x: str, by: str | None, panel: str | None) -> list[str]:
+    """The factors that a figure does not tell apart: its points are means over them."""
+    return [name for name in runs.factors if name not in (x, by, panel)]
 
 
 def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from flashatlas._core import InputError, quantity
-from flashatlas.api import hint
-from flashatlas.result import Result
+from flashatlas.names import hint
+from flashatlas.result import Result, given_results
 from flashatlas.units import unit_of
 
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
@@ -60,7 +60,10 @@ class Frame:
         """
         if name not in self.table.column_names:
             near = hint(name, self.table.column_names)
-            raise InputError(f"`{name}` is no column of these runs{near}")
+            raise InputError(
+                f"`{name}` is no column of these runs{near} (factors: "
+                f"{', '.join(self.factors) or 'none'}; `flashatlas table` has all)"
+            )
         return self.table[name].to_pylist()
 
     def rows(self) -> list[dict[str, Any]]:
@@ -98,7 +101,7 @@ class Frame:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
 
 
-def frame(results: Iterable[Result]) -> Frame:
+def frame(results: Iterable[Result] | Result) -> Frame:
     """Runs as a table, a row a run.
 
     Columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every parameter
@@ -114,8 +117,12 @@ def frame(results: Iterable[Result]) -> Frame:
     ... )
     >>> flashatlas.frame(runs).factors
     ['ftl.victim']
+
+    Raises:
+        InputError: No results, or something else.
+
     """
-    given = list(results)
+    given = given_results(results)
     settings = [dict(_settings(result)) for result in given]
     numbers = [dict(_numbers(result.record)) for result in given]
     fields: list[pa.Field] = []

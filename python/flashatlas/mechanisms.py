@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashatlas.api import compare, registries
+from flashatlas.api import compare
 from flashatlas.drive import setting_list
+from flashatlas.names import registries
 from flashatlas.result import Result
 from flashatlas.tables import path
 

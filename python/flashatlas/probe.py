@@ -26,7 +26,7 @@ from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.api import Case, compare
-from flashatlas.drive import Settings, setting_list
+from flashatlas.drive import Drive, Settings, setting_list
 
 KIB = 1 << 10
 SIZES = tuple((4 * KIB) << n for n in range(9))
@@ -121,6 +121,12 @@ def simulated(
         progress: As for :func:`flashatlas.compare`.
 
     """
+    room = Drive(drive, set).capacity_bytes
+    if room < (needed := max(total, 4 * max(sizes))):
+        raise InputError(
+            f"{os.fspath(drive)}: exports {room} bytes; probing {needed} of them needs a larger "
+            "drive, or fewer (`total`)"
+        )
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         cases: list[Case] = []
         for size in sizes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
-from flashatlas.result import Result, results_of
+from flashatlas.result import Result, given_results, missing_input, results_of
 from flashatlas.run_options import of_groups
 from flashatlas.trace import Progress
 
@@ -43,7 +44,9 @@ def _drive_file(params: Mapping[str, Any]) -> str:
     sections: dict[str, list[str]] = {"": []}
     for key, value in params.items():
         section, _, name = key.rpartition(".")
-        sections.setdefault(section, []).append(f"{name} = {json.dumps(value)}")
+        # a small rate without a unit is refused: people mean megabytes
+        text = f"{value}B" if name.endswith("_rate") else value
+        sections.setdefault(section, []).append(f"{name} = {json.dumps(text)}")
     blocks = ["\n".join(sections.pop(""))]
     blocks += ["\n".join([f"[{name}]", *lines]) for name, lines in sections.items()]
     return "\n".join(blocks) + "\n"
@@ -60,6 +63,7 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
         InputError: An input file is not where the record has it, or is another one now.
 
     """
+    (result,) = given_results(result)
     trace = result.record["trace"]
     if "digest" in trace and not is_file(trace["path"]):
         raise InputError(
@@ -67,10 +71,14 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
             f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
         )
     if "digest" in trace and not Path(trace["path"]).exists():
-        raise InputError(
-            f"{trace['path']}: no such file; the run read it from there ({trace['digest']})"
-        )
-    again = carried_out(specification_of(result.record), progress, result.label)
+        raise missing_input(trace)
+    spec = specification_of(result.record)
+    try:
+        again = carried_out(spec, progress, result.label)
+    except InputError as error:
+        # a line of the drive file that was made of the record is no place that a user could look at
+        place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
+        raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
     found = again.record["trace"].get("digest")
     if found != trace.get("digest"):
         raise InputError(

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,21 @@ import pyarrow.parquet as pq
 
 from flashatlas._core import RUN_SCHEMA, InputError, is_file
 from flashatlas.files import write_whole
+from flashatlas.folders import (
+    COMPARISON,
+    COMPARISON_SCHEMA,
+    RECORD,
+    TABLES,
+    clear_comparison,
+    clear_run,
+    numbered,
+    run_folders,
+)
 from flashatlas.renamed_keys import EARLIER_SCHEMA, upgraded
 from flashatlas.units import unit_of
 
-TABLES = ("series", "latency", "wear", "resources", "blocks")
-"""The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
+ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
+"""Parameters that every record has."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +123,7 @@ class Result:
         """
         kept = {f"{name}.parquet" for name in self.tables}
         kept |= {"made.json"} if self.jobs is None else {"made.json", "jobs.json"}
-        for file in _FILES - kept if Path(folder).is_dir() else ():
-            (Path(folder) / file).unlink(missing_ok=True)
+        clear_run(Path(folder), keep=frozenset(kept))
         for name, table in self.tables.items():
             buffer = io.BytesIO()
             pq.write_table(self._described(table), buffer, compression="zstd")
@@ -159,34 +168,19 @@ class Result:
             InputError: There is no record, or it is of another schema or damaged.
 
         """
-        record_path = Path(path) / "run.json" if Path(path).is_dir() else Path(path)
-        try:
-            record = json.loads(record_path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{record_path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{record_path}: not a run record: not UTF-8 at byte {error.start}"
-            ) from error
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{record_path}:{error.lineno}:{error.colno}: not a run record: {error.msg}"
-            ) from error
-        found = record.get("schema") if isinstance(record, dict) else None
-        if found not in (RUN_SCHEMA, EARLIER_SCHEMA):
-            raise InputError(f"{record_path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
-        missing = [
-            key for key in ("config", "trace", "oracle", "approximations") if key not in record
-        ]
-        if missing:
-            raise InputError(f"{record_path}: not a whole run record: {', '.join(missing)} missing")
-        wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
-        if wrong or not isinstance(record["oracle"].get("violations"), int):
-            raise InputError(
-                f"{record_path}: damaged: {', '.join(wrong) or 'oracle.violations'} is not what it "
-                "should be"
-            )
+        inside = run_folders(Path(path))
+        if len(inside) > 1:
+            names = ", ".join(map(str, inside[:4])) + (" …" if len(inside) > 4 else "")
+            raise InputError(f"{path}: holds several runs: load one of {names}")
+        record_path = inside[0] / RECORD if inside[0].is_dir() else inside[0]
+        record = _whole_record(record_path)
+        found = record["schema"]
         record = upgraded(record)
+        lacking = [key for key in ESSENTIAL if key not in record["config"]["params"]]
+        if lacking:
+            raise InputError(
+                f"{record_path}: not a whole run record: config.params.{lacking[0]} missing"
+            )
         tables = {}
         for name in TABLES:
             file = record_path.parent / f"{name}.parquet"
@@ -212,6 +206,39 @@ class Result:
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def _whole_record(path: Path) -> dict[str, Any]:
+    """The record in a file, as it stands there.
+
+    Raises:
+        InputError: There is none, or it is of another schema or damaged.
+
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a run record: not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}:{error.colno}: not a run record: {error.msg}"
+        ) from error
+    found = record.get("schema") if isinstance(record, dict) else None
+    if found not in (RUN_SCHEMA, EARLIER_SCHEMA):
+        raise InputError(f"{path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
+    missing = [key for key in ("config", "trace", "oracle", "approximations") if key not in record]
+    if missing:
+        raise InputError(f"{path}: not a whole run record: {', '.join(missing)} missing")
+    wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
+    if not wrong and not isinstance(record["oracle"].get("violations"), int):
+        wrong = ["oracle.violations"]
+    if not wrong and not isinstance(record["config"].get("params"), dict):
+        wrong = ["config.params"]
+    if wrong:
+        raise InputError(f"{path}: damaged: {', '.join(wrong)} is not what it should be")
+    return record
 
 
 _NO_RESULT = frozenset(
@@ -284,38 +311,61 @@ def _beside(record_path: Path, name: str) -> Any:
         raise InputError(f"{file}: damaged: {error}") from error
 
 
-_FILES = frozenset({"run.json", "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
-"""What a run may leave in its folder."""
+def missing_input(trace: Mapping[str, Any]) -> InputError:
+    """That a file which a run read is gone; ``trace`` is that part of its record."""
+    path, digest = trace["path"], trace["digest"]
+    return InputError(f"{path}: no such file; the run read it from there ({digest})")
 
 
-def run_folders(path: Path) -> list[Path]:
-    """The folders of runs that a path stands for: itself, or those inside it."""
-    if not path.is_dir() or (path / "run.json").exists():
-        return [path]
-    return sorted(p.parent for p in path.glob("*/run.json")) or [path]
+def given_results(given: Any) -> list[Result]:
+    """The results that a function was handed: several, or one.
+
+    Raises:
+        InputError: Something else, such as the path of a folder.
+
+    """
+    several = [given] if isinstance(given, Result) or not isinstance(given, Iterable) else given
+    paths = isinstance(given, str | os.PathLike)
+    for one in [given] if paths else (found := list(several)):
+        if not isinstance(one, Result):
+            hint = f"; Result.load({str(one)!r}) reads a folder" if paths else ""
+            raise InputError(f"{one!r} is of type {type(one).__name__}, expected a Result{hint}")
+    if not found:
+        raise InputError("no results: expected at least one")
+    return found
 
 
 def load_all(paths: Sequence[Path]) -> list[Result]:
-    """The runs that paths stand for: see :func:`run_folders`."""
+    """The runs that paths stand for: see :func:`flashatlas.folders.run_folders`."""
     return [Result.load(folder) for path in paths for folder in run_folders(path)]
 
 
-def save_all(results: Sequence[Result], folder: Path) -> int:
-    """Save results in folders ``01``, ``02`` and so on inside a folder, in place of earlier ones.
+def save_one(result: Result, folder: Path) -> int:
+    """Save a run in a folder, in place of what an earlier time left there.
 
-    Returns how many runs of an earlier time were removed, because there are fewer now.
+    Returns how many runs of a comparison were removed.
     """
-    removed = 0
-    earlier = [p for p in folder.glob("*") if p.name.isdigit() and (p / "run.json").is_file()]
-    for stale in (p for p in earlier if int(p.name) > len(results)):
-        for file in _FILES:
-            (stale / file).unlink(missing_ok=True)
-        removed += 1
-        if not any(stale.iterdir()):
-            stale.rmdir()
-    for number, result in enumerate(results, 1):
-        result.save(folder / f"{number:02d}")
+    removed = clear_comparison(folder)
+    result.save(folder)
     return removed
+
+
+def save_all(results: Sequence[Result], folder: Path) -> int:
+    """Save runs as a comparison in a folder, in place of what an earlier time left there.
+
+    Returns how many runs were removed that nothing took the place of.
+    """
+    removed = int(clear_run(folder)) + clear_comparison(folder, keep=len(results))
+    for number, result in enumerate(results, 1):
+        result.save(folder / numbered(number))
+    write_whole(folder / COMPARISON, comparison_json(results))
+    return removed
+
+
+def comparison_json(results: Sequence[Result]) -> str:
+    """The records of a comparison as one JSON text."""
+    runs = [{"label": result.label, **result.record} for result in results]
+    return json.dumps({"schema": COMPARISON_SCHEMA, "runs": runs}, indent=2) + "\n"
 
 
 def result_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,3 +75,49 @@ def documentation(groups: Mapping[str, str]) -> str:
         lines += ["", f"{heading}:", ""]
         lines += [f"- ``{o.name}``: {o.doc.replace('`', '``')}" for o in of_groups(group)]
     return "\n".join(lines)
+
+
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "a text"),
+    "choice": ((str,), "one of its words"),
+    "count": ((int,), "a whole number"),
+    "number": ((int,), "a whole number"),
+    "factor": ((int, float), "a number"),
+    "flag": ((bool,), "True or False"),
+}
+"""Types that an option of each kind takes, and how a message names them."""
+
+LARGEST = {"depth": 2**32 - 1}
+"""The largest count of an option, where it is not that of 64 bits."""
+
+
+def checked(option: RunOption, given: Any) -> Any:
+    """A value of an option that is no file, as the core takes it.
+
+    Raises:
+        InputError: It is of another type, or out of range.
+
+    """
+    name = option.name
+    if given is None:
+        if option.default is not None and name != "mode":
+            raise _core.InputError(f"{name}: None; leave it out for its default {option.default!r}")
+        return None
+    types, expected = KINDS[option.kind]
+    if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
+        raise of_wrong_type(name, given, expected)
+    if isinstance(given, int) and option.kind in ("count", "number"):
+        lowest = (option.least or 0) if option.kind == "count" else -(2**63)
+        most = LARGEST.get(name, 2**64 - 1) if option.kind == "count" else 2**63 - 1
+        if not lowest <= given <= most:
+            raise _core.InputError(f"{name}: {given}, expected {lowest} to {most}")
+    if option.kind == "factor" and not (math.isfinite(given) and given > 0):
+        raise _core.InputError(f"{name}: {given}, expected a number above 0")
+    return chosen(option, str(given)) if option.kind == "choice" else given
+
+
+def of_wrong_type(name: str, given: Any, expected: str) -> _core.InputError:
+    """That something else was expected."""
+    return _core.InputError(
+        f"{name}: {given!r} is of type {type(given).__name__}, expected {expected}"
+    )

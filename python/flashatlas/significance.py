@@ -41,12 +41,24 @@ def significance(
 
     """
     runs = results if isinstance(results, Frame) else frame(results)
-    for name in (between, *([each] if each else [])):
+    if len(runs) < 2:
+        raise InputError("one run: a difference needs two at least")
+    for option, name in (("between", between), ("each", each)):
+        if name is None:
+            continue
+        runs.column(name)
+        if name in runs.numbers:
+            raise InputError(f"{option}: `{name}` is a result of runs, not a factor (see `of`)")
         if name not in runs.factors:
-            raise InputError(
-                f"`{name}`: the runs do not differ in it (factors: {', '.join(runs.factors)})"
-            )
+            factors = ", ".join(runs.factors) or "none"
+            raise InputError(f"{option}: the runs do not differ in `{name}` (factors: {factors})")
+    if each == between:
+        raise InputError(
+            f"each: `{each}` is the factor of `between`; expected another one, or none"
+        )
     runs.column(of)
+    if of not in runs.numbers:
+        raise InputError(f"of: `{of}` is what runs were given, not a number that they found")
     rows = [row for row in runs.rows() if row[of] is not None]
     groups = list(dict.fromkeys(row[each] for row in rows)) if each else [None]
     sentences = []

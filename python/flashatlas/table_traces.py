@@ -103,6 +103,13 @@ class Text:
         return sink.getvalue().to_pybytes()
 
 
+def of_text(columns: str) -> str:
+    """A format ``columns:…`` of a table, as that of the text that stands for it."""
+    own = {"delimiter": "tab", "header": "1"}
+    given = {setting.partition("=")[0].strip() for setting in columns.partition(":")[2].split(",")}
+    return ",".join([columns, *(f"{k}={v}" for k, v in own.items() if k not in given)])
+
+
 def _decoded(chunk: pa.DictionaryArray) -> pa.Array:
     words = chunk.dictionary
     if pa.types.is_string_view(words.type):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from flashatlas import _core
 from flashatlas.files import whole_file
 from flashatlas.result import tables_of
-from flashatlas.table_traces import held, name_of
+from flashatlas.table_traces import held, name_of, of_text
 
 Progress = Callable[[str, int, float | None], None]
 """Called with the phase, the requests so far, and the share done (0 to 1) where it is known."""
@@ -74,11 +74,20 @@ class Trace:
         return name_of(self.path)
 
     @property
+    def _is_table(self) -> bool:
+        """Whether it is Parquet, Arrow, or a table that Python holds."""
+        there = not _core.is_file(self.name) or Path(self.name).is_file()
+        return there and _core.is_table(self.name)
+
+    @property
     def options(self) -> dict[str, Any]:
         """How it is read, as the core takes it."""
-        return {
+        given = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
         }
+        if (given["format"] or "").startswith("columns:") and self._is_table:
+            given["format"] = of_text(given["format"])
+        return given
 
     def info(self, progress: Progress | None = None) -> dict[str, Any]:
         """Read the whole trace and sum it up.
@@ -146,6 +155,8 @@ class Trace:
 
         """
         target = Path(to)
+        if target.exists() and Path(self.name).exists() and target.samefile(self.name):
+            raise _core.InputError(f"{target}: is the trace that is read; write to another file")
         compression = COMPRESSIONS.get(target.suffix, "none")
         name = format or _format_of(target.with_suffix("") if compression != "none" else target)
         part = {"from": start, "to": end, "skip": skip, "count": count}
@@ -192,6 +203,7 @@ def _format_of(path: Path) -> str:
     if path.suffix not in SUFFIXES:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in SUFFIXES.items())
         raise _core.InputError(
-            f"{path}: which format? Name it with --format, or end the name with one of: {known}"
+            f"{path}: which format is to be written? End the name with one of {known}, or name it "
+            "(`format`; on the command line --to-format)"
         )
     return SUFFIXES[path.suffix]

@@ -272,6 +272,11 @@ fn chosen<'a>(
     Ok(())
 }
 
+/// Names as they were given, or that any would do.
+fn named(given: &[String]) -> String {
+    if given.is_empty() { "(any)".to_owned() } else { given.join(" or ") }
+}
+
 /// Names without the numbers of their variants.
 fn plain(given: &[String]) -> Vec<String> {
     given.iter().map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect()
@@ -344,7 +349,13 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
         }
     }
     if jobs.is_empty() {
-        return Err("no scheme of those takes a store of those".into());
+        return Err(format!(
+            "no stack has scheme {}, store {} and layers {} together: stores are of page mapping \
+             alone, and behind a dot stands the number of a variant that there is",
+            named(&plan.schemes),
+            named(&plan.stores),
+            named(&plan.layers)
+        ));
     }
     let (shard, of) = plan.shard.as_deref().map_or(Ok((1, 1)), parse_shard)?;
     // jobs of one stack are neighbours: dealt out in turn, each share has some of every stack

@@ -63,7 +63,14 @@ impl DriveConfig {
                 }
             }
         };
-        DriveConfig::resolved(registry, name, raw, settings)
+        // what no line can be blamed for is said of the file
+        let of_file = |mut e: ConfigError| {
+            if e.place.is_empty() && e.why.starts_with("is not given") && file.is_some() {
+                e.why += "; give it, or begin with a preset (base = \"tiny\" in [drive])";
+            }
+            if file.is_some() { e.at(name) } else { e }
+        };
+        DriveConfig::resolved(registry, name, raw, settings).map_err(of_file)
     }
 
     /// This configuration with `settings` of the form `key=value` over it.
@@ -95,16 +102,21 @@ impl DriveConfig {
             one_capacity(&mut raw, &over)?;
             raw.overlay(over);
         }
-        let dropped = drop_of_others(&registry, &mut raw)?;
-        let params = resolve(&registry, &raw)?;
+        let dropped =
+            drop_of_others(&registry, &mut raw).map_err(|e| elsewhere(&registry, &raw, e))?;
+        let params = resolve(&registry, &raw).map_err(|e| elsewhere(&registry, &raw, e))?;
         let config = DriveConfig { name: name.to_owned(), params, registry, dropped };
-        let layout = config.layout()?;
-        layer::exported(
-            &config.layers(),
-            &config.registry,
-            &config.params,
-            DeviceShape::of(&layout),
-        )?;
+        let drive = |layout| DeviceShape::of(&layout);
+        config
+            .layout()
+            .map(drive)
+            .and_then(|drive| {
+                layer::exported(&config.layers(), &config.registry, &config.params, drive)
+            })
+            .map_err(|e| {
+                let place = raw.place(&e.key).to_owned();
+                e.at(place)
+            })?;
         Ok(config)
     }
 
@@ -325,6 +337,20 @@ impl DriveConfig {
         };
         self.params.iter().filter(move |&(key, _)| key != unused)
     }
+}
+
+/// An unknown name, where it is that of another kind of part: says which, and how it is chosen.
+fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> ConfigError {
+    let Some(name) = raw.text(&error.key).filter(|name| error.why.contains(&format!("`{name}`")))
+    else {
+        return error;
+    };
+    if let Some((what, key)) = registry.kind_of(name).filter(|&(_, key)| key != error.key) {
+        error.why += &format!("; it is a {what} ({key}={name})");
+        error.nearest = None;
+        error.allowed.clear();
+    }
+    error
 }
 
 /// Capacity is said in one of two ways: what is said later replaces the other.

@@ -44,6 +44,20 @@ impl Registry {
         by_name(self.presets, |p| p.name, "drive", "drive", name)
     }
 
+    /// What kind of part is called `name`, and the key that chooses it.
+    pub fn kind_of(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        let ftl = &self.ftl;
+        [
+            (ftl.schemes.iter().any(|s| s.name == name), ("mapping scheme", "ftl.scheme")),
+            (ftl.stores.iter().any(|m| m.name == name), ("map store", "map.store")),
+            (ftl.victims.iter().any(|v| v.name == name), ("victim policy", "ftl.victim")),
+            (ftl.classifiers.iter().any(|c| c.name == name), ("classifier", "ftl.classifier")),
+            (self.layers.iter().any(|l| l.name == name), ("layer", "layers")),
+        ]
+        .into_iter()
+        .find_map(|(there, kind)| there.then_some(kind))
+    }
+
     /// The layers that `text` names, from the top down: names, separated by commas.
     ///
     /// # Errors

@@ -52,10 +52,10 @@ impl Opener for ThisProcess {
     }
 }
 
-/// Whether the file at `path` is read as a table, by how it begins.
+/// Whether `path` is read as a table: one that Python holds, or a file, by how it begins.
 #[pyfunction(name = "is_table")]
 pub fn is_table_at(path: &str) -> io::Result<bool> {
-    is_table(&File::open(path)?)
+    Ok(path.starts_with(TABLE) || is_table(&File::open(path)?)?)
 }
 
 fn is_table(file: &File) -> io::Result<bool> {

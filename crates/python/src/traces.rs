@@ -77,11 +77,13 @@ pub fn trace_reuse(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
-    if page_bytes == 0 || page_bytes % u64::from(SECTOR_BYTES) != 0 || entries == 0 {
-        let why = format!("a page of {page_bytes} bytes, {entries} entries in a map page");
+    if page_bytes == 0 || page_bytes % u64::from(SECTOR_BYTES) != 0 {
         return Err(InputError::new_err(format!(
-            "{why}: expected a multiple of 512, and at least 1"
+            "page: {page_bytes} bytes are no whole sectors; expected a multiple of {SECTOR_BYTES}"
         )));
+    }
+    if entries == 0 {
+        return Err(InputError::new_err("entries: a map page has at least one"));
     }
     let value = guarded(py, progress, |reporter| {
         let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
@@ -119,9 +121,20 @@ impl TraceSlice {
         let time = |key, text: &Option<String>| {
             text.as_deref().map(|t| flashatlas_sim::spec::duration(key, t)).transpose()
         };
+        let (from, to) = (time("from", &self.from)?, time("to", &self.to)?);
+        if let (Some(first), Some(end)) = (from, to)
+            && first >= end
+        {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            return Err(RunError::Unusable(format!(
+                "from: {} is not before `to`, which is {}",
+                text(&self.from),
+                text(&self.to)
+            )));
+        }
         Ok(Bounds {
-            from: time("from", &self.from)?.map_or(Ps::ZERO, |d| Ps(d.0)),
-            to: time("to", &self.to)?.map(|d| Ps(d.0)),
+            from: from.map_or(Ps::ZERO, |d| Ps(d.0)),
+            to: to.map(|d| Ps(d.0)),
             skip: self.skip,
             count: self.count,
         })

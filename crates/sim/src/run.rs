@@ -13,7 +13,9 @@ use crate::scan::Scan;
 use crate::settling::Passes;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Build, Environment, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
+use crate::{
+    Build, Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record,
+};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -294,6 +296,16 @@ fn finish(
              look fast (precondition the drive)"
         ));
     }
+    if let (Some(given), Some(width)) =
+        (spec.interval()?, body.get("series").and_then(|s| s["width_ns"].as_f64()))
+        && width != given.0 as f64 / 1e3
+    {
+        list.push(format!(
+            "rows of the time series are {width} ns long, not {}: longer ones were made of shorter \
+             ones so that a table stays small",
+            spec.interval.as_deref().unwrap_or_default()
+        ));
+    }
     list.extend(sweep);
     let drawn = drawn_streams();
     if drawn.is_empty() {
@@ -437,6 +449,9 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
             "each request of this workload waits for the one before: use `mode=closed` and \
              `depth=1`",
         ));
+    }
+    if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
+        return Err(RunError::option("extent", "only `fit=compact` packs extents"));
     }
     if spec.until == Until::Steady && spec.warmup > 0 {
         return Err(RunError::option(

@@ -121,7 +121,8 @@ impl Rounds {
     /// Judge throughput, write amplification and the balance of programs and erases.
     pub fn judge(&self) -> Verdict {
         let mut verdict = Verdict::default();
-        if let Some(iops) = self.iops {
+        // where no time passed, time says nothing
+        if let Some(iops) = self.iops.filter(|iops| iops.iter().all(|x| x.is_finite())) {
             verdict.add("iops", "requests a second", self.of, iops);
         }
         if self.written.iter().all(|&bytes| bytes > 0.0) {

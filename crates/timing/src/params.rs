@@ -31,7 +31,7 @@ pub(crate) const T_COMMAND: Param<Dur> = Param::time(
 .or("0");
 
 pub(crate) const CHANNEL_RATE: Param<u64> =
-    Param::bytes("timing.channel_rate", 0, 1 << 50, "bytes a second over one channel; 0: no limit");
+    Param::rate("timing.channel_rate", "bytes a second over one channel; 0: no limit");
 
 pub(crate) const CACHE_READ: Param<bool> = Param::flag(
     "timing.cache_read",
@@ -101,22 +101,17 @@ pub(crate) const NVM_WRITE_LATENCY: Param<Dur> =
     Param::time("memory.nvm_write_latency", "one store to NVM; 0: as memory.nvm says").or("0");
 
 pub(crate) const SRAM_RATE: Param<u64> =
-    Param::bytes("memory.sram_rate", 0, 1 << 50, "bytes a second of SRAM; 0: no limit").or("0");
+    Param::rate("memory.sram_rate", "bytes a second of SRAM; 0: no limit").or("0");
 
 pub(crate) const DRAM_RATE: Param<u64> =
-    Param::bytes("memory.dram_rate", 0, 1 << 50, "bytes a second of DRAM; 0: no limit").or("0");
+    Param::rate("memory.dram_rate", "bytes a second of DRAM; 0: no limit").or("0");
 
 pub(crate) const NVM_RATE: Param<u64> =
-    Param::bytes("memory.nvm_rate", 0, 1 << 50, "bytes a second of NVM; 0: as memory.nvm says")
-        .or("0");
+    Param::rate("memory.nvm_rate", "bytes a second of NVM; 0: as memory.nvm says").or("0");
 
-pub(crate) const LINK_RATE: Param<u64> = Param::bytes(
-    "host.link_rate",
-    0,
-    1 << 50,
-    "bytes a second between host and drive, each way; 0: no limit",
-)
-.or("0");
+pub(crate) const LINK_RATE: Param<u64> =
+    Param::rate("host.link_rate", "bytes a second between host and drive, each way; 0: no limit")
+        .or("0");
 
 pub(crate) const FULL_DUPLEX: Param<bool> = Param::flag(
     "host.full_duplex",

@@ -87,6 +87,13 @@ impl<T: Whole> Param<T> {
     }
 }
 
+impl Param<u64> {
+    /// Bytes a second; written `200MB`.
+    pub const fn rate(key: &'static str, doc: &'static str) -> Param<u64> {
+        Param::new(key, ParamKind::Rate, doc)
+    }
+}
+
 impl Param<Dur> {
     /// A duration; written `25us`, `1.5ms`.
     pub const fn time(key: &'static str, doc: &'static str) -> Param<Dur> {

@@ -6,7 +6,7 @@
 use crate::{
     ConfigError, Dur, Param, ParamType,
     error::nearest,
-    quantity::{count, is_unit, quantity, ratio},
+    quantity::{count, is_unit, quantity, rate, ratio},
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub enum ParamKind {
     Int(u64, u64),
     /// A number of bytes from the first to the second; written `4096`, `16KiB`, `2GB`.
     Bytes(u64, u64),
+    /// Bytes a second, at most 2^50; written `200MB` or `200MB/s`, and 0.
+    Rate,
     /// A duration; written `25us`, `1.5ms`.
     Time,
     /// A number from the first to the second.
@@ -129,8 +131,11 @@ impl RawConfig {
             let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
             format!("{file}:{}:{column}", before.matches('\n').count() + 1)
         };
-        let document = Document::parse(text.to_owned())
-            .map_err(|e| ConfigError::new("syntax", e.message().to_owned()).at(place(e.span())))?;
+        let document = Document::parse(text.to_owned()).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start).min(text.len());
+            let why = bare_word(text, at).unwrap_or_else(|| e.message().to_owned());
+            ConfigError::new("syntax", why).at(place(e.span()))
+        })?;
         let mut raw = RawConfig::default();
         for (section, item) in document.iter() {
             let Some(table) = item.as_table() else {
@@ -251,6 +256,17 @@ impl RawConfig {
     }
 }
 
+/// What to say of a line `key = word` at byte `at` whose word stands without quotes.
+fn bare_word(text: &str, at: usize) -> Option<String> {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let (key, word) = text[start..].lines().next()?.split_once('=')?;
+    let (key, word) = (key.trim(), word.split('#').next()?.trim());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(plain);
+    let known = ["true", "false", "inf", "nan"].contains(&word);
+    (is_word && !known).then(|| format!("text needs quotes: {key} = \"{word}\""))
+}
+
 /// The text and the source of a TOML item.
 fn entry(item: &Item) -> Result<(String, Option<String>), String> {
     let value = item.as_value().ok_or("a value was expected, not a table")?;
@@ -262,9 +278,12 @@ fn entry(item: &Item) -> Result<(String, Option<String>), String> {
     for (key, value) in table.iter() {
         match key {
             "source" => source = Some(value.as_str().ok_or("`source` must be text")?.to_owned()),
-            "value" => text = Some(scalar(value)?),
-            unit if is_unit(unit) => {
-                text = Some(format!("{}{unit}", scalar(value)?));
+            unit if unit == "value" || is_unit(unit) => {
+                if let Some((_, before)) = text {
+                    return Err(format!("`{before}` and `{unit}` are both given: expected one"));
+                }
+                let suffix = if unit == "value" { "" } else { unit };
+                text = Some((format!("{}{suffix}", scalar(value)?), unit));
             }
             other => {
                 return Err(format!(
@@ -273,7 +292,7 @@ fn entry(item: &Item) -> Result<(String, Option<String>), String> {
             }
         }
     }
-    Ok((text.ok_or("the table holds no value")?, source))
+    Ok((text.ok_or("the table holds no value")?.0, source))
 }
 
 fn scalar(value: &Toml) -> Result<String, String> {
@@ -309,6 +328,7 @@ impl ParamDef {
         match self.kind {
             ParamKind::Int(low, high) => within(count(text).map_err(bad)?, low, high),
             ParamKind::Bytes(low, high) => within(quantity(text, false).map_err(bad)?, low, high),
+            ParamKind::Rate => rate(text).map_err(bad).and_then(|n| within(n, 0, 1 << 50)),
             ParamKind::Time => match quantity(text, true).map_err(bad)? {
                 ps if ps <= LONGEST_PS => Ok(Value::Time(Dur(ps))),
                 _ => Err(bad(format!("`{text}` is out of range"))),
@@ -346,6 +366,7 @@ impl ParamDef {
         match self.kind {
             ParamKind::Int(low, high) => format!("{low} to {}", bound(high)),
             ParamKind::Bytes(low, high) => format!("{low} to {} bytes", bound(high)),
+            ParamKind::Rate => "0, or bytes a second such as 200MB".into(),
             ParamKind::Time => "a time such as 25us or 1.5ms, at most an hour".into(),
             ParamKind::Ratio(low, high) => format!("{low} to {high}"),
             ParamKind::Bool => "true, false".into(),
@@ -427,6 +448,16 @@ mod tests {
              slow)"
         );
         assert!(text("[a]\ncount = \n").starts_with("x.toml:2:"));
+        // words without quotes, whatever letter they begin with
+        for word in ["fast", "tiny", "slow", "x-1"] {
+            let line = format!("[a]\nmode = {word} # a word\n");
+            let said = resolve(&line).unwrap_err().to_string();
+            assert_eq!(said, format!("x.toml:2:8: syntax: text needs quotes: mode = \"{word}\""));
+        }
+        assert_eq!(
+            text("[a]\nwait = { us = 5, ms = 1 }\n"),
+            "x.toml:2:1: a.wait: `us` and `ms` are both given: expected one"
+        );
         assert!(text("[a]\ncount=1\nwait = \"25\"\n").contains("has no unit"));
         assert!(quantity("99999999999999TiB", false).is_err());
         assert!(quantity("99999999999999.000000000000001TiB", false).is_err());

@@ -23,6 +23,9 @@ const UNITS: &[(&str, u64, bool)] = &[
     ("g", 1 << 30, false),
 ];
 
+/// The smallest rate that may stand without a unit.
+const LEAST_BARE_RATE: u64 = 1_000_000;
+
 /// Factors behind a count: `100k` requests are 100,000.
 const COUNT_UNITS: &[(char, u64)] = &[('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
 
@@ -73,6 +76,21 @@ pub fn ratio(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parse bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is believed from a
+/// megabyte on: less would be a rate in other units.
+///
+/// # Errors
+/// What is wrong with the text, without its key.
+pub fn rate(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let bytes = quantity(text.strip_suffix("/s").unwrap_or(text), false)?;
+    let bare = text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    match bare && (1..LEAST_BARE_RATE).contains(&bytes) {
+        true => Err(format!("`{text}` has no unit, and would be bytes a second")),
+        false => Ok(bytes),
+    }
+}
+
 /// Whether `name` is a unit of size or of time.
 pub(crate) fn is_unit(name: &str) -> bool {
     UNITS.iter().any(|(unit, ..)| unit.eq_ignore_ascii_case(name))
@@ -94,11 +112,12 @@ pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
         }
         None => {
             return Err(format!(
-                "`{unit}` is not a unit of {}",
+                "`{}` is not a unit of {}",
+                text[split..].trim(),
                 if time {
                     "time (ps, ns, us, ms, s, min, h)"
                 } else {
-                    "size (KiB, MiB, GiB, KB …)"
+                    "size (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)"
                 }
             ));
         }
@@ -151,6 +170,17 @@ mod tests {
         for large in ["1e99", "18446744073709551616", "9e19k"] {
             assert_eq!(count(large), Err(format!("`{large}` is too large")));
         }
+    }
+
+    #[test]
+    fn rates_have_a_unit() {
+        assert_eq!(
+            (rate("200MB"), rate("200MB/s"), rate("0")),
+            (Ok(200_000_000), Ok(200_000_000), Ok(0))
+        );
+        assert_eq!((rate("1000B"), rate("333000000")), (Ok(1000), Ok(333_000_000)));
+        assert_eq!(rate("200"), Err("`200` has no unit, and would be bytes a second".into()));
+        assert!(rate("200us").is_err() && rate("MB/s").is_err());
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::write::{Create, RecordSink, WriteOptions};
 use flashatlas_types::ConfigError;
 use std::io::Write;
 
+/// What errors call the format that is written.
+const KEY: &str = "to_format";
+
 /// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as
 /// `compression` says (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
 ///
@@ -20,12 +23,15 @@ pub fn create(
     options: &WriteOptions,
 ) -> Result<Box<dyn RecordSink>, ConfigError> {
     let (name, parameters) = settings::split_name(format);
-    let def = format_by_name(name)?;
+    let written: Vec<&str> =
+        FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name).collect();
+    let Ok(def) = format_by_name(name) else {
+        return Err(ConfigError::unknown(KEY, "trace format", name, &written));
+    };
     let Some(writer) = def.writer else {
-        let allowed =
-            FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name.to_owned()).collect();
+        let allowed = written.into_iter().map(str::to_owned).collect();
         let why = format!("{name} is only read, not written");
-        return Err(ConfigError { allowed, ..ConfigError::new("trace.format", why) });
+        return Err(ConfigError { allowed, ..ConfigError::new(KEY, why) });
     };
     let params = settings::parse(parameters, name, writer.params)?;
     (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })

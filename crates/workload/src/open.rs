@@ -94,7 +94,7 @@ fn check_assumed(
     operations: bool,
     assumed: Option<HostOp>,
 ) -> Result<(), ConfigError> {
-    let key = "trace.assume_op";
+    let key = "assume_op";
     match assumed {
         Some(_) if operations => Err(ConfigError::new(
             key,
@@ -142,11 +142,35 @@ fn hint(head: &[u8]) -> Cow<'static, str> {
     } else if few.contains(&b'\r') && !head.contains(&b'\n') {
         "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
     } else {
-        return guess(head).map_or(Cow::Borrowed(""), |spec| {
-            format!("; by its looks, format `{spec}` reads it: check the units").into()
-        });
+        let guessed = || {
+            guess(head)
+                .map(|spec| format!("; by its looks, format `{spec}` reads it: check the units"))
+        };
+        return begins_well(head).or_else(guessed).map_or(Cow::Borrowed(""), Cow::from);
     };
     Cow::Borrowed(known)
+}
+
+/// The format that recognises the first line of text alone, and where it stops.
+fn begins_well(head: &[u8]) -> Option<String> {
+    let first = first_line(head);
+    if first.len() == head.len() {
+        return None;
+    }
+    let format = recognise(first, Compression::None).ok()?;
+    let params = settings::parse("", format.name, format.params).ok()?;
+    let options = ReadOptions::default();
+    let start = Start { head, params: &params, options: &options };
+    let mut source = (format.open)(Box::new(Cursor::new(head.to_vec())), &start).ok()?.source;
+    let error = loop {
+        match source.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => return None,
+            Err(error) => break error,
+        }
+    };
+    let name = format.name;
+    Some(format!("; it begins as {name} does (`format={name}`), which stops at {error}"))
 }
 
 /// What `format` would make of content, for the choice between several.

@@ -69,7 +69,14 @@ impl RecordSource for Slice {
             if found.is_ok() && self.delivered == 0 {
                 let place = Place::Byte(self.source.bytes_read());
                 let expected = "bounds that hold at least one of the trace";
-                return Err(TraceError::new(place, "the slice holds no request", expected));
+                let why = match self.skipped {
+                    0 => "the slice holds no request: none has a time within it".to_owned(),
+                    n => format!(
+                        "the slice holds no request: it has {n}, and {} are left out",
+                        self.bounds.skip
+                    ),
+                };
+                return Err(TraceError::new(place, why, expected));
             }
             return found;
         };

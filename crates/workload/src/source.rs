@@ -124,12 +124,12 @@ impl FromStr for DeviceMap {
             Some(("select", number)) => match number.parse() {
                 Ok(device) if device < MAX_DEVICES => Ok(DeviceMap::Select(device)),
                 _ => Err(ConfigError::allowing(
-                    "trace.devices",
+                    "device_map",
                     format!("`{number}` is not the number of a device"),
                     format!("select:0 to select:{}", MAX_DEVICES - 1),
                 )),
             },
-            _ => Err(ConfigError::unknown("trace.devices", "device map", text, &CHOICES)),
+            _ => Err(ConfigError::unknown("device_map", "device map", text, &CHOICES)),
         }
     }
 }

@@ -25,10 +25,11 @@ from flashatlas.cli.console import (
     show,
 )
 from flashatlas.cli.options import Out, Quiet
+from flashatlas.folders import run_folders
 from flashatlas.progress import Bars
 from flashatlas.rerun import LARGEST_SHOWN, differences
 from flashatlas.rerun import rerun as carried_out_again
-from flashatlas.result import Result, load_all, run_folders, save_all
+from flashatlas.result import Result, load_all, save_all, save_one
 
 Run = Annotated[
     Path,
@@ -78,7 +79,7 @@ def _rerun(folders: list[Path], check: bool, out_: Path | None, quiet: bool) -> 
             after.append(replace(again, command=command_line()))
     if out_:
         if len(after) == 1:
-            after[0].save(out_)
+            replaced(out_, save_one(after[0], out_))
         else:
             replaced(out_, save_all(after, out_))
     if not check:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flashatlas import api
+from flashatlas.names import registries
 from flashatlas.run_options import RunOption
 
 Completion = Callable[[str], list[tuple[str, str]]]
@@ -18,7 +18,7 @@ def _beginning(typed: str, offered: Iterator[tuple[str, str]]) -> list[tuple[str
 
 
 def _entries(kind: str) -> Iterator[tuple[str, str]]:
-    for entry in api.registries()[kind]:
+    for entry in registries()[kind]:
         yield entry["name"], entry["summary"]
 
 
@@ -71,7 +71,7 @@ def workloads(incomplete: str) -> list[tuple[str, str]]:
     if not colon:
         return _beginning(incomplete, ((f"{n}:", about) for n, about in _entries("generators")))
     params: list[dict[str, Any]] = next(
-        (g["params"] for g in api.registries()["generators"] if g["name"] == name), []
+        (g["params"] for g in registries()["generators"] if g["name"] == name), []
     )
     before, comma, typed = given.rpartition(",")
     return [

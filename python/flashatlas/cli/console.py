@@ -105,7 +105,8 @@ def show(results: Sequence[Result]) -> None:
 def replaced(folder: Path, runs: int) -> None:
     """Say that runs of an earlier time were removed from a folder."""
     if runs:
-        said = f"{folder}: {runs} runs of an earlier time were removed"
+        what = "a run" if runs == 1 else f"{runs} runs"
+        said = f"{folder}: {what} of an earlier time {'was' if runs == 1 else 'were'} removed"
         err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import _core, api, tables
+from flashatlas import _core, tables
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.options import Quiet
 from flashatlas.files import write_whole
+from flashatlas.names import registries
 from flashatlas.progress import Bars
 
 SHOWN = 10
@@ -220,7 +221,7 @@ def _rerun(identity: str) -> None:
 
 
 def _names() -> None:
-    for kind, known in api.registries()["crash"].items():
+    for kind, known in registries()["crash"].items():
         out.print(
             tables.listing([kind, ""], [(entry["name"], entry["summary"]) for entry in known])
         )

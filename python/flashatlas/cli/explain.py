@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import InputError, api, tables
+from flashatlas import InputError, _core, tables
 from flashatlas.cli.console import out, say
+from flashatlas.names import hint, registries
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -53,7 +54,7 @@ class Declared:
 
 def entries() -> list[Entry]:
     """Everything that has a name, and the options of a run."""
-    known = api.registries()
+    known = registries()
     found = [
         Entry(one["name"], what, key, one)
         for kind, (what, key) in KINDS.items()
@@ -68,7 +69,7 @@ def entries() -> list[Entry]:
 
 def keys() -> dict[str, Declared]:
     """Every key that ``--set`` takes, and those of generators as ``GENERATOR:KEY``."""
-    known = api.registries()
+    known = registries()
     found = {p["key"]: Declared(p, ()) for p in (*known["params"], *known["lookup_params"])}
     for kind, (what, key) in KINDS.items():
         for one in known[kind]:
@@ -107,14 +108,15 @@ def explain(
     if equals:
         _explain_setting(key.strip(), value.strip())
         return
-    declared, named = keys(), [e for e in entries() if e.name == name]
+    option = f"--{name.replace('_', '-')}"
+    declared, named = keys(), [e for e in entries() if e.name in (name, option)]
     if name in declared:
         _explain_key(name, declared[name])
     for entry in named:
         show_entry(entry)
     if name not in declared and not named:
         names = [*declared, *(entry.name for entry in entries())]
-        raise InputError(f"`{name}` is neither a key nor a name{api.hint(name, names)}")
+        raise InputError(f"`{name}` is neither a key nor a name{hint(name, names)}")
 
 
 def _explain_key(name: str, declared: Declared) -> None:
@@ -134,7 +136,7 @@ def _explain_key(name: str, declared: Declared) -> None:
 def _in_presets(key: str) -> Iterator[tuple[str, str]]:
     """The presets that set a key, with value and source."""
     section, _, last = key.rpartition(".")
-    for drive in api.registries()["drives"]:
+    for drive in registries()["drives"]:
         given: Any = tomllib.loads(drive["toml"])
         for part in section.split(".") if section else ():
             given = given.get(part, {})
@@ -172,7 +174,7 @@ def _explain_setting(key: str, value: str) -> None:
     """What ``KEY=VALUE`` does, or what was probably meant."""
     declared = keys()
     if key not in declared:
-        raise InputError(f"`{key}` is no key{api.hint(key, declared)}")
+        raise InputError(f"`{key}` is no key{hint(key, declared)}")
     chosen = [e for e in entries() if e.name == value and e.key]
     right = [e for e in chosen if e.key == key]
     if right:
@@ -183,4 +185,11 @@ def _explain_setting(key: str, value: str) -> None:
         how = f"{meant.key} {value}" if meant.key.startswith("--") else f"{meant.key}={value}"
         raise InputError(f"{key}={value}: {value} is a {meant.what}: `{how}`")
     _explain_key(key, declared[key])
+    chosen_by = [part for part in declared[key].parts[:1] if "=" in part and " " not in part]
+    try:
+        _core.check_drive("tiny", None, [*chosen_by, f"{key}={value}"])
+    except InputError as error:
+        # a drive that is too small for a value says nothing about the value
+        if " (allowed: " in str(error) and str(error).startswith(f"set: {key}: "):
+            raise
     say(f"\n{key}={value}")

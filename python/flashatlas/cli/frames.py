@@ -15,6 +15,7 @@ import typer
 
 from flashatlas import InputError
 from flashatlas.cli.console import say
+from flashatlas.figure import HEIGHTS, averaged
 from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
@@ -56,7 +57,10 @@ def figure(
         str, typer.Option("--kind", metavar="line|point|bar", help="How points are drawn.")
     ] = "line",
     height: Annotated[
-        int | None, typer.Option("--height", min=20, metavar="PT", help="Height of a panel.")
+        int | None,
+        typer.Option(
+            "--height", min=HEIGHTS[0], max=HEIGHTS[1], metavar="PT", help="Height of a panel."
+        ),
     ] = None,
 ) -> None:
     """Draw a number of many runs over a factor, in the size of a paper's column.
@@ -67,8 +71,9 @@ def figure(
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
     """
+    results = frame(load_all(runs))
     draw(
-        load_all(runs),
+        results,
         out_,
         x=x,
         y=y,
@@ -78,7 +83,8 @@ def figure(
         kind=kind,
         height=height,
     )
-    say(f"Figure: {out_}")
+    over = averaged(results, x, by, panel)
+    say(f"Figure: {out_}" + (f" (averaged over {', '.join(over)})" if over else ""))
 
 
 def table(

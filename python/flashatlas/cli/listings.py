@@ -11,10 +11,11 @@ from typing import Annotated
 
 import typer
 
-from flashatlas import InputError, api, tables
+from flashatlas import tables
 from flashatlas.cli.console import out
 from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
 from flashatlas.drive import Drive
+from flashatlas.names import registries, unknown
 
 OF_SCHEMES = ("schemes", "maps", "victims", "classifiers")
 """The registries that `flashatlas schemes` lists."""
@@ -35,7 +36,7 @@ def drives(
     ] = None,
 ) -> None:
     """List the drives, or show one."""
-    known = api.registries()["drives"]
+    known = registries()["drives"]
     if name is None:
         rows = [
             (
@@ -63,9 +64,7 @@ def drives(
         return
     chosen = [d for d in known if d["name"] == name]
     if not chosen:
-        raise InputError(
-            f"drive `{name}` is not known (allowed: {', '.join(d['name'] for d in known)})"
-        )
+        raise unknown("drive", name, [d["name"] for d in known])
     sys.stdout.write(chosen[0]["toml"])
 
 
@@ -73,10 +72,7 @@ def _one(kinds: Sequence[str], name: str) -> None:
     """Show the entry of some registries that has a name."""
     known = {e.name: e for kind in kinds for e in entries() if e.what == KINDS[kind][0]}
     if name not in known:
-        what = KINDS[kinds[0]][0]
-        raise InputError(
-            f"{what} `{name}` is not known{api.hint(name, known)} (allowed: {', '.join(known)})"
-        )
+        raise unknown(KINDS[kinds[0]][0], name, known)
     show_entry(known[name])
 
 
@@ -93,7 +89,7 @@ def schemes(
     if name is not None:
         _one(OF_SCHEMES, name)
         return
-    known = api.registries()
+    known = registries()
     kinds = [(kind, KINDS[kind][1]) for kind in OF_SCHEMES]
     for kind, key in kinds:
         out.print(
@@ -117,7 +113,7 @@ def layers(
     name: Annotated[str | None, typer.Argument(help="Show the parameters of this layer.")] = None,
 ) -> None:
     """List what a host can put over a drive, or show one layer's parameters."""
-    known = api.registries()["layers"]
+    known = registries()["layers"]
     if name is None:
         out.print(
             tables.listing(
@@ -127,9 +123,7 @@ def layers(
         return
     chosen = [layer for layer in known if layer["name"] == name]
     if not chosen:
-        raise InputError(
-            f"layer `{name}` is not known (allowed: {', '.join(e['name'] for e in known)})"
-        )
+        raise unknown("layer", name, [e["name"] for e in known])
     show_parameters(name, chosen[0]["params"])
 
 
@@ -139,7 +133,7 @@ def formats(
     ] = None,
 ) -> None:
     """List trace formats, or show one."""
-    known = api.registries()["formats"]
+    known = registries()["formats"]
     if name is None:
         rows = [
             (f["name"], f["times"], f["operations"], "yes" if f["writable"] else "", f["summary"])
@@ -149,9 +143,7 @@ def formats(
         return
     chosen = [f for f in known if f["name"] == name]
     if not chosen:
-        raise InputError(
-            f"format `{name}` is not known (allowed: {', '.join(f['name'] for f in known)})"
-        )
+        raise unknown("trace format", name, [f["name"] for f in known])
     (f,) = chosen
     lines = [
         ("what it is", f["summary"]),
@@ -175,6 +167,6 @@ def workloads(
     if name is not None:
         _one(("generators",), name)
         return
-    for generator in api.registries()["generators"]:
+    for generator in registries()["generators"]:
         out.print(f"[bold]{generator['name']}[/]: {generator['summary']}", highlight=False)
         show_parameters("", generator["params"])

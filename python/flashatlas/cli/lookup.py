@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import InputError, api, lookups, plots, tables
+from flashatlas import InputError, lookups, plots, tables
 from flashatlas.cli.console import out, say
 from flashatlas.cli.options import Json, Quiet, Reading, Set, shared, write_json
+from flashatlas.names import registries
 from flashatlas.progress import Bars
+from flashatlas.run_options import of_groups
 from flashatlas.trace import Trace
 
 
@@ -109,6 +111,16 @@ def lookup(
         "dram.preset": dram,
     }
     given = [f"{key}={value}" for key, value in named.items() if value is not None]
+    for setting in set_:
+        key = setting.partition("=")[0].strip()
+        if named.get(key) is not None:
+            raise InputError(f"--set {key}: {key} has an option of its own, which is given as well")
+    if trace is None:
+        for option in of_groups("reading"):
+            if common[option.name] != option.default:
+                raise InputError(
+                    f"--{option.name.replace('_', '-')}: it is about reading a trace; none is given"
+                )
     if address not in lookups.ADDRESSES:
         raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")
     with Bars(["lookups"], enabled=not quiet) as bars:
@@ -183,7 +195,7 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _parameters() -> None:
-    known = api.registries()
+    known = registries()
     for kind, key in (("hashes", "lookup.hash"), ("policies", "lookup.policy")):
         out.print(
             tables.listing(

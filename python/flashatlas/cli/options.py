@@ -149,6 +149,10 @@ def shared(command: Command) -> Command:
     return with_options  # type: ignore[return-value]
 
 
+OTHER_OPTIONS = ("between", "each", "of", "page", "map_page", "entry", "to_format", "from", "to")
+"""Options of other commands whose names begin messages of the library."""
+
+
 def flagged(message: str) -> str:
     """An error message that names options of a run, as the command line writes them.
 
@@ -156,8 +160,9 @@ def flagged(message: str) -> str:
     ``--mode closed``.
     """
     names = "|".join(["set", *run_options()])
+    first = "|".join([names, *OTHER_OPTIONS])
     flag = lambda name: f"--{name.replace('_', '-')}"  # noqa: E731
-    message = re.sub(rf"^({names})(?=: | `)", lambda m: flag(m[1]), message)
+    message = re.sub(rf"^({first})(?=: | `)", lambda m: flag(m[1]), message)
     message = re.sub(rf"`({names})=([^`]+)`", lambda m: f"`{flag(m[1])} {m[2]}`", message)
     return re.sub(rf"`({names})`", lambda m: f"`{flag(m[1])}`", message)
 
@@ -168,16 +173,21 @@ def write_json(target: str | None, text: str) -> None:
 
     if target == "-":
         try:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write(text.rstrip("\n") + "\n")
             sys.stdout.flush()
         except (
             BrokenPipeError
         ):  # which the command-line library would turn into an exit code of its own
             seen_enough()
     elif target:
-        write_whole(Path(target), text + "\n")
+        write_whole(Path(target), text.rstrip("\n") + "\n")
+
+
+NO_LAYERS = "none"
+"""What stands for the drive alone."""
 
 
 def with_layers(settings: list[str], layers: str | None) -> list[str]:
     """Settings and what ``--layers`` says."""
-    return settings if layers is None else [*settings, f"layers={layers}"]
+    named = "" if layers == NO_LAYERS else layers
+    return settings if named is None else [*settings, f"layers={named}"]

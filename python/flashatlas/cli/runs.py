@@ -17,6 +17,7 @@ from flashatlas import InputError, api, charts, tables
 from flashatlas.cli import complete
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
+    NO_LAYERS,
     Jobs,
     Json,
     Layers,
@@ -31,11 +32,12 @@ from flashatlas.cli.options import (
     write_json,
 )
 from flashatlas.cli.spare import say_spare
-from flashatlas.files import must_be_writable, write_whole
+from flashatlas.files import must_be_writable
 from flashatlas.fio_json import to_fio_json
+from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import Result, load_all, save_all
+from flashatlas.result import Result, comparison_json, load_all, save_all, save_one
 from flashatlas.run_options import run_options
 
 Drive = Annotated[
@@ -85,6 +87,8 @@ def run(
     """
     if fio_json and not common["job"]:
         raise InputError("--fio-json is about fio job files: it needs --job")
+    if fio_json == json_ == "-":
+        raise InputError("--fio-json and --json: only one of them can go to standard output")
     must_be_writable(out_)
     say_spare(drive, with_layers(set, layers))
     with Bars(["run"], enabled=not quiet) as bars:
@@ -96,7 +100,7 @@ def run(
         )
     result = replace(result, command=command_line())
     if out_:
-        result.save(out_)
+        replaced(out_, save_one(result, out_))
         reported = _reported(out_, title or f"{result.name}: {_workload(common)}", [result])
     write_json(json_, result.to_json())
     write_json(
@@ -140,7 +144,7 @@ def _scheme_axis(
 
     A setting that belongs to some schemes only is given to those of the list.
     """
-    known = api.registries()
+    known = registries()
     keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
     for parts in (
         "maps",
@@ -152,15 +156,17 @@ def _scheme_axis(
     for name in wanted:
         if name not in keys:
             raise InputError(
-                f"--schemes: `{name}` is no scheme{api.hint(name, keys)} (allowed: "
-                f"{', '.join(keys)})"
+                f"--schemes: `{name}` is no scheme{hint(name, keys)} (allowed: {', '.join(keys)})"
             )
         _once("--schemes", name, wanted)
     applied: dict[str, list[str]] = {name: [] for name in wanted}
+    everywhere = {p["key"] for part in known.values() for p in _params(part)}
     for option, setting in [("--vary", text) for text in vary] + [
         ("--set", text) for text in settings
     ]:
         key = setting.partition("=")[0].strip()
+        if key not in everywhere and key not in run_options():
+            raise InputError(f"{option}: {key}: no such key{hint(key, everywhere)}")
         owners = [name for name in wanted if key in keys[name]]
         others = [name for name in wanted if owners and name not in owners]
         if key == "ftl.scheme":
@@ -181,7 +187,11 @@ def _scheme_axis(
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
 
 
-NO_LAYERS = "none"
+def _params(part: Any) -> list[dict[str, Any]]:
+    """The parameters that the entries of a registry declare; of a list of them, those."""
+    entries = part if isinstance(part, list) else []
+    own = [entry for entry in entries if isinstance(entry, dict) and "key" in entry]
+    return own + [p for e in entries if isinstance(e, dict) for p in e.get("params", ())]
 
 
 def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]:
@@ -191,11 +201,11 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
             "--stacks: the layers are those of --stacks; leave --layers and --set layers=… out"
         )
     wanted = [name.strip() for name in stacks.split(",")]
-    known = [layer["name"] for layer in api.registries()["layers"]]
+    known = [layer["name"] for layer in registries()["layers"]]
     for stack in wanted:
         for name in [] if stack == NO_LAYERS else stack.split("+"):
             if name not in known:
-                near = api.hint(name, known)
+                near = hint(name, known)
                 raise InputError(
                     f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, "
                     f"{', '.join(known)}; A+B)"
@@ -210,7 +220,7 @@ def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
     Those of layers which it lacks are left out, and the layers themselves.
     """
     registry = {
-        layer["name"]: {p["key"] for p in layer["params"]} for layer in api.registries()["layers"]
+        layer["name"]: {p["key"] for p in layer["params"]} for layer in registries()["layers"]
     }
     absent = {key for name, keys in registry.items() if name not in layers for key in keys}
     kept = [setting for setting in settings if setting.partition("=")[0].strip() not in absent]
@@ -257,11 +267,12 @@ def _cases(
         _scheme_axis(schemes, settings, vary) if schemes is not None else ([""], [settings])
     )
     stacked = _stack_axis(stacks, settings) if stacks is not None else [("", [])]
-    axes = []
+    axes: list[list[str]] = []
     for text in vary:
         key, equals, values = text.partition("=")
         if not equals or not values:
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
+        _not_twice(key.strip(), axes, settings)
         # a value that holds commas is told from the next by a semicolon
         listed = values.split(";" if ";" in values else ",")
         axes.append([f"{key.strip()}={_once('--vary', v, listed)}" for v in listed])
@@ -277,6 +288,17 @@ def _cases(
     return combined
 
 
+def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
+    """Refuse to vary what is varied already, or set, or given with its own option."""
+    own = {"drive": "--drive A --drive B", "layers": "--stacks A,B,A+B"}
+    if key in own and key == "drive":
+        raise InputError(f"--vary {key}: drives are compared with {own[key]}")
+    if any(axis[0].partition("=")[0] == key for axis in axes):
+        raise InputError(f"--vary: {key} is given twice; expected one --vary {key}=A,B,C")
+    if any(setting.partition("=")[0].strip() == key for setting in settings):
+        raise InputError(f"--vary: {key} is given with --set as well; expected one of the two")
+
+
 def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Of varied keys, the options of a run (`trace`, `seed` …) with their values, and the rest."""
     known = run_options()
@@ -284,7 +306,10 @@ def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     for setting in chosen:
         key, _, text = setting.partition("=")
         if key in known:
-            options[key] = option_value(known[key], text)
+            try:
+                options[key] = option_value(known[key], text)
+            except InputError as error:
+                raise InputError(f"--vary {setting}: {error}") from error
         else:
             settings.append(setting)
     return options, settings
@@ -368,24 +393,20 @@ def compare(
     `flashatlas compare --stacks none,hard -d superpage-sata -w uniform:requests=20000,size=4KiB`
     """
     cases = _cases(drive, vary, case, (schemes, stacks), with_layers(set, layers))
+    for name in {key for one in cases for key in one} & common.keys():
+        if common[name] != run_options()[name].default:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(f"{flag}: is varied with --vary as well; expected one of the two")
     must_be_writable(out_)
     for name in drive:
         say_spare(name, set)
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]
-    text = json.dumps(
-        {
-            "schema": "flashatlas.compare/1",
-            "runs": [{"label": r.label, **r.record} for r in results],
-        },
-        indent=2,
-    )
     if out_:
         replaced(out_, save_all(results, out_))
         reported = _reported(out_, title or f"Comparison: {_workload(common)}", results)
-        write_whole(out_ / "compare.json", text + "\n")
-    write_json(json_, text)
+    write_json(json_, comparison_json(results))
     if json_ != "-":
         show(results)
         notes(results)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from flashatlas import plots, tables
+from flashatlas import InputError, plots, tables
 from flashatlas._core import quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
@@ -99,18 +99,36 @@ def reuse(
 
     For example: `flashatlas trace reuse out/traces/cloudPhysicsIO.vscsi --shift -7`
     """
-    entries = max(quantity(map_page) // max(quantity(entry), 1), 1)
+    sizes = {name: _size(name, text) for name, text in (("map_page", map_page), ("entry", entry))}
+    _size("page", page)
+    entries, rest = divmod(sizes["map_page"], sizes["entry"])
+    if entries == 0 or rest:
+        raise InputError(
+            f"entry: a map page of {map_page} (--map-page) does not hold a whole number of entries "
+            f"of {entry}"
+        )
     with Bars([path.name], enabled=not quiet) as bars:
         found = Trace(path, **common).reuse(page, entries, lambda *at: bars.update(0, *at))
     write_json(json_, json.dumps(found, indent=2))
     if json_ == "-":
         return
     for title, key, size in (
-        ("map pages", "map_pages", quantity(map_page)),
+        ("map pages", "map_pages", sizes["map_page"]),
         ("map entries, 8 bytes each", "map_entries", 8),
     ):
         _curve(title, found[key], size)
     _updates(found["updates"])
+
+
+def _size(name: str, text: str) -> int:
+    """A size above 0 that an option gives."""
+    try:
+        size = quantity(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    if size == 0:
+        raise InputError(f"{name}: {text}: expected more than nothing")
+    return size
 
 
 def _curve(title: str, cache: dict[str, Any], size: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, quantity
-from flashatlas.api import registries
+from flashatlas.names import registries
 from flashatlas.result import Result
 
 if sys.version_info >= (3, 11):

@@ -98,7 +98,7 @@ fn maps_that_cannot_work_say_what_would() {
         |settings: &[&str]| error("ufs-128gb", &[&["map.store=nvm-hybrid"], settings].concat());
     assert_eq!(
         hybrid(&["nvm.bytes=20000"]),
-        "nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its \
+        "set: nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its \
          header take 32832 (give 0 for no NVM)"
     );
     assert!(
@@ -107,11 +107,11 @@ fn maps_that_cannot_work_say_what_would() {
     );
     assert_eq!(
         hybrid(&["map.entry_bytes=5"]),
-        "map.entry_bytes: an entry of 5 bytes (allowed: 4, 8)"
+        "set: map.entry_bytes: an entry of 5 bytes (allowed: 4, 8)"
     );
     assert_eq!(
         error("ufs-128gb", &["map.entry_bytes=6"]),
-        "map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)"
+        "set: map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)"
     );
     let large = hybrid(&["map.dram_bytes=64MiB"]);
     assert!(large.contains("33554432 pages needs 134217728 bytes, there are 67108864"), "{large}");
@@ -139,6 +139,16 @@ fn maps_that_cannot_work_say_what_would() {
         error("ufs-128gb", &["map.store=dftl", "map.flush=pages"])
             .contains("belongs to map.store = dram")
     );
+    // the low water that is named fits, and one more does not
+    let reserve = error("tiny", &["ftl.gc_mode=dual", "ftl.low_water=1000"]);
+    assert!(reserve.starts_with("set: ftl.low_water: 640 logical units do not fit"), "{reserve}");
+    let most: u64 =
+        reserve.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let with = |low: u64| {
+        let settings = ["ftl.gc_mode=dual".to_owned(), format!("ftl.low_water={low}")];
+        Registry::DRIVES.load("tiny", None, &settings)
+    };
+    assert!(with(most).is_ok() && with(most + 1).is_err(), "{reserve}");
     // a small drive has no room for that many map pages
     assert!(
         error("tiny", &["map.store=dftl", "map.over_provisioning=100"])

@@ -117,9 +117,14 @@ pub(crate) fn play(
 
 /// A job file says itself what these options say of traces.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let others = [("trace", spec.trace.is_some()), ("workload", spec.workload.is_some())];
+    if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
+        return Err(RunError::option(
+            name,
+            "a job file was given, too: a run takes one of `trace`, `workload` and `job`",
+        ));
+    }
     let given = [
-        ("trace", spec.trace.is_some()),
-        ("workload", spec.workload.is_some()),
         ("depth", spec.depth.is_some()),
         ("mode", spec.mode != Mode::Asap),
         ("fit", spec.fit != Fit::Error),
@@ -127,7 +132,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         ("until", spec.until != Until::End),
         ("limit", spec.limit.is_some()),
         ("speed", spec.speed != 1.0),
-        ("flush-every", spec.flush_every > 0),
+        ("flush_every", spec.flush_every > 0),
     ];
     let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
     match given.or(spec.reading.given()) {
@@ -142,8 +147,12 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
 
 fn read_text(opener: &dyn Opener, path: &str) -> std::io::Result<String> {
     let (reader, _) = opener.open(path)?;
-    let mut text = String::new();
-    reader.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text)?;
+    let mut bytes = Vec::new();
+    reader.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        std::io::Error::other(format!("not UTF-8 at byte {at}; job files are UTF-8 text"))
+    })?;
     match text.len() as u64 > MAX_TEXT_BYTES {
         true => {
             Err(std::io::Error::other(format!("larger than {MAX_TEXT_BYTES} bytes: no job file")))

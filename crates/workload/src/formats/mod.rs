@@ -67,7 +67,7 @@ pub const FORMATS: &[FormatDef] = &[
 /// # Errors
 /// Names the nearest and all others when there is none.
 pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
-    flashatlas_types::by_name(FORMATS, |f| f.name, "trace.format", "trace format", name)
+    flashatlas_types::by_name(FORMATS, |f| f.name, "format", "trace format", name)
 }
 
 /// A parameter in bytes, of the format called `name`, as whole sectors.

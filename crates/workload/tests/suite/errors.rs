@@ -321,7 +321,7 @@ fn nothing_recognised_and_nothing_there() {
     );
     assert_eq!(
         format_by_name("mrs").unwrap_err().to_string(),
-        "trace.format: trace format `mrs` is not known; did you mean `msr`? (allowed: alibaba, \
+        "format: trace format `mrs` is not known; did you mean `msr`? (allowed: alibaba, \
          arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, \
          jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, vscsi)"
     );

@@ -257,7 +257,7 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refuse("mixed:sizes=4KiB/x"),
-        "mixed: sizes: `x` is not a unit of size (KiB, MiB, GiB, KB …)"
+        "mixed: sizes: `x` is not a unit of size (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)"
     );
     assert_eq!(
         refuse(&format!("mixed:sizes=512{}", "/512".repeat(64))),

@@ -29,12 +29,12 @@ fn device_maps_by_name() {
     assert_eq!(parse("select:65535"), Ok(DeviceMap::Select(65_535)));
     assert_eq!(
         parse("colapse").unwrap_err(),
-        "trace.devices: device map `colapse` is not known; did you mean `collapse`? (allowed: \
+        "device_map: device map `colapse` is not known; did you mean `collapse`? (allowed: \
          separate, collapse, select:N)"
     );
     assert_eq!(
         parse("select:65536").unwrap_err(),
-        "trace.devices: `65536` is not the number of a device (allowed: select:0 to select:65535)"
+        "device_map: `65536` is not the number of a device (allowed: select:0 to select:65535)"
     );
     assert!(
         parse("select:-1").is_err() && parse("select").is_err() && parse("separate:1").is_err()

@@ -130,11 +130,11 @@ fn an_operation_is_assumed_only_where_there_is_none() {
     };
     assert_eq!(
         with(Write, "0,1,512,r,0\n").unwrap_err(),
-        "trace.assume_op: this spc trace says which operation each record is"
+        "assume_op: this spc trace says which operation each record is"
     );
     assert_eq!(
         with(Flush, "1 1 0 0\n").unwrap_err(),
-        "trace.assume_op: a flush has no address (allowed: read, write, trim)"
+        "assume_op: a flush has no address (allowed: read, write, trim)"
     );
     assert_eq!(with(Trim, "1 1 0 0\n").unwrap(), [record(0, Trim, 1, 1, 0)]);
 }

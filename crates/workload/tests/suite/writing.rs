@@ -259,7 +259,7 @@ fn unknown_targets() {
     assert_eq!(
         error("vscsi", "none").as_deref(),
         Some(
-            "trace.format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, iolog, \
+            "to_format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, iolog, \
              mqsim, msr, spc)"
         )
     );

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from statistics import fmean
 
-from flashatlas.api import registries
+from flashatlas.names import registries
 from flashatlas.reproduce import table
 from flashatlas.reproduce.lpmt.studies import POLICIES, Studies, chosen
 from flashatlas.reproduce.table import CALIBRATED, DERIVED, NOT, REPRODUCED, Listing, Table

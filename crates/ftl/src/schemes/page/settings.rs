@@ -198,19 +198,35 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let reserve = reserve(params, layout, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
-    if u64::from(layout.logical_units) > usable {
-        return Err(ConfigError::new(
-            "drive.over_provisioning",
-            format!(
-                "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps \
-                 {reserve} for frontiers, collection and (of these {map_quota}) map pages, which \
-                 leaves room for {usable} units; export less or lower the reserve (ftl.low_water, \
-                 ftl.streams, map.over_provisioning, drive.frame_*)",
-                layout.logical_units, layout.blocks_per_lane, layout.lanes,
-            ),
-        ));
+    if u64::from(layout.logical_units) <= usable {
+        return Ok(());
     }
-    Ok(())
+    let lane_units = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    let data = u64::from(layout.logical_units).div_ceil(lane_units);
+    let missing = data + reserve - u64::from(layout.blocks_per_lane);
+    let low_water = u64::from(low_water(params));
+    // the reserve of collection is blamed where a smaller one would do
+    let collection = params.get(GC_MODE) == "dual"
+        && u64::from(params.get(LOW_WATER)) > missing
+        && low_water - missing > u64::from(params.get(STREAMS));
+    let (key, way_out) = if collection {
+        ("ftl.low_water", format!("at most {} fits, or", low_water - missing))
+    } else if usable > 0 {
+        let share = f64::from(layout.slots()) / usable as f64 - 1.0;
+        ("drive.over_provisioning", format!("at least {:.3} fits, or", (share * 1e3).ceil() / 1e3))
+    } else {
+        ("drive.over_provisioning", "no share fits:".to_owned())
+    };
+    Err(ConfigError::new(
+        key,
+        format!(
+            "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps \
+             {reserve} for frontiers, collection and (of these {map_quota}) map pages, which \
+             leaves room for {usable} units; {way_out} lower the reserve (ftl.low_water, \
+             ftl.streams, map.over_provisioning, drive.frame_*)",
+            layout.logical_units, layout.blocks_per_lane, layout.lanes,
+        ),
+    ))
 }
 
 impl PageSettings {

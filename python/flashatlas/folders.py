@@ -1,0 +1,95 @@
+"""What stands where in a folder of results.
+
+A folder holds one run (``run.json`` and files beside it) or a comparison (``compare.json``, and its
+runs in folders ``01``, ``02`` and so on). What is written takes the place of the other.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from flashatlas._core import InputError
+
+RECORD = "run.json"
+COMPARISON = "compare.json"
+COMPARISON_SCHEMA = "flashatlas.compare/1"
+TABLES = ("series", "latency", "wear", "resources", "blocks")
+"""The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
+
+OF_A_RUN = frozenset({RECORD, "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
+"""What a run may leave in its folder."""
+
+
+def numbered(number: int) -> str:
+    """The folder of a run within that of its comparison; numbers begin at 1."""
+    return f"{number:02d}"
+
+
+def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
+    """Remove the files of a run that are not to be kept; whether there was a run."""
+    there = (folder / RECORD).is_file()
+    for file in OF_A_RUN - keep if folder.is_dir() else ():
+        (folder / file).unlink(missing_ok=True)
+    return there
+
+
+def clear_comparison(folder: Path, keep: int = 0) -> int:
+    """Remove the runs of a comparison behind the first so many; returns how many those were."""
+    removed = 0
+    for inner in sorted(folder.glob("*")) if folder.is_dir() else ():
+        if inner.name.isdigit() and int(inner.name) > keep and clear_run(inner):
+            removed += 1
+            if not any(inner.iterdir()):
+                inner.rmdir()
+    if not keep:
+        (folder / COMPARISON).unlink(missing_ok=True)
+    return removed
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The folders of runs that a path stands for: itself, or those inside it.
+
+    Raises:
+        InputError: It holds no results, both a run and a comparison, or not all of a comparison.
+
+    """
+    if path.suffix == ".zip" and path.is_file():
+        raise InputError(f"{path}: a bundle, which `flashatlas rerun` reads; unpack it first")
+    if path.name == COMPARISON and path.is_file():
+        path = path.parent
+    if not path.is_dir():
+        return [path]
+    one, several = (path / RECORD).exists(), (path / COMPARISON).exists()
+    if one and several:
+        raise InputError(
+            f"{path}: holds both a run ({RECORD}) and a comparison ({COMPARISON}): one of them is "
+            "of an earlier time; remove it"
+        )
+    if several:
+        return _compared(path)
+    inside = [path] if one else sorted(p.parent for p in path.glob(f"*/{RECORD}"))
+    if not inside:
+        raise InputError(
+            f"{path}: no results ({RECORD} or {COMPARISON}) in it; expected a folder that `run "
+            "--out` or `compare --out` wrote"
+        )
+    return inside
+
+
+def _compared(folder: Path) -> list[Path]:
+    """The folders of all runs of a comparison."""
+    file = folder / COMPARISON
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: damaged: {error}") from error
+    runs = content.get("runs") if isinstance(content, dict) else None
+    if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
+        raise InputError(f"{file}: damaged: expected a list of runs under `runs`")
+    folders = [folder / numbered(number) for number in range(1, len(runs) + 1)]
+    for one, run in zip(folders, runs, strict=True):
+        if not (one / RECORD).is_file():
+            label = run.get("label") or "without a label"
+            raise InputError(f"{one}: run `{label}` of {file} is missing")
+    return folders

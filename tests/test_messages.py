@@ -1,0 +1,277 @@
+"""Mistakes that newcomers made, and what is said of each: which option, what was expected."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import flashatlas
+import flashatlas.fetch
+import flashatlas.result
+import pyarrow as pa
+import pytest
+from flashatlas import InputError, Result
+
+W = ("-w", "uniform:requests=200,size=2KiB", "-q")
+FILES = {
+    "bare.toml": "[drive]\nbase = tiny\n",
+    "empty.toml": "",
+    "planes.toml": '[drive]\nbase = "tiny"\nframe_planes = 3\n',
+    "twice.toml": '[drive]\nbase = "tiny"\n[timing]\nt_read = { us = 50, ms = 1 }\n',
+    "latin.fio": b"[a]\nsize=64k\n# \xe9\n",
+    "ok.fio": "[a]\nsize=64k\nrw=write\n",
+    "msr.csv": "128166372003061629,hm,0,Write,8192,4096,100\n"
+    "128166372003061630,hm,0,Write,-8192,4096,100\n",
+    "latin.toml": b"# \xff\n",
+}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return tmp_path
+
+
+SAID = {
+    ("compare", *W, "--vary", "ftl.victim=greedy", "--vary", "ftl.victim=fifo"): (
+        "--vary: ftl.victim is given twice; expected one --vary ftl.victim=A,B,C"
+    ),
+    ("compare", *W, "--vary", "ftl.victim=greedy,fifo", "--set", "ftl.victim=random"): (
+        "--vary: ftl.victim is given with --set as well; expected one of the two"
+    ),
+    ("compare", *W, "--vary", "workload=uniform;zipf"): (
+        "--workload: is varied with --vary as well; expected one of the two"
+    ),
+    ("compare", *W, "--vary", "drive=tiny,tlc-small"): (
+        "--vary drive: drives are compared with --drive A --drive B"
+    ),
+    ("compare", *W, "--vary", "seed=1..5"): (
+        "--vary seed=1..5: --seed: `1..5` is not a whole number, expected one such as 20000, 100k "
+        "or 1e6"
+    ),
+    ("compare", *W, "--vary", "ftl.victim=greedy,lru"): "(in `lru`)",
+    ("compare", *W, "--schemes", "fast,page", "--set", "ftl.victm=fifo"): (
+        "--set: ftl.victm: no such key; did you mean `ftl.victim`?"
+    ),
+    ("run", *W, "--set", "timing.channel_rate=200"): (
+        "--set: timing.channel_rate: `200` has no unit, and would be bytes a second (allowed: 0, "
+        "or bytes a second such as 200MB)"
+    ),
+    ("run", *W, "-d", "twice.toml"): (
+        "twice.toml:4:1: timing.t_read: `us` and `ms` are both given: expected one"
+    ),
+    ("run", *W, "-d", "bare.toml"): 'bare.toml:2:8: syntax: text needs quotes: base = "tiny"',
+    ("run", *W, "-d", "empty.toml"): (
+        "empty.toml: drive.channels: is not given: channels; give it, or begin with a preset (base "
+        '= "tiny" in [drive])'
+    ),
+    ("run", *W, "-d", "planes.toml"): "planes.toml:3:1: drive.frame_planes: 3 does not divide",
+    ("run", *W, "-d", "latin.toml"): (
+        "latin.toml: not UTF-8 at byte 2; drive files are UTF-8 text"
+    ),
+    ("run", *W, "-d", "tiny.toml"): ("tiny.toml: No such file or directory; `tiny` is a preset"),
+    ("run", "--job", "latin.fio"): "latin.fio: not UTF-8 at byte 15; job files are UTF-8 text",
+    ("run", *W, "--job", "ok.fio"): (
+        "--workload: a job file was given, too: a run takes one of `--trace`, `--workload` and "
+        "`--job`"
+    ),
+    ("run", "--job", "ok.fio", "--json", "-", "--fio-json", "-"): (
+        "--fio-json and --json: only one of them can go to standard output"
+    ),
+    ("run", *W, "--extent", "1MiB"): "--extent: only `--fit compact` packs extents",
+    ("run", *W, "--speed", "nan", "--mode", "open"): "--speed: nan, expected a number above 0",
+    ("run", *W, "--set", "ftl.scheme=dftl"): (
+        "--set: ftl.scheme: scheme `dftl` is not known; it is a map store (map.store=dftl)"
+    ),
+    ("explain", "ftl.victim=lru"): "set: ftl.victim: victim policy `lru` is not known",
+    ("lookup", "--files", "100", "--shift", "5"): (
+        "--shift: it is about reading a trace; none is given"
+    ),
+    ("lookup", "--files", "100", "--banks", "2", "--set", "lookup.banks=4"): (
+        "--set lookup.banks: lookup.banks has an option of its own, which is given as well"
+    ),
+    ("trace", "info", "msr.csv"): (
+        "it begins as msr does (`--format msr`), which stops at 2:31: a negative number"
+    ),
+    ("trace", "convert", "msr.csv", "msr.csv", "--to-format", "csv"): (
+        "msr.csv: is the trace that is read; write to another file"
+    ),
+    ("trace", "convert", "demo.fatr", "out.xyz"): (
+        "out.xyz: which format is to be written? End the name with one of"
+    ),
+    ("trace", "convert", "demo.fatr", "out.csv", "--to-format", "fat"): (
+        "--to-format: trace format `fat` is not known (allowed: atlas, blkreplay, csv, iolog, "
+        "mqsim, msr, spc)"
+    ),
+    ("trace", "slice", "demo.fatr", "out.fatr", "--from", "5min", "--to", "1min"): (
+        "--from: 5min is not before `to`, which is 1min"
+    ),
+    ("trace", "slice", "demo.fatr", "out.fatr", "--skip", "99999999"): (
+        "the slice holds no request: it has 20054, and 99999999 are left out"
+    ),
+    ("trace", "reuse", "demo.fatr", "--entry", "8KiB"): (
+        "--entry: a map page of 4KiB (--map-page) does not hold a whole number of entries of 8KiB"
+    ),
+    ("trace", "reuse", "demo.fatr", "--page", "3000"): (
+        "--page: 3000 bytes are no whole sectors; expected a multiple of 512"
+    ),
+    ("trace", "reuse", "demo.fatr", "--page", "4foo"): "--page: `foo` is not a unit of size",
+    ("trace", "fetch", "dem"): "public trace `dem` is not known; did you mean `demo`?",
+    ("formats", "msrr"): "trace format `msrr` is not known; did you mean `msr`?",
+    ("crash", "--scheme", "fast", "--store", "dftl"): "stores are of page mapping alone",
+    ("probe", "superpage", "-d", "tiny"): "tiny: exports 1310720 bytes; probing 67108864 of them",
+    ("table", "."): ".: no results (run.json or compare.json) in it; expected a folder that",
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), SAID.items(), ids=[" ".join(a[:6]) for a in SAID])
+def test_what_is_said(cli, files, arguments, said):
+    if "demo.fatr" in arguments:
+        flashatlas.fetch.fetch("demo", files)
+    before = sorted(p.name for p in files.rglob("*"))
+    done = cli(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    text = " ".join(done.stderr.split())
+    assert said in text, text
+    assert text.startswith("error: ") and "Traceback" not in text
+    assert sorted(p.name for p in files.rglob("*")) == before, "nothing is left behind"
+
+
+def test_the_layers_none_and_options_by_their_names(cli):
+    assert cli("run", *W, "--layers", "none").returncode == 0
+    assert "option of a run" in cli("explain", "depth").stdout
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "st"
+    results = flashatlas.compare(
+        [{"label": v, "set": {"ftl.victim": v}} for v in ("greedy", "fifo")],
+        workload="uniform:requests=200,size=2KiB",
+    )
+    flashatlas.result.save_all(results, folder)
+    return folder
+
+
+def test_a_folder_holds_a_run_or_a_comparison(cli, study, tmp_path):
+    folder = tmp_path / "X"
+    shutil.copytree(study, folder)
+    done = cli("run", *W, "--out", str(folder))
+    assert "2 runs of an earlier time were removed" in done.stderr
+    assert not list(folder.glob("0*")) and not (folder / "compare.json").exists()
+    done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder))
+    assert "a run of an earlier time was removed" in done.stderr
+    assert not (folder / "run.json").exists()
+    table = cli("table", str(folder)).stdout
+    assert len(table.splitlines()) == 3
+    shutil.copy(folder / "01" / "run.json", folder)
+    done = cli("report", str(folder))
+    assert "holds both a run (run.json) and a comparison (compare.json)" in " ".join(
+        done.stderr.split()
+    )
+
+
+def test_a_comparison_is_whole(cli, study, tmp_path):
+    folder = tmp_path / "X"
+    shutil.copytree(study, folder)
+    shutil.copytree(study / "01", folder / "zz")
+    assert len(flashatlas.result.load_all([folder])) == 2, "what it does not name is not its"
+    shutil.rmtree(folder / "02")
+    with pytest.raises(InputError, match=r"02: run `fifo` of .*compare\.json is missing"):
+        flashatlas.result.load_all([folder])
+    (folder / "compare.json").write_text("{}")
+    done = cli("table", str(folder))
+    assert done.returncode == 2 and "compare.json: damaged: expected a list of runs" in done.stderr
+    with pytest.raises(InputError, match="holds several runs: load one of"):
+        Result.load(study)
+
+
+def test_records_that_lack_something_are_named(cli, study, tmp_path):
+    record = (study / "01" / "run.json").read_text()
+    (tmp_path / "run.json").write_text(re.sub(r'"ftl.scheme": "page",', "", record))
+    done = cli("cite", str(tmp_path))
+    assert done.returncode == 2 and "config.params.ftl.scheme missing" in done.stderr
+    (tmp_path / "run.json").write_text(record.replace('"greedy"', '"lru"'))
+    done = cli("rerun", str(tmp_path))
+    assert done.returncode == 2
+    assert "config.params of the record: ftl.victim: victim policy `lru`" in done.stderr
+
+
+def test_significance_of_what_cannot_differ(study):
+    results = flashatlas.result.load_all([study])
+    for arguments, said in (
+        (("waf", "ftl.victim", "ftl.victim"), "each: `ftl.victim` is the factor of `between`"),
+        (("ftl.victim", "waf"), "between: `waf` is a result of runs, not a factor"),
+        (("waf", "seed"), "between: the runs do not differ in `seed`"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            flashatlas.significance(results, *arguments)
+    with pytest.raises(InputError, match="one run: a difference needs two"):
+        flashatlas.significance(results[:1], "waf", "ftl.victim")
+
+
+PYTHON = {
+    "a folder for results": (
+        lambda study: flashatlas.frame(str(study)),
+        r"is of type str, expected a Result; Result\.load\('.*'\) reads a folder",
+    ),
+    "no results": (lambda _: flashatlas.frame([]), "no results: expected at least one"),
+    "a seed below 0": (
+        lambda _: flashatlas.run(workload="uniform", seed=-1),
+        "seed: -1, expected 0 to 18446744073709551615",
+    ),
+    "a seed of None": (
+        lambda _: flashatlas.run(workload="uniform", seed=None),
+        "seed: None; leave it out for its default 1",
+    ),
+    "a text for a number": (
+        lambda _: flashatlas.run(workload="uniform", shift="3"),
+        "shift: '3' is of type str, expected a whole number",
+    ),
+    "an empty path": (lambda _: flashatlas.run(trace=""), "trace: an empty path"),
+    "bytes for a path": (lambda _: flashatlas.run(trace=b"x"), "trace: b'x' is of type bytes"),
+    "a text for cases": (
+        lambda _: flashatlas.compare("fifo"),
+        "cases: 'fifo', expected a list such as",
+    ),
+    "texts for cases": (lambda _: flashatlas.compare(["x"]), "cases: 'x', expected a mapping"),
+    "no cases": (lambda _: flashatlas.compare([]), "cases: none, expected at least one"),
+    "labels that are the same": (
+        lambda _: flashatlas.compare([{"label": "a"}, {"label": "a"}], workload="uniform"),
+        "cases: `a` is the label of two",
+    ),
+    "jobs": (lambda _: flashatlas.compare([{}], jobs="2"), "jobs: '2', expected a whole number"),
+    "a height": (
+        lambda study: flashatlas.figure(
+            flashatlas.result.load_all([study]), "f.svg", x="ftl.victim", y="waf", height=10**6
+        ),
+        "height: 1000000 points; expected 20 to 2000",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PYTHON)
+def test_what_python_is_told(what, study):
+    call, said = PYTHON[what]
+    with pytest.raises(InputError, match=said):
+        call(study)
+
+
+def test_layers_and_near_names_in_python():
+    with pytest.raises(TypeError, match="`layers` is a parameter of the drive: set="):
+        flashatlas.run("tiny", workload="uniform", layers="hard")
+    with pytest.raises(TypeError, match="did you mean `label`"):
+        flashatlas.compare([{"lable": "a"}], workload="uniform")
+
+
+def test_a_figure_says_what_it_averages_over(cli, study, tmp_path):
+    done = cli("figure", str(study), "--x", "seed", "-o", str(tmp_path / "f.svg"))
+    assert "(averaged over ftl.victim)" in " ".join(done.stdout.split())
+
+
+def test_columns_of_a_table_need_no_header():
+    table = pa.table({"op": ["W"], "at": [0], "size": [4096]})
+    spec = "columns:op=op,offset=at:bytes,size=size:bytes"
+    assert flashatlas.Trace(table, format=spec).info()["writes"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from rich.markup import escape
 
 from flashatlas import InputError, api, charts, tables
 from flashatlas.cli import complete
+from flashatlas.cli.before import say_cost, say_spare
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
     NO_LAYERS,
@@ -31,7 +33,6 @@ from flashatlas.cli.options import (
     with_layers,
     write_json,
 )
-from flashatlas.cli.spare import say_spare
 from flashatlas.files import must_be_writable
 from flashatlas.fio_json import to_fio_json
 from flashatlas.names import hint, registries
@@ -91,6 +92,7 @@ def run(
         raise InputError("--fio-json and --json: only one of them can go to standard output")
     must_be_writable(out_)
     say_spare(drive, with_layers(set, layers))
+    say_cost([(drive, with_layers(set, layers), common["precondition"])], 1)
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
             drive,
@@ -400,6 +402,10 @@ def compare(
     must_be_writable(out_)
     for name in drive:
         say_spare(name, set)
+    say_cost(
+        [(c["drive"], c["set"], c.get("precondition", common["precondition"])) for c in cases],
+        min(jobs or os.cpu_count() or 1, len(cases)),
+    )
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]
@@ -432,6 +438,7 @@ def checkpoint(
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """
+    say_cost([(drive, set, common["precondition"])], 1)
     with Bars(["checkpoint"], enabled=not quiet) as bars:
         api.save_checkpoint(
             path, drive, set=set, **common, progress=lambda *at: bars.update(0, *at)

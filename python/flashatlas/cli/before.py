@@ -1,0 +1,71 @@
+"""What is said before a run: what it takes, and what a setting did to the spare area."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from flashatlas import _core
+from flashatlas.cli.console import err
+from flashatlas.cost import LONG_S, Cost, cost, free_memory
+from flashatlas.drive import FLASH, drive_and_text
+from flashatlas.tables import percent, size
+
+EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
+"""Settings that say how much of it is exported."""
+
+
+def _say(text: str) -> None:
+    err.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def say_spare(drive: Any, settings: Sequence[str]) -> None:
+    """Say the spare share if flash was changed, and what is exported stayed that of the preset."""
+    given = dict(setting.partition("=")[::2] for setting in settings)
+    keys = {key.strip() for key in given}
+    share = given.get(EXPORTED[1], "").strip()
+    if share.replace(".", "", 1).isdigit() and float(share) >= 1:
+        _say(f"{EXPORTED[1]} = {share} is {float(share):.0%} spare: {share} % is written {share}%")
+    changed = [key for key in FLASH if key in keys]
+    if not changed or keys & set(EXPORTED):
+        return
+    name, toml, own = drive_and_text(drive)
+    others = [s for s in settings if s.partition("=")[0].strip() not in changed]
+    before, now = (_spare(name, toml, [*own, *some]) for some in (others, settings))
+    if abs(before - now) > 1e-9:
+        _say(
+            f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): "
+            f"what the drive exports stayed as it was ({' or '.join(EXPORTED)} changes it)"
+        )
+
+
+def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> None:
+    """Say what runs take, where that is long or large.
+
+    Args:
+        runs: Drive, settings and precondition of each.
+        at_once: Runs side by side.
+
+    """
+    found: set[tuple[str, Cost]] = set()
+    for drive, settings, precondition in runs:
+        name, toml, own = drive_and_text(drive)
+        layout = json.loads(_core.check_drive(name, toml, [*own, *settings]))
+        one = cost(layout, precondition)
+        if one.is_worth_saying and (name, one) not in found:
+            long = one.seconds is not None and one.seconds >= LONG_S
+            time = f", about {one.seconds:.0f} s to precondition ({precondition})" if long else ""
+            _say(f"{name}: {one.units:,} units, about {size(one.bytes)} of memory{time}")
+        found.add((name, one))
+    largest = max((one.bytes for _, one in found), default=0) * at_once
+    free = free_memory()
+    if free is not None and largest > free:
+        together = f"{at_once} runs at once take" if at_once > 1 else "that is"
+        _say(f"{together} more than the {size(free)} of memory that are free (--jobs)")
+
+
+def _spare(name: str, toml: str | None, settings: list[str]) -> float:
+    """Flash beyond what is exported, as a share of what is exported."""
+    layout = json.loads(_core.check_drive(name, toml, settings))
+    return layout["physical_units"] / layout["logical_units"] - 1

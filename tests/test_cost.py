@@ -1,0 +1,51 @@
+"""What is said of a run before it begins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import flashatlas
+import pytest
+from flashatlas import cost
+
+MEASURED = """
+import resource, sys, flashatlas
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+flashatlas.run("ufs-128gb", workload="uniform:requests=10,read=1", precondition=sys.argv[1])
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("precondition", ["fill"])
+def test_memory_is_as_estimated(precondition):
+    """A process of its own: memory that others left would hide what is taken."""
+    command = [sys.executable, "-c", MEASURED, precondition]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    estimated = cost.cost(flashatlas.Drive("ufs-128gb").layout, precondition).bytes
+    assert int(done.stdout) == pytest.approx(estimated, rel=0.25)
+
+
+def test_a_long_run_is_announced(cli, monkeypatch):
+    few = ("run", "-w", "uniform:requests=10,size=2KiB", "-q")
+    assert "of memory" not in cli(*few).stderr
+    layout = flashatlas.Drive("tlc-nvme-1tb").layout
+    estimate = cost.cost(layout, "steady")
+    assert estimate.is_worth_saying
+    # by hand: 24 bytes a physical unit, 310 ns a logical one
+    assert estimate.bytes == 24 * layout["physical_units"]
+    assert estimate.seconds == pytest.approx(310e-9 * layout["logical_units"])
+    assert cost.cost(layout, "trace:x").seconds is None
+    monkeypatch.setattr(cost, "LARGE_BYTES", 1)
+    assert "tiny: 1,024 units, about 24.0 KiB of memory" in cli(*few).stderr
+    monkeypatch.setattr("flashatlas.cli.before.free_memory", lambda: 1000)
+    said = cli("compare", *few[1:], "--vary", "seed=1,2", "--jobs", "2").stderr
+    assert "2 runs at once take more than the 1000 B of memory that are free (--jobs)" in said
+
+
+def test_a_share_of_spare_that_was_meant_in_percent(cli):
+    few = ("run", "-w", "uniform:requests=10,size=2KiB", "-q")
+    said = cli(*few, "--set", "drive.over_provisioning=7").stderr
+    assert "drive.over_provisioning = 7 is 700% spare: 7 % is written 7%" in said
+    assert "spare" not in cli(*few, "--set", "drive.over_provisioning=60%").stderr

@@ -75,6 +75,14 @@ def study() -> list:
     ]
 
 
+def grid() -> list:
+    """Six runs: three victims, two caches."""
+    return [
+        fake(f"{victim} {cache}", params={"ftl.victim": victim, "map.cache_bytes": cache})
+        for victim, cache in itertools.product(("greedy", "fifo", "random"), (8192, 32768))
+    ]
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
@@ -91,6 +99,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
         "one": [fake("only", rows=512, areas=("hot", "cold"))],
         "several": several(),
         "study": study(),
+        "grid": grid(),
     }
     return {
         name: write_report(folder / f"{name}.html", f"Report of {name}", results, COMMAND)
@@ -489,6 +498,33 @@ def test_the_key_hides_a_run_and_shows_it_again(view):
         button.click()
         page.wait_for_selector("html[data-charts=drawn]")
         assert button.get_attribute("aria-pressed") == pressed and lines.count() == count
+
+
+def test_the_key_of_two_factors_hides_their_values(view):
+    page = view("grid")
+    lines = page.locator('.plot[data-chart="throughput"] .mark-line path')
+    drawn = lines.count()
+    buttons = page.locator("#latency button.run")
+    assert buttons.all_inner_texts() == ["greedy", "fifo", "random", "8 KiB", "32 KiB"]
+
+    def click(at: int) -> None:
+        page.evaluate("document.documentElement.dataset.charts = ''")
+        buttons.nth(at).click()
+        page.wait_for_selector("html[data-charts=drawn]")
+
+    click(0)  # two of six runs have this victim, three of six that cache, one both
+    assert lines.count() == drawn * 4 / 6
+    click(3)
+    assert lines.count() == drawn * 2 / 6
+    assert [b.get_attribute("aria-pressed") for b in buttons.all()] == [
+        "false",
+        "true",
+        "true",
+        "false",
+        "true",
+    ]
+    buttons.nth(4).click()  # nothing would be left
+    assert buttons.nth(4).get_attribute("aria-pressed") == "true"
 
 
 def test_every_report_prints_below_three_megabytes(view):

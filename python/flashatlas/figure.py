@@ -120,7 +120,7 @@ def vega_lite(
     factor, unit = _scale(ys, runs.unit(y))
     xs = runs.column(x)
     across = _axis(runs, x, xs, kind)
-    told_apart = {name: _words(runs, of) for name, of in (("by", by), ("panel", panel)) if of}
+    told_apart = {name: in_words(runs, of) for name, of in (("by", by), ("panel", panel)) if of}
     values = [
         {"x": across["values"][row], "y": ys[row] / factor}
         | {name: words[row] for name, words in told_apart.items()}
@@ -293,7 +293,7 @@ def _title(name: str, unit: str) -> str:
     return f"{title} ({unit})" if unit and unit not in ("ratio", "1/s") else title
 
 
-def _words(runs: Frame, name: str) -> list[str]:
+def in_words(runs: Frame, name: str) -> list[str]:
     """The values of a column in words; numbers in the unit that keeps them short."""
     values = runs.column(name)
     if any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):

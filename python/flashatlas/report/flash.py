@@ -131,7 +131,7 @@ def wear(runs: Runs) -> Chart | Absent:
             "title": None if runs.single else runs.names[i],
             "transform": [{"filter": {"field": "run", "equal": runs.names[i]}}],
             "data": {"name": "bins"},
-            "mark": {"type": "bar", "color": f"var(--run-{i % 8})", "binSpacing": 1},
+            "mark": {"type": "bar", "color": runs.colour(i), "binSpacing": 1},
             "encoding": {
                 "x": {
                     "field": "from",

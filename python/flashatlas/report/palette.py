@@ -6,13 +6,13 @@ their names. Every run has a colour, a dash and a shape, so that none depends on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashatlas.report.html import text
+from flashatlas.report.looks import COLOURS, looks
 from flashatlas.result import Result
 
-COLOURS = 8
 TABLE_COLOURS = 8
 DASHES = ([1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4, 4, 4])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
@@ -56,6 +56,7 @@ class Runs:
                 n += 1
                 name = f"{result.name} ({n})"
             self.names.append(name)
+        self.looks = looks(self.results)
 
     def __len__(self) -> int:
         return len(self.results)
@@ -68,9 +69,9 @@ class Runs:
     def encoding(self, *channels: str) -> dict[str, Any]:
         """Vega-Lite encodings of the run: any of ``color``, ``fill``, ``strokeDash``, ``shape``."""
         ranges: dict[str, list[Any]] = {
-            "color": [f"var(--run-{i % COLOURS})" for i in range(len(self))],
-            "strokeDash": [DASHES[i % len(DASHES)] for i in range(len(self))],
-            "shape": [SHAPES[i % len(SHAPES)] for i in range(len(self))],
+            "color": [self.colour(i) for i in range(len(self))],
+            "strokeDash": [DASHES[mark % len(DASHES)] for mark in self.looks.marks],
+            "shape": [SHAPES[mark % len(SHAPES)] for mark in self.looks.marks],
         }
         ranges["fill"] = ranges["color"]
         return {
@@ -83,29 +84,56 @@ class Runs:
             for channel in channels
         }
 
+    def colour(self, i: int) -> str:
+        """The colour of a run (CSS)."""
+        return f"var(--run-{self.looks.colours[i] % COLOURS})"
+
     def swatch(self, i: int) -> str:
         """The sign of a run: a piece of its line with its shape."""
-        return swatch(i, OUTLINES[SHAPES[i % len(SHAPES)]])
+        return _sign(self.colour(i), self.looks.marks[i])
 
     def key(self) -> str:
-        """The list of runs with their signs; nothing for a single one."""
+        """The list of runs with their signs, or of what they differ in; empty for a single one."""
         if self.single:
             return ""
-        items = "".join(
-            f'<li><button type="button" class="run" data-run="{i}" aria-pressed="true" '
-            f'title="show or hide">{self.swatch(i)}{text(name)}</button></li>'
-            for i, name in enumerate(self.names)
-        )
+        items = "".join(self._by_factors() if self.looks.factors else self._one_by_one())
         return f'<ul class="key" aria-label="Runs">{items}</ul>'
 
+    def _one_by_one(self) -> Iterator[str]:
+        for i, name in enumerate(self.names):
+            yield _button(self.swatch(i), name, (i,), self.looks.colours[i])
 
-def swatch(i: int, outline: str = "") -> str:
-    """A piece of a line in its colour and dash, with a shape on it if one is given."""
-    dash = " ".join(str(x) for x in DASHES[i % len(DASHES)])
+    def _by_factors(self) -> Iterator[str]:
+        coloured, marked = self.looks.factors
+        yield f'<li class="factor">{text(coloured[0])}</li>'
+        for i, level in enumerate(coloured[1]):
+            yield _button(f'<i style="background:var(--run-{i})"></i>', level.name, level.runs, i)
+        yield f'<li class="factor">{text(marked[0])}</li>'
+        for i, level in enumerate(marked[1]):
+            yield _button(_sign("inherit", i), level.name, level.runs, None)
+
+
+def _button(sign: str, name: str, runs: Sequence[int], colour: int | None) -> str:
+    """An entry of the key of runs: a click hides its runs or shows them again."""
+    numbers = ",".join(map(str, runs))
+    of_colour = "" if colour is None else f' data-colour="{colour % COLOURS}"'
+    return (
+        f'<li><button type="button" class="run" data-run="{numbers}"{of_colour} '
+        f'aria-pressed="true" title="show or hide">{sign}{text(name)}</button></li>'
+    )
+
+
+def _sign(colour: str, mark: int) -> str:
+    return swatch(colour, mark, OUTLINES[SHAPES[mark % len(SHAPES)]])
+
+
+def swatch(colour: str, mark: int, outline: str = "") -> str:
+    """A piece of a line in a colour (CSS) and a dash, with a shape on it if one is given."""
+    dash = " ".join(str(x) for x in DASHES[mark % len(DASHES)])
     shape = f'<path d="{outline}" fill="currentColor"/>' if outline else ""
     return (
         f'<svg class="swatch" viewBox="0 0 42 14" width="42" height="14" aria-hidden="true" '
-        f'style="color:var(--run-{i % COLOURS})"><path d="M0 7h42" stroke="currentColor" '
+        f'style="color:{colour}"><path d="M0 7h42" stroke="currentColor" '
         f'stroke-width="2" '
         f'stroke-dasharray="{dash}"/>{shape}</svg>'
     )
@@ -113,7 +141,10 @@ def swatch(i: int, outline: str = "") -> str:
 
 def line_key(label: str, names: Sequence[str]) -> str:
     """A list of lines of a single run."""
-    items = "".join(f"<li>{swatch(i)}{text(name)}</li>" for i, name in enumerate(names))
+    items = "".join(
+        f"<li>{swatch(f'var(--run-{i % COLOURS})', i)}{text(name)}</li>"
+        for i, name in enumerate(names)
+    )
     return f'<ul class="key" aria-label="{text(label)}">{items}</ul>'
 
 

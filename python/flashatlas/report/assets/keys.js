@@ -7,24 +7,32 @@ function colourOf(part) {
   return /^var\(--run-(\d+)\)$/.exec(part.getAttribute("stroke") ?? "")?.[1] ?? /^var\(--run-(\d+)\)$/.exec(part.getAttribute("fill") ?? "")?.[1];
 }
 
-function standOut(run) {
+function standOut(wanted) {
   for (const part of document.querySelectorAll(".plot svg path")) {
     const colour = colourOf(part);
-    if (colour !== undefined) part.style.strokeOpacity = part.style.fillOpacity = run === undefined || Number(colour) === run % 8 ? "" : "0.12";
+    if (colour !== undefined) part.style.strokeOpacity = part.style.fillOpacity = wanted === undefined || Number(colour) === wanted ? "" : "0.12";
   }
+}
+
+/** The names of the runs that a button of the key stands for: one, or all with a value of a factor. */
+function runsOf(button) {
+  return button.dataset.run.split(",").map((number) => report.runs[Number(number)]);
 }
 
 function startKeys() {
   const buttons = [...document.querySelectorAll(".key button.run")];
   for (const button of buttons) {
-    const run = Number(button.dataset.run);
-    const name = report.runs[run];
-    button.addEventListener("pointerenter", () => standOut(run));
+    const { colour } = button.dataset;
+    button.addEventListener("pointerenter", () => standOut(colour === undefined ? undefined : Number(colour)));
     button.addEventListener("pointerleave", () => standOut());
     button.addEventListener("click", () => {
-      if (hidden.has(name)) hidden.delete(name);
-      else if (hidden.size < report.runs.length - 1) hidden.add(name); // one stays
-      for (const other of buttons) other.setAttribute("aria-pressed", String(!hidden.has(report.runs[Number(other.dataset.run)])));
+      const names = runsOf(button);
+      if (names.some((name) => !hidden.has(name))) {
+        const all = new Set([...hidden, ...names]);
+        if (all.size === report.runs.length) return; // one stays
+        for (const name of names) hidden.add(name);
+      } else for (const name of names) hidden.delete(name);
+      for (const other of buttons) other.setAttribute("aria-pressed", String(runsOf(other).some((name) => !hidden.has(name))));
       redraw();
     });
   }

@@ -1,0 +1,68 @@
+"""How the runs of a report are told apart: by a colour and a mark each (a dash and a shape).
+
+Runs that were made to differ in two things have a colour for each value of the first and a mark for
+each of the second; others have a colour and a mark of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flashatlas.figure import in_words
+from flashatlas.frame import frame
+from flashatlas.result import Result
+
+COLOURS = 8
+MARKS = 5
+
+
+@dataclass(frozen=True)
+class Level:
+    """A value of a factor, and the runs that have it."""
+
+    name: str
+    runs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Colour and mark of each run, by number."""
+
+    colours: tuple[int, ...]
+    marks: tuple[int, ...]
+    factors: tuple[tuple[str, tuple[Level, ...]], ...] = ()
+    """The factor that colours stand for and the one of marks, with their values in order; empty
+    where runs have looks of their own."""
+
+
+def looks(results: Sequence[Result]) -> Looks:
+    """The looks of these runs."""
+    own = Looks(tuple(range(len(results))), tuple(range(len(results))))
+    if len(results) < 4:
+        return own
+    runs = frame(results)
+    if len(runs.factors) != 2:
+        return own
+    levels = [_levels(in_words(runs, name)) for name in runs.factors]
+    # the factor with more values has the colours, of which there are more
+    (colour, coloured), (mark, marked) = sorted(
+        zip(runs.factors, levels, strict=True), key=lambda of: len(of[1]), reverse=True
+    )
+    place = [_places(found, len(results)) for found in (coloured, marked)]
+    apart = len(set(zip(*place, strict=True))) == len(results)
+    if not apart or len(coloured) > COLOURS or len(marked) > MARKS:
+        return own
+    return Looks(tuple(place[0]), tuple(place[1]), ((colour, coloured), (mark, marked)))
+
+
+def _levels(values: Sequence[str]) -> tuple[Level, ...]:
+    return tuple(
+        Level(name, tuple(i for i, value in enumerate(values) if value == name))
+        for name in dict.fromkeys(values)
+    )
+
+
+def _places(levels: Sequence[Level], runs: int) -> list[int]:
+    """For each run, which level it has."""
+    return [next(i for i, level in enumerate(levels) if run in level.runs) for run in range(runs)]

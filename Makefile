@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools rustdoc wheel test-wheel
+  clean tools rustdoc wheel test-wheel test-wheel-root
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ wheel: $(VENV)/.tools ## a source distribution, and a wheel built from it, in di
 
 test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
 	$(PY) packaging/check.py --sdist dist
+
+test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
+	packaging/clean_root.sh
 
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)

@@ -73,7 +73,7 @@ fn side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) -> ([f64; 2], Stac
 }
 
 pub fn print() {
-    for layer in STANDARD.layers {
+    for layer in STANDARD.layers.iter() {
         let store = if config(layer.name, &[]).is_ok() { &[] } else { ON_DEMAND };
         let (least, with, pages) = side_by_side(("", store), (layer.name, store));
         let memory = with.reports().remove(0).memory;

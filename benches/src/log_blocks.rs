@@ -54,7 +54,7 @@ fn rates(scheme: &str) -> (f64, f64) {
 
 pub fn print() {
     let mut yardstick = 0.0;
-    for scheme in STANDARD.ftl.schemes {
+    for scheme in STANDARD.ftl.schemes.iter() {
         let (requests, operations) = rates(scheme.name);
         if scheme.name == "page" {
             yardstick = operations;

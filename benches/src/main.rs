@@ -12,7 +12,8 @@ mod maps;
 
 use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_host::STANDARD;
-use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_types::{Entries, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::time::Instant;
 
 /// The benches are an edge: they look at the clock.
@@ -24,7 +25,13 @@ pub fn now() -> Instant {
 /// What a run finds in benchmarks.
 fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environment<'_> {
     let build = flashatlas_sim::Build { version: "bench", sources: "", commit: None };
-    flashatlas_sim::Environment { registry: &STANDARD, opener, build }
+    flashatlas_sim::Environment {
+        registry: &STANDARD,
+        workloads: flashatlas_workload::Registry::STANDARD,
+        metrics: Entries::of(METRICS),
+        opener,
+        build,
+    }
 }
 
 /// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
@@ -264,7 +271,11 @@ mod traces {
         let path = synthetic();
         let name = path.to_str().expect("a plain path").to_owned();
         let begin = super::now();
-        let inputs = Inputs { opener: &open, options: ReadOptions::default() };
+        let inputs = Inputs {
+            opener: &open,
+            workloads: flashatlas_workload::Registry::STANDARD,
+            options: ReadOptions::default(),
+        };
         let mut input = inputs.trace(&name, None, true).unwrap_or_else(|e| panic!("{e}"));
         let mut count = 0u64;
         while input.next_record().unwrap_or_else(|e| panic!("{e}")).is_some() {

@@ -38,7 +38,7 @@ pub fn print() {
     let mut yardstick = 0.0;
     // the first drive of a process waits for memory: it is not the yardstick
     rate("dram", &[]);
-    for def in STANDARD.ftl.stores {
+    for def in STANDARD.ftl.stores.iter() {
         let extra: &[&str] = match def.name {
             "dram" | "lpmt" => &[],
             "nvm-hybrid" => &["nvm.bytes=8MiB"],

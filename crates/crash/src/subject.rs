@@ -5,6 +5,7 @@
 use crate::workloads::Workload;
 use flashatlas_device::{DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
+use flashatlas_types::Entries;
 
 /// A shape of drive.
 pub struct Geometry {
@@ -126,11 +127,11 @@ const UNDER_LAYERS_UNITS: u32 = 16;
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
 /// Every stack of different layers that some drive takes, up to two of them.
-fn layer_stacks(layers: &'static [LayerDef]) -> Vec<Vec<&'static LayerDef>> {
+fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     let one = layers.iter().map(|layer| vec![layer]);
-    let two = layers
-        .iter()
-        .flat_map(|top| layers.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l]));
+    let two = layers.iter().flat_map(move |top| {
+        layers.iter().filter(|l| l.name != top.name).map(move |l| vec![top, l])
+    });
     one.chain(two).collect()
 }
 
@@ -146,7 +147,7 @@ fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) ->
 /// with the first variant of each store, and those of a store with the first of the scheme.
 pub fn subjects(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
-    for scheme in registry.ftl.schemes {
+    for scheme in registry.ftl.schemes.iter() {
         let takes_store = (scheme.params)(&registry.ftl, &|_| None)
             .is_ok_and(|params| params.iter().any(|p| p.key == "map.store"));
         for scheme_variant in 0..scheme.small.len().max(1) {
@@ -165,7 +166,7 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
                 all.push(stack);
                 continue;
             }
-            for store in registry.ftl.stores {
+            for store in registry.ftl.stores.iter() {
                 let variants = if scheme_variant == 0 { store.small.len().max(1) } else { 1 };
                 all.extend((0..variants).map(|store_variant| Subject {
                     store: store.name,
@@ -305,13 +306,13 @@ mod tests {
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {
         let stacks = subjects(&STANDARD);
-        for scheme in STANDARD.ftl.schemes {
+        for scheme in STANDARD.ftl.schemes.iter() {
             assert!(stacks.iter().any(|s| s.scheme.name == scheme.name), "{}", scheme.name);
         }
-        for store in STANDARD.ftl.stores {
+        for store in STANDARD.ftl.stores.iter() {
             assert!(stacks.iter().any(|s| s.store == store.name), "{}", store.name);
         }
-        for layer in STANDARD.layers {
+        for layer in STANDARD.layers.iter() {
             assert!(
                 stacks.iter().any(|s| s.layers.iter().any(|l| l.name == layer.name)),
                 "{}",

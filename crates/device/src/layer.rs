@@ -2,7 +2,7 @@
 //! cannot go on.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
-use flashatlas_types::{ConfigError, Mechanism, ParamDef, Params};
+use flashatlas_types::{ConfigError, Entry, Mechanism, ParamDef, Params};
 
 /// What a layer is put on.
 pub struct LayersBelow<'a> {
@@ -47,6 +47,19 @@ pub struct LayerDef {
     pub small: &'static [&'static [&'static str]],
     /// What its paper describes and a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
+}
+
+impl Entry for LayerDef {
+    const KIND: &'static str = "layer";
+    const KEY: &'static str = "layers";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        self.params
+    }
 }
 
 /// What `layers` export over a drive that exports `drive`.

@@ -29,7 +29,7 @@ pub use interface::{Device, Inspect, Layer, PowerCycle, Storage, Submission};
 pub use layer::{Build, LayerDef, LayerError, LayerLimit, LayerReport, LayersBelow};
 pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};
-pub use registry::Registry;
+pub use registry::{Part, Registry};
 pub use shape::DeviceShape;
 pub use ssd::{DeviceCounters, Ssd};
 pub use stack::Stack;

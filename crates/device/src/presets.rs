@@ -1,11 +1,26 @@
 //! The drives that come with the project: `devices/*.toml`, every number with its source.
 
+use flashatlas_types::{Entry, ParamDef};
+
 /// One preset.
 pub struct Preset {
     /// Name in `--drive`.
     pub name: &'static str,
     /// The file.
     pub toml: &'static str,
+}
+
+impl Entry for Preset {
+    const KIND: &'static str = "drive";
+    const KEY: &'static str = "drive";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &[]
+    }
 }
 
 /// All presets.

@@ -1,24 +1,103 @@
 //! The parts that a drive and its layers may be built of.
 
+use crate::params::common_params;
 use crate::{DriveConfig, LayerDef, PRESETS, Preset};
-use flashatlas_types::{ConfigError, by_name};
+use flashatlas_ftl::SchemeDef;
+use flashatlas_ftl::classifiers::ClassifierDef;
+use flashatlas_ftl::maps::MapStoreDef;
+use flashatlas_ftl::victims::VictimDef;
+use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
 /// Presets, the parts of FTLs, and layers, each by its name. Whoever needs one of these lists is
 /// given it here; a configuration remembers the registry that it was made with.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// The drives that have a name.
-    pub presets: &'static [Preset],
+    pub presets: Entries<Preset>,
     /// Schemes, map stores, victim policies and classifiers.
     pub ftl: flashatlas_ftl::Registry,
     /// What a host may put over a drive.
-    pub layers: &'static [LayerDef],
+    pub layers: Entries<LayerDef>,
+}
+
+/// A part that can be added to a registry: see [`Registry::with`].
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Part {
+    /// A mapping scheme.
+    Scheme(&'static SchemeDef),
+    /// A map store of page mapping.
+    Store(&'static MapStoreDef),
+    /// A victim policy.
+    Victim(&'static VictimDef),
+    /// A classifier.
+    Classifier(&'static ClassifierDef),
+    /// A layer.
+    Layer(&'static LayerDef),
+    /// A drive with a name.
+    Preset(&'static Preset),
 }
 
 impl Registry {
+    /// The same registry with one more part, which from then on is like those that come with the
+    /// project: chosen by name, its parameters checked and listed, nearest names in errors.
+    ///
+    /// # Errors
+    /// A part of its kind has this name already; or one of its keys is declared with another
+    /// meaning by a part that may be in use with it. Either names both.
+    pub fn with(mut self, part: impl Into<Part>) -> Result<Registry, ConfigError> {
+        let part = part.into();
+        let (name, own) = part.declares(&self)?;
+        for param in own {
+            if let Some(owner) = self.declared_otherwise(param, part) {
+                let why = format!(
+                    "{name} and {owner} declare it with different meanings: give one another key"
+                );
+                return Err(ConfigError::new(param.key, why));
+            }
+        }
+        match part {
+            Part::Scheme(def) => self.ftl.schemes = self.ftl.schemes.with(def)?,
+            Part::Store(def) => self.ftl.stores = self.ftl.stores.with(def)?,
+            Part::Victim(def) => self.ftl.victims = self.ftl.victims.with(def)?,
+            Part::Classifier(def) => self.ftl.classifiers = self.ftl.classifiers.with(def)?,
+            Part::Layer(def) => self.layers = self.layers.with(def)?,
+            Part::Preset(def) => self.presets = self.presets.with(def)?,
+        }
+        Ok(self)
+    }
+
+    /// Who declares the key of `param`, which is one of `own`, with another type, range or text:
+    /// every drive, or a part that may be in use together with `own`. Of most kinds a drive has one
+    /// part, and two of them may give a key two meanings.
+    fn declared_otherwise(&self, param: &ParamDef, own: Part) -> Option<String> {
+        let differs = |other: &ParamDef| {
+            other.key == param.key && (other.doc != param.doc || other.range() != param.range())
+        };
+        if common_params().into_iter().any(differs) {
+            return Some("every drive".to_owned());
+        }
+        let ftl = &self.ftl;
+        let parts = (ftl.victims.iter().map(Part::Victim))
+            .chain(ftl.classifiers.iter().map(Part::Classifier))
+            .chain(ftl.stores.iter().map(Part::Store))
+            .chain(ftl.schemes.iter().map(Part::Scheme))
+            .chain(self.layers.iter().map(Part::Layer));
+        let kind = std::mem::discriminant(&own);
+        let together =
+            |part: &Part| matches!(part, Part::Layer(_)) || std::mem::discriminant(part) != kind;
+        parts
+            .filter(together)
+            .filter_map(|part| part.declares(self).ok())
+            .find_map(|(name, params)| params.into_iter().any(differs).then_some(name))
+    }
+
     /// The parts of this crate and those below: no layers.
-    pub const DRIVES: Registry =
-        Registry { presets: PRESETS, ftl: flashatlas_ftl::Registry::STANDARD, layers: &[] };
+    pub const DRIVES: Registry = Registry {
+        presets: Entries::of(PRESETS),
+        ftl: flashatlas_ftl::Registry::STANDARD,
+        layers: Entries::of(&[]),
+    };
 
     /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it
     /// may build on a preset with `drive.base = "…"`). Then apply `settings` of the form
@@ -41,7 +120,19 @@ impl Registry {
     /// # Errors
     /// Unknown names, with those that exist.
     pub fn preset(&self, name: &str) -> Result<&'static Preset, ConfigError> {
-        by_name(self.presets, |p| p.name, "drive", "drive", name)
+        self.presets.named(name)
+    }
+
+    /// The allowed values of a parameter in words, with the names of parts where it takes one.
+    pub fn range(&self, def: &ParamDef) -> String {
+        let names = match def.key {
+            SchemeDef::KEY => self.ftl.schemes.names(),
+            MapStoreDef::KEY => self.ftl.stores.names(),
+            VictimDef::KEY => self.ftl.victims.names(),
+            ClassifierDef::KEY => self.ftl.classifiers.names(),
+            _ => return def.range(),
+        };
+        names.join(", ")
     }
 
     /// What kind of part is called `name`, and the key that chooses it.
@@ -64,9 +155,49 @@ impl Registry {
     /// Unknown names, with those that exist.
     pub fn layers_named(&self, text: &str) -> Result<Vec<&'static LayerDef>, ConfigError> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        names.map(|name| by_name(self.layers, |l| l.name, "layers", "layer", name)).collect()
+        names.map(|name| self.layers.named(name)).collect()
     }
 }
+
+impl Part {
+    /// What it is called in errors, and the parameters that it declares.
+    fn declares(
+        self,
+        registry: &Registry,
+    ) -> Result<(String, Vec<&'static ParamDef>), ConfigError> {
+        fn of<T: Entry>(def: &T) -> (String, Vec<&'static ParamDef>) {
+            (format!("{} `{}`", T::KIND, def.name()), def.params().iter().collect())
+        }
+        Ok(match self {
+            Part::Scheme(def) => (of(def).0, (def.params)(&registry.ftl, &|_| None)?),
+            Part::Store(def) => of(def),
+            Part::Victim(def) => of(def),
+            Part::Classifier(def) => of(def),
+            Part::Layer(def) => of(def),
+            Part::Preset(def) => of(def),
+        })
+    }
+}
+
+/// `From` for each kind of part.
+macro_rules! parts {
+    ($($kind:ident($def:ty)),*) => {
+        $(impl From<&'static $def> for Part {
+            fn from(def: &'static $def) -> Part {
+                Part::$kind(def)
+            }
+        })*
+    };
+}
+
+parts!(
+    Scheme(SchemeDef),
+    Store(MapStoreDef),
+    Victim(VictimDef),
+    Classifier(ClassifierDef),
+    Layer(LayerDef),
+    Preset(Preset)
+);
 
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -31,16 +31,12 @@ pub use schemes::{SchemeConfig, SchemeDef};
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Text, Violation,
+    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Text, Violation,
 };
 
 /// The parameter `ftl.scheme`.
-pub const SCHEME: Param<Text> = Param::name(
-    "ftl.scheme",
-    || schemes::SCHEMES.iter().map(|s| s.name).collect(),
-    "the mapping scheme",
-)
-.or("page");
+pub const SCHEME: Param<Text> =
+    Param::part("ftl.scheme", SchemeDef::KIND, "the mapping scheme").or("page");
 
 /// The parameter `map.unit`.
 pub const UNIT: Param<u32> = Param::bytes(

@@ -4,32 +4,36 @@ use crate::classifiers::{CLASSIFIERS, ClassifierDef};
 use crate::maps::{MAPS, MapStoreDef};
 use crate::schemes::{SCHEMES, SchemeDef};
 use crate::victims::{VICTIMS, VictimDef};
-use flashatlas_types::{ConfigError, by_name};
+use flashatlas_types::{ConfigError, Entries};
 
 /// Schemes, map stores, victim policies and classifiers, each by its name.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Mapping schemes.
-    pub schemes: &'static [SchemeDef],
+    pub schemes: Entries<SchemeDef>,
     /// Map stores of page mapping.
-    pub stores: &'static [MapStoreDef],
+    pub stores: Entries<MapStoreDef>,
     /// Victim policies of page mapping, and of whoever else collects.
-    pub victims: &'static [VictimDef],
+    pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
-    pub classifiers: &'static [ClassifierDef],
+    pub classifiers: Entries<ClassifierDef>,
 }
 
 impl Registry {
     /// The parts of this crate.
-    pub const STANDARD: Registry =
-        Registry { schemes: SCHEMES, stores: MAPS, victims: VICTIMS, classifiers: CLASSIFIERS };
+    pub const STANDARD: Registry = Registry {
+        schemes: Entries::of(SCHEMES),
+        stores: Entries::of(MAPS),
+        victims: Entries::of(VICTIMS),
+        classifiers: Entries::of(CLASSIFIERS),
+    };
 
     /// The scheme called `name`.
     ///
     /// # Errors
     /// Unknown names, with those that exist.
     pub fn scheme(&self, name: &str) -> Result<&'static SchemeDef, ConfigError> {
-        by_name(self.schemes, |s| s.name, "ftl.scheme", "scheme", name)
+        self.schemes.named(name)
     }
 
     /// The map store called `name`.
@@ -37,7 +41,7 @@ impl Registry {
     /// # Errors
     /// Unknown names, with those that exist.
     pub fn store(&self, name: &str) -> Result<&'static MapStoreDef, ConfigError> {
-        by_name(self.stores, |m| m.name, "map.store", "map store", name)
+        self.stores.named(name)
     }
 
     /// The victim policy called `name`.
@@ -45,7 +49,7 @@ impl Registry {
     /// # Errors
     /// Unknown names, with those that exist.
     pub fn victim(&self, name: &str) -> Result<&'static VictimDef, ConfigError> {
-        by_name(self.victims, |v| v.name, "ftl.victim", "victim policy", name)
+        self.victims.named(name)
     }
 
     /// The classifier called `name`.
@@ -53,6 +57,6 @@ impl Registry {
     /// # Errors
     /// Unknown names, with those that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
-        by_name(self.classifiers, |c| c.name, "ftl.classifier", "classifier", name)
+        self.classifiers.named(name)
     }
 }

@@ -9,12 +9,13 @@ mod hpb_host;
 pub mod wire;
 
 use flashatlas_device::{LayerDef, Registry};
+use flashatlas_types::Entries;
 
 /// All layers.
 pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF];
 
 /// Everything that comes with the project: presets, parts of FTLs, and layers.
-pub const STANDARD: Registry = Registry { layers: LAYERS, ..Registry::DRIVES };
+pub const STANDARD: Registry = Registry { layers: Entries::of(LAYERS), ..Registry::DRIVES };
 
 #[cfg(test)]
 mod tests {

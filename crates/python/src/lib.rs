@@ -15,7 +15,10 @@ mod traces;
 
 use flashatlas_host::STANDARD;
 use flashatlas_nand::params::DATA;
+use flashatlas_sim::metrics::METRICS;
 use flashatlas_sim::{Build, Environment, Progress, RunError, RunSpec};
+use flashatlas_types::Entries;
+use flashatlas_workload::Registry as Workloads;
 use opener::ThisProcess;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -50,8 +53,13 @@ create_exception!(
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// What runs find here: every part that comes with the project, and this process.
-const ENVIRONMENT: Environment<'static> =
-    Environment { registry: &STANDARD, opener: &ThisProcess, build: BUILD };
+const ENVIRONMENT: Environment<'static> = Environment {
+    registry: &STANDARD,
+    workloads: Workloads::STANDARD,
+    metrics: Entries::of(METRICS),
+    opener: &ThisProcess,
+    build: BUILD,
+};
 
 /// What the build script found.
 const BUILD: Build<'static> = Build {
@@ -176,7 +184,7 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
-    let config = STANDARD.load(drive, drive_toml, &settings);
+    let config = ENVIRONMENT.registry.load(drive, drive_toml, &settings);
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({

@@ -1,23 +1,25 @@
 //! The registries as JSON, from which help texts and the parameter reference are made.
 
+use crate::ENVIRONMENT;
 use crate::papers::PAPERS;
 use flashatlas_device::Preset;
 use flashatlas_device::params::SUMMARY;
 use flashatlas_dram::PRESETS as DRAM;
 use flashatlas_dram::paper_table::{CLASSES, latency};
 use flashatlas_ftl::SCHEME;
-use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
 use flashatlas_sim::OptionKind;
-use flashatlas_sim::metrics::METRICS;
-use flashatlas_types::{ConfigError, Mechanism, ParamDef};
-use flashatlas_workload::{FORMATS, FormatDef, GENERATORS, Presence};
+use flashatlas_types::{ConfigError, Entries, Entry, Mechanism, ParamDef};
+use flashatlas_workload::{FormatDef, Presence};
 use serde_json::{Value, json};
 
 fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
     defs.into_iter()
-        .map(|d| json!({ "key": d.key, "range": d.range(), "default": d.default, "doc": d.doc }))
+        .map(|d| {
+            let range = ENVIRONMENT.registry.range(d);
+            json!({ "key": d.key, "range": range, "default": d.default, "doc": d.doc })
+        })
         .collect()
 }
 
@@ -63,7 +65,7 @@ pub fn run_options() -> Value {
 
 /// A drive that has a name.
 fn drive(preset: &Preset) -> Result<Value, ConfigError> {
-    let config = STANDARD.load(preset.name, None, &[])?;
+    let config = ENVIRONMENT.registry.load(preset.name, None, &[])?;
     let layout = config.layout()?;
     Ok(json!({
         "name": preset.name,
@@ -113,10 +115,15 @@ fn list<T>(of: &[T], show: impl Fn(&T) -> Value) -> Value {
     of.iter().map(show).collect()
 }
 
+fn entries<T: Entry>(of: Entries<T>, show: impl Fn(&T) -> Value) -> Value {
+    of.iter().map(show).collect()
+}
+
 /// Everything that has a name.
 pub fn all() -> Result<Value, ConfigError> {
-    let ftl = STANDARD.ftl;
-    let drives: Vec<Value> = STANDARD.presets.iter().map(drive).collect::<Result<_, _>>()?;
+    let ftl = ENVIRONMENT.registry.ftl;
+    let drives: Vec<Value> =
+        ENVIRONMENT.registry.presets.iter().map(drive).collect::<Result<_, _>>()?;
     let schemes: Result<Vec<Value>, ConfigError> = ftl
         .schemes
         .iter()
@@ -130,19 +137,19 @@ pub fn all() -> Result<Value, ConfigError> {
         .collect();
     Ok(json!({
         "drives": drives,
-        "layers": list(STANDARD.layers, |l| {
+        "layers": entries(ENVIRONMENT.registry.layers, |l| {
             with_mechanisms(part(l.name, l.summary, l.paper, l.params), l.mechanisms)
         }),
         "options": run_options(),
         "params": params(flashatlas_device::params::common_params()),
         "schemes": schemes?,
-        "victims": list(ftl.victims, |v| part(v.name, v.summary, v.paper, v.params)),
-        "classifiers": list(ftl.classifiers, |c| part(c.name, c.summary, c.paper, c.params)),
-        "maps": list(ftl.stores, |m| {
+        "victims": entries(ftl.victims, |v| part(v.name, v.summary, v.paper, v.params)),
+        "classifiers": entries(ftl.classifiers, |c| part(c.name, c.summary, c.paper, c.params)),
+        "maps": entries(ftl.stores, |m| {
             with_mechanisms(part(m.name, m.summary, m.paper, m.params), m.mechanisms)
         }),
-        "formats": list(FORMATS, format),
-        "generators": list(GENERATORS, |g| {
+        "formats": entries(ENVIRONMENT.workloads.formats, format),
+        "generators": entries(ENVIRONMENT.workloads.generators, |g| {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
@@ -152,6 +159,6 @@ pub fn all() -> Result<Value, ConfigError> {
         "paper_table": paper_table(),
         "lookup_params": params(flashatlas_lookup::study::params()),
         "crash": crate::crash::names(),
-        "metrics": list(METRICS, |m| named(m.name, m.summary)),
+        "metrics": entries(ENVIRONMENT.metrics, |m| named(m.name, m.summary)),
     }))
 }

@@ -1,11 +1,14 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
-use crate::opener::{ThisProcess, is_file};
+use crate::ENVIRONMENT;
+use crate::opener::is_file;
 use crate::{InputError, Reporter, guarded, tables};
-use flashatlas_sim::{Column, Input, Inputs, Progress, Reading, RunError, Table, summarize};
+use flashatlas_sim::{
+    Column, Environment, Input, Inputs, Progress, Reading, RunError, Table, summarize,
+};
 use flashatlas_types::{HostOp, Ps, SECTOR_BYTES};
 use flashatlas_workload::{
-    Account, Bounds, MapUnits, RecordSource, Reuse, Slice, WriteError, WriteOptions, atlas, create,
+    Account, Bounds, MapUnits, RecordSource, Reuse, Slice, WriteError, WriteOptions, atlas,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -42,7 +45,7 @@ pub fn trace_info(
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
     let value = guarded(py, progress, |reporter| {
-        let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
+        let inputs = inputs(&reading)?;
         let mut input = inputs.trace(path, reading.format.as_deref(), true)?;
         let length = input.length;
         let (summary, extents) = summarize(&mut input, |requests, bytes| {
@@ -86,7 +89,7 @@ pub fn trace_reuse(
         return Err(InputError::new_err("entries: a map page has at least one"));
     }
     let value = guarded(py, progress, |reporter| {
-        let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
+        let inputs = inputs(&reading)?;
         let mut input = inputs.trace(path, reading.format.as_deref(), false)?;
         let mut reuse = Reuse::new(MapUnits { page_bytes, entries });
         let mut requests = 0;
@@ -103,6 +106,12 @@ pub fn trace_reuse(
         Ok(reuse.to_json())
     })?;
     Ok(value.to_string())
+}
+
+/// Where traces come from.
+fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
+    let Environment { opener, workloads, .. } = ENVIRONMENT;
+    Ok(Inputs { opener, workloads, options: reading.options()? })
 }
 
 /// A part of a trace: times in picoseconds from its first record.
@@ -144,7 +153,7 @@ impl TraceSlice {
 /// The part of a trace that `bounds` say; of a file in the compact format nothing before it is
 /// read.
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
-    let inputs = Inputs { opener: &ThisProcess, options: reading.options()? };
+    let inputs = inputs(reading)?;
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
     // where pauses are cut, a time depends on all records before it
     let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;
@@ -234,7 +243,12 @@ fn convert(
         error => RunError::Unusable(format!("{name}: {error}")),
     };
     let file = File::create(to).map_err(|error| RunError::Io { path: to.to_owned(), error })?;
-    let mut sink = create(format, Box::new(file), compression, &WriteOptions { lossy })?;
+    let mut sink = ENVIRONMENT.workloads.create(
+        format,
+        Box::new(file),
+        compression,
+        &WriteOptions { lossy },
+    )?;
     let mut records = 0;
     while let Some(record) = input.next_record()? {
         sink.put(&record).map_err(written)?;

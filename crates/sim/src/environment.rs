@@ -1,7 +1,9 @@
 //! What a run finds around it.
 
 use crate::Opener;
+use crate::metrics::MetricDef;
 use flashatlas_device::Registry;
+use flashatlas_types::Entries;
 
 /// The program that a record names.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,10 @@ pub struct Build<'a> {
 pub struct Environment<'a> {
     /// Presets, schemes, map stores, victim policies, classifiers, layers.
     pub registry: &'a Registry,
+    /// Trace formats and generators.
+    pub workloads: flashatlas_workload::Registry,
+    /// What is measured.
+    pub metrics: Entries<MetricDef>,
     /// How files and environment variables are reached.
     pub opener: &'a dyn Opener,
     /// What this program was built from.

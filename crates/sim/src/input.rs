@@ -3,10 +3,10 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
-use crate::{Reading, RunError, RunSpec};
+use crate::{Environment, Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
-use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary, generate, open};
+use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
@@ -58,6 +58,8 @@ pub struct Input {
 pub struct Inputs<'a> {
     /// Opens files.
     pub opener: &'a dyn Opener,
+    /// Formats and generators.
+    pub workloads: flashatlas_workload::Registry,
     /// How records are read.
     pub options: ReadOptions,
 }
@@ -79,7 +81,16 @@ impl Read for TapReader {
     }
 }
 
-impl Inputs<'_> {
+impl<'a> Inputs<'a> {
+    /// Those of a run.
+    ///
+    /// # Errors
+    /// Options of reading that mean nothing.
+    pub fn of(env: &Environment<'a>, spec: &RunSpec) -> Result<Inputs<'a>, RunError> {
+        let options = spec.reading.options()?;
+        Ok(Inputs { opener: env.opener, workloads: env.workloads, options })
+    }
+
     /// Open a trace. With `hashed`, [`Input::digest`] can tell the SHA-256 of the file at the end.
     ///
     /// # Errors
@@ -97,7 +108,9 @@ impl Inputs<'_> {
         } else {
             reader
         };
-        let opened = open(reader, format, &self.options)
+        let opened = self
+            .workloads
+            .open(reader, format, &self.options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
         Ok(Input {
             name: path.to_owned(),
@@ -133,7 +146,7 @@ impl Inputs<'_> {
     /// # Errors
     /// When its text says nothing that can be made.
     pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input, RunError> {
-        let source = generate(text, capacity, seed)?;
+        let source = self.workloads.generate(text, capacity, seed)?;
         Ok(Input {
             name: text.to_owned(),
             format: "generator",

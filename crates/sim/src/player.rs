@@ -4,14 +4,14 @@
 //! Who decides *which* request comes next, and when, is elsewhere: [`crate::stream`] for traces
 //! and generators.
 
-use crate::metrics::{Event, Findings, METRICS, Metric, Snapshot, Start};
+use crate::metrics::{Event, Findings, Metric, MetricDef, Snapshot, Start};
 use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::settling::Passes;
 use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Stack};
-use flashatlas_types::{Dur, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
+use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
 
 /// Drives with more mapping units are not swept after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 26;
@@ -45,6 +45,7 @@ pub(crate) struct Player {
     /// Bytes of the writes handed to the drive.
     written: u64,
     start: Start,
+    measured: Entries<MetricDef>,
     metrics: Vec<Box<dyn Metric>>,
     flights: Vec<Flight>,
     vacant: Vec<u32>,
@@ -61,7 +62,7 @@ pub(crate) struct Player {
 
 impl Player {
     /// `start` says how metrics begin.
-    pub fn new(drive: Stack, oracle: Oracle, start: Start) -> Player {
+    pub fn new(drive: Stack, oracle: Oracle, measured: Entries<MetricDef>, start: Start) -> Player {
         let mut player = Player {
             drive,
             oracle,
@@ -73,6 +74,7 @@ impl Player {
             measuring: false,
             written: 0,
             start,
+            measured,
             metrics: Vec::new(),
             flights: Vec::new(),
             vacant: Vec::new(),
@@ -91,7 +93,7 @@ impl Player {
     /// Forget what was measured so far: the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.measuring = true;
-        self.metrics = METRICS.iter().map(|m| (m.build)(self.start)).collect();
+        self.metrics = self.measured.iter().map(|m| (m.build)(self.start)).collect();
         self.flights.iter_mut().for_each(|f| f.measured = false);
         self.measured_from = self.now;
         self.submitted_before = self.submitted;

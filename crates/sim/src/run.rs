@@ -20,7 +20,7 @@ use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::{Seed, drawn_streams};
-use flashatlas_workload::{Account, is_serial};
+use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -60,9 +60,9 @@ pub fn run(
     drawn_streams(); // what was drawn on this thread before is another run's
     let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
-    check(spec, queue_depth)?;
+    check(spec, queue_depth, &env.workloads)?;
     let capacity = config.shape().sectors;
-    let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
+    let inputs = Inputs::of(env, spec)?;
     if let Some(path) = &spec.job {
         let jobs = Jobs::read(path, spec, env.opener, capacity)?;
         return run_jobs(spec, &config, &inputs, &jobs, env, progress);
@@ -89,7 +89,7 @@ pub fn run(
         prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
-    let mut player = Player::new(drive, oracle, start);
+    let mut player = Player::new(drive, oracle, env.metrics, start);
     let reopen = || inputs.workload(spec, capacity, false);
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
@@ -132,8 +132,12 @@ fn run_jobs(
     let Prepared { drive, oracle, origin, .. } =
         prepare(spec, config, inputs, false, env, progress)?;
     let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
-    let mut player =
-        Player::new(drive, oracle, Start { timed: true, pace, interval: spec.interval()? });
+    let mut player = Player::new(
+        drive,
+        oracle,
+        env.metrics,
+        Start { timed: true, pace, interval: spec.interval()? },
+    );
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
@@ -419,7 +423,7 @@ pub fn save_checkpoint(
     if spec.filesystem.is_some() {
         return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
-    let inputs = Inputs { opener: env.opener, options: spec.reading.options()? };
+    let inputs = Inputs::of(env, spec)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         prepare(spec, &config, &inputs, with_workload, env, progress)?;
@@ -427,7 +431,11 @@ pub fn save_checkpoint(
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 
-fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
+fn check(
+    spec: &RunSpec,
+    queue_depth: u32,
+    workloads: &flashatlas_workload::Registry,
+) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
         return Err(RunError::option("depth", "only closed mode uses one (`mode=closed`)"));
     }
@@ -443,7 +451,7 @@ fn check(spec: &RunSpec, queue_depth: u32) -> Result<(), RunError> {
     }
     let one_by_one =
         spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
-    if spec.workload.as_deref().is_some_and(is_serial) && !one_by_one {
+    if spec.workload.as_deref().is_some_and(|text| workloads.is_serial(text)) && !one_by_one {
         return Err(RunError::option(
             "mode",
             "each request of this workload waits for the one before: use `mode=closed` and \

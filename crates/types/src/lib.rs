@@ -29,7 +29,7 @@ pub use param::{Param, ParamType, Text};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
 pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use ppn_table::PpnTable;
-pub use registry::by_name;
+pub use registry::{Entries, Entry, by_name};
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;

@@ -134,6 +134,11 @@ impl Param<Text> {
         Param::new(key, ParamKind::Name(names), doc)
     }
 
+    /// The name of a part of this kind in a registry, which checks it.
+    pub const fn part(key: &'static str, kind: &'static str, doc: &'static str) -> Param<Text> {
+        Param::new(key, ParamKind::Part(kind), doc)
+    }
+
     /// Any text.
     pub const fn text(key: &'static str, doc: &'static str) -> Param<Text> {
         Param::new(key, ParamKind::Text, doc)

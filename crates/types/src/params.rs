@@ -29,8 +29,10 @@ pub enum ParamKind {
     Bool,
     /// One of these names.
     Choice(&'static [&'static str]),
-    /// One of the names of a registry, listed at run time.
+    /// One of the names of a list that is closed, listed at run time.
     Name(fn() -> Vec<&'static str>),
+    /// The name of a part of this kind, which a registry knows.
+    Part(&'static str),
     /// Any text.
     Text,
 }
@@ -347,7 +349,7 @@ impl ParamDef {
                 .map_err(|_| bad(format!("`{text}` is not true or false"))),
             ParamKind::Choice(names) => self.name(text, names),
             ParamKind::Name(names) => self.name(text, &names()),
-            ParamKind::Text => Ok(Value::Text(text.to_owned())),
+            ParamKind::Part(_) | ParamKind::Text => Ok(Value::Text(text.to_owned())),
         }
     }
 
@@ -372,6 +374,7 @@ impl ParamDef {
             ParamKind::Bool => "true, false".into(),
             ParamKind::Choice(names) => names.join(", "),
             ParamKind::Name(names) => names().join(", "),
+            ParamKind::Part(kind) => format!("the name of a {kind}"),
             ParamKind::Text => "text".into(),
         }
     }

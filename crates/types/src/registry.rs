@@ -1,8 +1,79 @@
-//! Looking a name up in a registry: an explicit slice of entries that have names.
+//! Registries: explicit lists of entries that have names, to which anybody may add.
 
-use crate::ConfigError;
+use crate::{ConfigError, ParamDef};
 
-/// The entry called `name`.
+/// What a registry holds: a part with a name, and parameters of its own.
+pub trait Entry: 'static {
+    /// What kind of part it is: `victim policy`.
+    const KIND: &'static str;
+    /// The key or option that chooses one: `ftl.victim`.
+    const KEY: &'static str;
+
+    /// Its name, which no other entry of the registry has.
+    fn name(&self) -> &'static str;
+
+    /// The parameters that it declares.
+    fn params(&self) -> &'static [ParamDef];
+}
+
+/// The entries of one kind: those that come with the project, and those that were added. A value,
+/// which is copied: no list is global.
+pub struct Entries<T: 'static> {
+    standard: &'static [T],
+    added: &'static [&'static T],
+}
+
+impl<T> Clone for Entries<T> {
+    fn clone(&self) -> Entries<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Entries<T> {}
+
+impl<T: Entry> Entries<T> {
+    /// These entries.
+    pub const fn of(standard: &'static [T]) -> Entries<T> {
+        Entries { standard, added: &[] }
+    }
+
+    /// The same with one more. Registries are made once, when a program starts: the longer list is
+    /// never freed.
+    ///
+    /// # Errors
+    /// An entry has this name already.
+    pub fn with(self, entry: &'static T) -> Result<Entries<T>, ConfigError> {
+        let name = entry.name();
+        if self.iter().any(|other| other.name() == name) {
+            let why = format!("two of the registry are called `{name}`: give one another name");
+            return Err(ConfigError::new(T::KIND, why));
+        }
+        let added: Vec<&'static T> = self.added.iter().copied().chain([entry]).collect();
+        Ok(Entries { added: added.leak(), ..self })
+    }
+
+    /// Every entry, the added ones last.
+    pub fn iter(self) -> impl Iterator<Item = &'static T> {
+        self.standard.iter().chain(self.added.iter().copied())
+    }
+
+    /// Every name.
+    pub fn names(self) -> Vec<&'static str> {
+        self.iter().map(T::name).collect()
+    }
+
+    /// The entry called `name`.
+    ///
+    /// # Errors
+    /// Under [`Entry::KEY`]: that no such part is known, the nearest name, and all that exist.
+    pub fn named(self, name: &str) -> Result<&'static T, ConfigError> {
+        self.iter()
+            .find(|entry| entry.name() == name)
+            .ok_or_else(|| ConfigError::unknown(T::KEY, T::KIND, name, &self.names()))
+    }
+}
+
+/// The entry called `name` of a list that is closed.
 ///
 /// # Errors
 /// Under `key`: that no such `what` is known, the nearest name, and all that exist.
@@ -16,4 +87,40 @@ pub fn by_name<T>(
     all.iter().find(|entry| name_of(entry) == name).ok_or_else(|| {
         ConfigError::unknown(key, what, name, &all.iter().map(name_of).collect::<Vec<_>>())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Part(&'static str);
+
+    impl Entry for Part {
+        const KIND: &'static str = "part";
+        const KEY: &'static str = "a.part";
+
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn params(&self) -> &'static [ParamDef] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn an_added_entry_is_like_those_that_were_there() {
+        const OWN: Entries<Part> = Entries::of(&[Part("one"), Part("two")]);
+        let more = OWN.with(&Part("three")).unwrap();
+        assert_eq!(more.names(), ["one", "two", "three"]);
+        assert_eq!(more.named("three").unwrap().name(), "three");
+        assert_eq!(OWN.names(), ["one", "two"], "a registry is a value");
+        let unknown = more.named("thre").err().unwrap().to_string();
+        assert_eq!(
+            unknown,
+            "a.part: part `thre` is not known; did you mean `three`? (allowed: one, two, three)"
+        );
+        let twice = more.with(&Part("three")).err().unwrap().to_string();
+        assert_eq!(twice, "part: two of the registry are called `three`: give one another name");
+    }
 }

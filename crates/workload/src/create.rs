@@ -1,38 +1,54 @@
 //! From the name of a format to a sink that writes it.
 
 use crate::compress::encoder;
-use crate::formats::{FORMATS, format_by_name};
 use crate::settings;
 use crate::write::{Create, RecordSink, WriteOptions};
-use flashatlas_types::ConfigError;
+use crate::{FormatDef, Registry};
+use flashatlas_types::{ConfigError, Entry};
 use std::io::Write;
 
 /// What errors call the format that is written.
 const KEY: &str = "to_format";
 
-/// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed as
-/// `compression` says (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+impl Registry {
+    /// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed
+    /// as `compression` says (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+    ///
+    /// # Errors
+    /// A format or compression that does not exist or is only read; parameters that do not exist or
+    /// are out of range.
+    pub fn create(
+        &self,
+        format: &str,
+        output: Box<dyn Write + Send>,
+        compression: &str,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn RecordSink>, ConfigError> {
+        let (name, parameters) = settings::split_name(format);
+        let written: Vec<&str> =
+            self.formats.iter().filter(|f| f.writer.is_some()).map(|f| f.name).collect();
+        let Ok(def) = self.formats.named(name) else {
+            return Err(ConfigError::unknown(KEY, FormatDef::KIND, name, &written));
+        };
+        let Some(writer) = def.writer else {
+            let allowed = written.into_iter().map(str::to_owned).collect();
+            let why = format!("{name} is only read, not written");
+            return Err(ConfigError { allowed, ..ConfigError::new(KEY, why) });
+        };
+        let params = settings::parse(parameters, name, writer.params)?;
+        (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })
+    }
+}
+
+/// [`Registry::create`] with the formats of this crate.
 ///
 /// # Errors
-/// A format or compression that does not exist or is only read; parameters that do not exist or are
-/// out of range.
+/// As there.
 pub fn create(
     format: &str,
     output: Box<dyn Write + Send>,
     compression: &str,
     options: &WriteOptions,
 ) -> Result<Box<dyn RecordSink>, ConfigError> {
-    let (name, parameters) = settings::split_name(format);
-    let written: Vec<&str> =
-        FORMATS.iter().filter(|f| f.writer.is_some()).map(|f| f.name).collect();
-    let Ok(def) = format_by_name(name) else {
-        return Err(ConfigError::unknown(KEY, "trace format", name, &written));
-    };
-    let Some(writer) = def.writer else {
-        let allowed = written.into_iter().map(str::to_owned).collect();
-        let why = format!("{name} is only read, not written");
-        return Err(ConfigError { allowed, ..ConfigError::new(KEY, why) });
-    };
-    let params = settings::parse(parameters, name, writer.params)?;
-    (writer.create)(Create { output: encoder(compression, output)?, params, options: *options })
+    Registry::STANDARD.create(format, output, compression, options)
 }

@@ -1,9 +1,9 @@
 //! From a byte stream to records: compression and format are recognised by content.
 
+use crate::Registry;
 use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
 use crate::format::{FormatDef, Reader, Sniff, Start};
-use crate::formats::{FORMATS, format_by_name};
 use crate::guess::guess;
 use crate::lines::first_line;
 use crate::settings;
@@ -36,52 +36,135 @@ pub struct Opened {
     pub source: Box<dyn RecordSource>,
 }
 
-/// Open a trace: find out how it is compressed and, unless `format` names it, in which format it
-/// is. The name of a format may be followed by its parameters: `blkparse:action=C`.
+impl Registry {
+    /// Open a trace: find out how it is compressed and, unless `format` names it, in which format
+    /// it is. The name of a format may be followed by its parameters: `blkparse:action=C`.
+    ///
+    /// # Errors
+    /// A format name or parameter that does not exist; an empty stream, or one damaged at the
+    /// start; content that no format, or more than one, recognises; an operation assumed for a
+    /// trace that has its own.
+    pub fn open(
+        &self,
+        reader: Box<dyn Read + Send>,
+        format: Option<&str>,
+        options: &ReadOptions,
+    ) -> Result<Opened, OpenError> {
+        let named = format.map(|spec| self.choose(spec)).transpose()?;
+        let consumed = Arc::new(AtomicU64::new(0));
+        let input = Metered { reader, consumed: Arc::clone(&consumed) };
+        let input = Ahead::read(input, MAGIC_BYTES);
+        let compression = Compression::detect(input.head());
+        let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
+        let content = Ahead::read(content, SNIFF_BYTES);
+        if content.head().is_empty() {
+            return Err(at_start(
+                content.error.map_or("the trace is empty".to_owned(), |e| e.to_string()),
+            )
+            .into());
+        }
+        let (format, params) = match named {
+            Some(named) => named,
+            None => {
+                let format = self.recognise(content.head(), compression)?;
+                (format, settings::parse("", format.name, format.params)?)
+            }
+        };
+        let head = content.head().to_vec();
+        let content = Box::new(BufReader::with_capacity(CONTENT_BUFFER_BYTES, content));
+        let reader = (format.open)(content, &Start { head: &head, params: &params, options })?;
+        check_assumed(format, reader.operations, options.assume_op)?;
+        let Reader { source, times, operations } = reader;
+        let source = Box::new(MeteredSource { source, consumed });
+        Ok(Opened { format, compression: compression.name(), times, operations, source })
+    }
+
+    /// The format that `spec` names, and its parameters.
+    fn choose(&self, spec: &str) -> Result<(&'static FormatDef, Params), ConfigError> {
+        let (name, parameters) = settings::split_name(spec);
+        let format = self.formats.named(name)?;
+        Ok((format, settings::parse(parameters, name, format.params)?))
+    }
+
+    /// The one format that recognises `head`.
+    fn recognise(
+        &self,
+        head: &[u8],
+        compression: Compression,
+    ) -> Result<&'static FormatDef, OpenError> {
+        let sniffed = self.formats.iter().map(|format| (format, (format.sniff)(head)));
+        let candidates: Vec<(&'static FormatDef, Sniff)> =
+            sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
+        match candidates[..] {
+            [(format, Sniff::Yes)] => Ok(format),
+            [] => Err(OpenError::Unrecognised {
+                compression: compression.name(),
+                excerpt: excerpt(first_line(head)),
+                hint: self.hint(head),
+                formats: self.formats.names(),
+            }),
+            _ => Err(OpenError::Ambiguous {
+                readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect(),
+            }),
+        }
+    }
+
+    /// What content that no format recognises may be, and what helps.
+    fn hint(&self, head: &[u8]) -> Cow<'static, str> {
+        let few = &head[..head.len().min(1024)];
+        let zeros = few.iter().filter(|&&b| b == 0).count();
+        let printable = few.iter().filter(|b| b.is_ascii_graphic()).count();
+        let known = if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+            "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
+        } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
+            "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f \
+             UTF-16LE -t UTF-8`)"
+        } else if few.contains(&b'\r') && !head.contains(&b'\n') {
+            "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
+        } else {
+            let guessed = || {
+                guess(head).map(|spec| {
+                    format!("; by its looks, format `{spec}` reads it: check the units")
+                })
+            };
+            return self.begins_well(head).or_else(guessed).map_or(Cow::Borrowed(""), Cow::from);
+        };
+        Cow::Borrowed(known)
+    }
+
+    /// The format that recognises the first line of text alone, and where it stops.
+    fn begins_well(&self, head: &[u8]) -> Option<String> {
+        let first = first_line(head);
+        if first.len() == head.len() {
+            return None;
+        }
+        let format = self.recognise(first, Compression::None).ok()?;
+        let params = settings::parse("", format.name, format.params).ok()?;
+        let options = ReadOptions::default();
+        let start = Start { head, params: &params, options: &options };
+        let mut source = (format.open)(Box::new(Cursor::new(head.to_vec())), &start).ok()?.source;
+        let error = loop {
+            match source.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(error) => break error,
+            }
+        };
+        let name = format.name;
+        Some(format!("; it begins as {name} does (`format={name}`), which stops at {error}"))
+    }
+}
+
+/// [`Registry::open`] with the formats of this crate.
 ///
 /// # Errors
-/// A format name or parameter that does not exist; an empty stream, or one damaged at the start;
-/// content that no format, or more than one, recognises; an operation assumed for a trace that has
-/// its own.
+/// As there.
 pub fn open(
     reader: Box<dyn Read + Send>,
     format: Option<&str>,
     options: &ReadOptions,
 ) -> Result<Opened, OpenError> {
-    let named = format.map(choose).transpose()?;
-    let consumed = Arc::new(AtomicU64::new(0));
-    let input = Metered { reader, consumed: Arc::clone(&consumed) };
-    let input = Ahead::read(input, MAGIC_BYTES);
-    let compression = Compression::detect(input.head());
-    let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
-    let content = Ahead::read(content, SNIFF_BYTES);
-    if content.head().is_empty() {
-        return Err(at_start(
-            content.error.map_or("the trace is empty".to_owned(), |e| e.to_string()),
-        )
-        .into());
-    }
-    let (format, params) = match named {
-        Some(named) => named,
-        None => {
-            let format = recognise(content.head(), compression)?;
-            (format, settings::parse("", format.name, format.params)?)
-        }
-    };
-    let head = content.head().to_vec();
-    let content = Box::new(BufReader::with_capacity(CONTENT_BUFFER_BYTES, content));
-    let reader = (format.open)(content, &Start { head: &head, params: &params, options })?;
-    check_assumed(format, reader.operations, options.assume_op)?;
-    let Reader { source, times, operations } = reader;
-    let source = Box::new(MeteredSource { source, consumed });
-    Ok(Opened { format, compression: compression.name(), times, operations, source })
-}
-
-/// The format that `spec` names, and its parameters.
-fn choose(spec: &str) -> Result<(&'static FormatDef, Params), ConfigError> {
-    let (name, parameters) = settings::split_name(spec);
-    let format = format_by_name(name)?;
-    Ok((format, settings::parse(parameters, name, format.params)?))
+    Registry::STANDARD.open(reader, format, options)
 }
 
 fn at_start(why: String) -> TraceError {
@@ -108,69 +191,6 @@ fn check_assumed(
         }),
         _ => Ok(()),
     }
-}
-
-/// The one format that recognises `head`.
-fn recognise(head: &[u8], compression: Compression) -> Result<&'static FormatDef, OpenError> {
-    let sniffed = FORMATS.iter().map(|format| (format, (format.sniff)(head)));
-    let candidates: Vec<(&'static FormatDef, Sniff)> =
-        sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
-    match candidates[..] {
-        [(format, Sniff::Yes)] => Ok(format),
-        [] => Err(OpenError::Unrecognised {
-            compression: compression.name(),
-            excerpt: excerpt(first_line(head)),
-            hint: hint(head),
-            formats: FORMATS.iter().map(|f| f.name).collect(),
-        }),
-        _ => Err(OpenError::Ambiguous {
-            readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect(),
-        }),
-    }
-}
-
-/// What content that no format recognises may be, and what helps.
-fn hint(head: &[u8]) -> Cow<'static, str> {
-    let few = &head[..head.len().min(1024)];
-    let zeros = few.iter().filter(|&&b| b == 0).count();
-    let printable = few.iter().filter(|b| b.is_ascii_graphic()).count();
-    let known = if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
-    } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
-        "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f UTF-16LE \
-         -t UTF-8`)"
-    } else if few.contains(&b'\r') && !head.contains(&b'\n') {
-        "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
-    } else {
-        let guessed = || {
-            guess(head)
-                .map(|spec| format!("; by its looks, format `{spec}` reads it: check the units"))
-        };
-        return begins_well(head).or_else(guessed).map_or(Cow::Borrowed(""), Cow::from);
-    };
-    Cow::Borrowed(known)
-}
-
-/// The format that recognises the first line of text alone, and where it stops.
-fn begins_well(head: &[u8]) -> Option<String> {
-    let first = first_line(head);
-    if first.len() == head.len() {
-        return None;
-    }
-    let format = recognise(first, Compression::None).ok()?;
-    let params = settings::parse("", format.name, format.params).ok()?;
-    let options = ReadOptions::default();
-    let start = Start { head, params: &params, options: &options };
-    let mut source = (format.open)(Box::new(Cursor::new(head.to_vec())), &start).ok()?.source;
-    let error = loop {
-        match source.next() {
-            Ok(Some(_)) => {}
-            Ok(None) => return None,
-            Err(error) => break error,
-        }
-    };
-    let name = format.name;
-    Some(format!("; it begins as {name} does (`format={name}`), which stops at {error}"))
 }
 
 /// What `format` would make of content, for the choice between several.

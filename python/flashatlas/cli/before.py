@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flashatlas import _core
+from flashatlas import InputError, _core
 from flashatlas.cli.console import err
 from flashatlas.cost import LONG_S, Cost, cost, free_memory
 from flashatlas.drive import FLASH, drive_and_text
@@ -51,7 +51,10 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
     found: set[tuple[str, Cost]] = set()
     for drive, settings, precondition in runs:
         name, toml, own = drive_and_text(drive)
-        layout = json.loads(_core.check_drive(name, toml, [*own, *settings]))
+        try:
+            layout = json.loads(_core.check_drive(name, toml, [*own, *settings]))
+        except InputError:
+            return  # the run says it, and in which case it is
         one = cost(layout, precondition)
         if one.is_worth_saying and (name, one) not in found:
             long = one.seconds is not None and one.seconds >= LONG_S

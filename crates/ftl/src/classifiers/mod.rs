@@ -6,7 +6,7 @@ mod none;
 mod two_lru;
 
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, Param, ParamDef, Params, Text};
+use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
 
 /// Decides how hot a page is. Stream 0 is the coldest.
 pub trait Classifier: Send {
@@ -34,12 +34,25 @@ pub struct ClassifierDef {
     pub build: fn(&Params, units: u32, streams: u32) -> Box<dyn Classifier>,
 }
 
+impl Entry for ClassifierDef {
+    const KIND: &'static str = "classifier";
+    const KEY: &'static str = "ftl.classifier";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        self.params
+    }
+}
+
 /// All classifiers.
 pub const CLASSIFIERS: &[ClassifierDef] = &[none::DEF, address::DEF, dac::DEF, two_lru::DEF];
 
-pub(crate) const CLASSIFIER: Param<Text> = Param::name(
+pub(crate) const CLASSIFIER: Param<Text> = Param::part(
     "ftl.classifier",
-    || CLASSIFIERS.iter().map(|c| c.name).collect(),
+    ClassifierDef::KIND,
     "how pages are sorted into streams by how often they change",
 )
 .or("none");

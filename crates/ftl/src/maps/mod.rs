@@ -17,8 +17,8 @@ use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Params, Ppn,
-    Text, Violation,
+    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Params,
+    Ppn, Text, Violation,
 };
 
 /// All map stores.
@@ -35,12 +35,9 @@ pub const MAPS: &[MapStoreDef] = &[
 ];
 
 /// The parameter `map.store`.
-pub const STORE: Param<Text> = Param::name(
-    "map.store",
-    || MAPS.iter().map(|m| m.name).collect(),
-    "where the map of a page-mapped scheme lives",
-)
-.or("dram");
+pub const STORE: Param<Text> =
+    Param::part("map.store", MapStoreDef::KIND, "where the map of a page-mapped scheme lives")
+        .or("dram");
 
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[STORE.def];
@@ -253,4 +250,17 @@ pub struct MapStoreDef {
     pub small: &'static [&'static [&'static str]],
     /// What its paper describes and a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
+}
+
+impl Entry for MapStoreDef {
+    const KIND: &'static str = "map store";
+    const KEY: &'static str = "map.store";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        self.params
+    }
 }

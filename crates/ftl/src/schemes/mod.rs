@@ -12,8 +12,8 @@ mod superblock;
 
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
-    Stamp,
+    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed,
+    SeededBug, Stamp,
 };
 
 /// What a scheme is built of: checked parameters, and the parts that their names choose from.
@@ -74,6 +74,19 @@ pub struct SchemeDef {
     pub small: &'static [&'static [&'static str]],
     /// What its paper describes and a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
+}
+
+impl Entry for SchemeDef {
+    const KIND: &'static str = "scheme";
+    const KEY: &'static str = "ftl.scheme";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &[]
+    }
 }
 
 impl SchemeDef {

@@ -15,7 +15,7 @@ mod tournament;
 mod windowed;
 
 use crate::steady::Steady;
-use flashatlas_types::{Param, ParamDef, Params, Rng, Text};
+use flashatlas_types::{Entry, Param, ParamDef, Params, Rng, Text};
 
 /// What a policy may know of its lane when it picks.
 pub struct Candidates<'a> {
@@ -67,16 +67,25 @@ pub struct VictimDef {
     pub steady: Option<Steady>,
 }
 
+impl Entry for VictimDef {
+    const KIND: &'static str = "victim policy";
+    const KEY: &'static str = "ftl.victim";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        self.params
+    }
+}
+
 /// All policies.
 pub const VICTIMS: &[VictimDef] =
     &[greedy::DEF, fifo::DEF, random::DEF, d_choices::DEF, windowed::DEF, cost_benefit::DEF];
 
-pub(crate) const VICTIM: Param<Text> = Param::name(
-    "ftl.victim",
-    || VICTIMS.iter().map(|v| v.name).collect(),
-    "which full block is collected next",
-)
-.or("greedy");
+pub(crate) const VICTIM: Param<Text> =
+    Param::part("ftl.victim", VictimDef::KIND, "which full block is collected next").or("greedy");
 
 /// Parameters that select a policy.
 pub const PARAMS: &[ParamDef] = &[VICTIM.def];

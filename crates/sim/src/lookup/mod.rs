@@ -129,6 +129,7 @@ pub fn lookup(
         la_bits,
         sets: study.sets(),
         opener: env.opener,
+        workloads: env.workloads,
         progress,
         asks: Vec::new(),
         notes: Vec::new(),

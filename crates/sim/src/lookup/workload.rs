@@ -23,6 +23,8 @@ pub(super) struct LookupWorkload<'a> {
     /// Sets of the primary LPMT.
     pub sets: u32,
     pub opener: &'a dyn Opener,
+    /// Trace formats and generators.
+    pub workloads: flashatlas_workload::Registry,
     pub progress: &'a mut dyn FnMut(Progress) -> bool,
     pub asks: Vec<LookupRequest>,
     pub notes: Vec<String>,
@@ -168,7 +170,11 @@ impl LookupWorkload<'_> {
         let mut numbers: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let mut first: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
         let mut aliases = 0u64;
-        let inputs = Inputs { opener: self.opener, options: spec.reading.options()? };
+        let inputs = Inputs {
+            opener: self.opener,
+            workloads: self.workloads,
+            options: spec.reading.options()?,
+        };
         let mut input = match &spec.source {
             Source::Trace(path) => inputs.trace(path, spec.reading.format.as_deref(), false)?,
             Source::Workload(text) => match (unit * SECTOR_BYTES).checked_mul(1 << bits) {

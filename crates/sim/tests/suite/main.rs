@@ -3,6 +3,7 @@
 mod damaged_texts;
 mod golden;
 mod jobs;
+mod own_parts;
 mod precondition;
 mod real_traces;
 mod replay;
@@ -10,10 +11,18 @@ mod steady;
 mod tables;
 
 use flashatlas_host::STANDARD;
+use flashatlas_sim::metrics::METRICS;
 use flashatlas_sim::{Build, Environment, Opener};
+use flashatlas_types::Entries;
 
 /// What a run finds in tests.
 fn environment(opener: &dyn Opener) -> Environment<'_> {
     let build = Build { version: "test", sources: "sha256:test", commit: None };
-    Environment { registry: &STANDARD, opener, build }
+    Environment {
+        registry: &STANDARD,
+        workloads: flashatlas_workload::Registry::STANDARD,
+        metrics: Entries::of(METRICS),
+        opener,
+        build,
+    }
 }

@@ -11,7 +11,7 @@ use flashatlas_types::params::concat;
 use flashatlas_types::{ConfigError, Param, Text};
 use std::io::BufRead;
 
-pub(super) const FORMAT: FormatDef = FormatDef {
+pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "columns",
     summary: "delimited text by specification: \
               columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 use std::io::BufRead;
 
-pub(super) const FORMAT: FormatDef = FormatDef {
+pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "jsonl",
     summary: "an object of JSON a line, by specification: \
               jsonl:time=ts:us,op=op,offset=lba:sectors,size=len:bytes",

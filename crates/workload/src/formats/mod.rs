@@ -10,13 +10,13 @@ mod atlas;
 mod blkparse;
 mod blkreplay;
 mod blktrace;
-mod columns;
+pub(crate) mod columns;
 mod csv;
 mod disksim;
 mod events;
 mod fiu;
 mod iolog;
-mod jsonl;
+pub(crate) mod jsonl;
 mod mqsim;
 mod msr;
 mod nexus5;
@@ -62,12 +62,12 @@ pub const FORMATS: &[FormatDef] = &[
     vscsi::FORMAT,
 ];
 
-/// The format called `name`.
+/// The format of this crate called `name`.
 ///
 /// # Errors
 /// Names the nearest and all others when there is none.
 pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
-    flashatlas_types::by_name(FORMATS, |f| f.name, "format", "trace format", name)
+    crate::Registry::STANDARD.formats.named(name)
 }
 
 /// A parameter in bytes, of the format called `name`, as whole sectors.

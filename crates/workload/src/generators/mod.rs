@@ -14,6 +14,7 @@ mod sequential;
 mod uniform;
 mod zipf;
 
+use crate::Registry;
 use crate::settings::{parse, split_name};
 use crate::source::RecordSource;
 use flashatlas_types::{ConfigError, ParamDef, Params, Seed};
@@ -52,32 +53,47 @@ pub const GENERATORS: &[GeneratorDef] = &[
     zipf::GENERATOR,
 ];
 
-/// The generator called `name`.
+impl Registry {
+    /// Whether `spec` names a generator whose requests wait for each other.
+    pub fn is_serial(&self, spec: &str) -> bool {
+        self.generators.named(split_name(spec).0).is_ok_and(|g| g.serial)
+    }
+
+    /// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive
+    /// of `capacity_sectors`.
+    ///
+    /// # Errors
+    /// An unknown generator or parameter (with the nearest name), a parameter given twice or
+    /// without a value, and values that are out of range or contradict each other or the capacity.
+    pub fn generate(
+        &self,
+        spec: &str,
+        capacity_sectors: u64,
+        seed: Seed,
+    ) -> Result<Box<dyn RecordSource>, ConfigError> {
+        let (name, settings) = split_name(spec);
+        let generator = self.generators.named(name)?;
+        let params = parse(settings, name, generator.params)?;
+        (generator.build)(&params, capacity_sectors, seed).map_err(|e| e.at(name))
+    }
+}
+
+/// The generator of this crate called `name`.
 ///
 /// # Errors
 /// Names the nearest and all others when there is none.
 pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
-    flashatlas_types::by_name(GENERATORS, |g| g.name, "workload.generator", "generator", name)
+    Registry::STANDARD.generators.named(name)
 }
 
-/// Whether `spec` names a generator whose requests wait for each other.
-pub fn is_serial(spec: &str) -> bool {
-    generator_by_name(split_name(spec).0).is_ok_and(|g| g.serial)
-}
-
-/// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive of
-/// `capacity_sectors`.
+/// [`Registry::generate`] with the generators of this crate.
 ///
 /// # Errors
-/// An unknown generator or parameter (with the nearest name), a parameter given twice or without a
-/// value, and values that are out of range or contradict each other or the capacity.
+/// As there.
 pub fn generate(
     spec: &str,
     capacity_sectors: u64,
     seed: Seed,
 ) -> Result<Box<dyn RecordSource>, ConfigError> {
-    let (name, settings) = split_name(spec);
-    let generator = generator_by_name(name)?;
-    let params = parse(settings, name, generator.params)?;
-    (generator.build)(&params, capacity_sectors, seed).map_err(|e| e.at(name))
+    Registry::STANDARD.generate(spec, capacity_sectors, seed)
 }

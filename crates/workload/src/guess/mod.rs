@@ -5,7 +5,7 @@ mod roles;
 
 use crate::described::WANTED;
 use crate::format::Start;
-use crate::formats::format_by_name;
+use crate::formats::{columns, jsonl};
 use crate::lines::head_lines;
 use crate::settings;
 use crate::source::ReadOptions;
@@ -38,7 +38,7 @@ pub(crate) fn guess(head: &[u8]) -> Option<String> {
 fn reads(spec: &str, head: &[u8]) -> bool {
     let (name, parameters) = settings::split_name(spec);
     let records = || {
-        let format = format_by_name(name).ok()?;
+        let format = if name == columns::FORMAT.name { &columns::FORMAT } else { &jsonl::FORMAT };
         let params = settings::parse(parameters, name, format.params).ok()?;
         let options = ReadOptions { skip_bad: LINES as u64, ..ReadOptions::default() };
         let start = Start { head, params: &params, options: &options };

@@ -1,0 +1,247 @@
+//! Parts that do not come with the project: each is added to a registry, and is then like the
+//! others.
+
+use flashatlas_device::{LayerDef, Part, Preset, Registry};
+use flashatlas_ftl::victims::{Candidates, LaneShape, VictimDef, VictimPolicy};
+use flashatlas_host::STANDARD;
+use flashatlas_sim::input::Stream;
+use flashatlas_sim::metrics::{Findings, METRICS, Metric, MetricDef, Snapshot};
+use flashatlas_sim::{Build, Environment, RunSpec, run};
+use flashatlas_types::{Entries, HostOp, Lba, Param, ParamDef, Params, Ps, Request, Rng};
+use flashatlas_workload::{
+    Account, FormatDef, GeneratorDef, Presence, Reader, Record, RecordSource,
+    Registry as Workloads, Sniff, TraceError,
+};
+use serde_json::{Value, json};
+use std::io::BufRead;
+
+const PATIENCE: Param<u32> =
+    Param::int("ftl.patience", 1, 9, "closed blocks that are passed over").or("1");
+
+/// Last in, first out: the worst that a policy can do and still make room.
+struct Newest {
+    closed: Vec<u32>,
+    patience: usize,
+}
+
+const NEWEST: VictimDef = VictimDef {
+    name: "newest",
+    summary: "the block that was closed last and has an invalid slot",
+    paper: "none",
+    params: &[PATIENCE.def],
+    build: |params: &Params, _: LaneShape, _: Rng| {
+        Box::new(Newest { closed: Vec::new(), patience: params.get(PATIENCE) as usize })
+    },
+    steady: None,
+};
+
+impl VictimPolicy for Newest {
+    fn closed(&mut self, block: u32, _: u32, _: u64) {
+        self.closed.push(block);
+    }
+
+    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+
+    fn removed(&mut self, block: u32) {
+        self.closed.retain(|&closed| closed != block);
+    }
+
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+        let frees = |block: &u32| lane.valid[*block as usize] < lane.slots;
+        let mut freeing = self.closed.iter().rev().copied().filter(frees);
+        let newest = freeing.clone().next();
+        freeing.nth(self.patience - 1).or(newest)
+    }
+}
+
+/// Writes the same page again and again.
+struct Hammer(u64, u64);
+
+impl RecordSource for Hammer {
+    fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        self.0 += 1;
+        let lba = Lba(self.0 % 2 * 4);
+        let request = Request { at: Ps::ZERO, op: HostOp::Write, lba, sectors: 4, fua: false };
+        Ok((self.0 <= self.1).then_some(Record { request, device: 0 }))
+    }
+
+    fn account(&self) -> Account {
+        Account::default()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        0
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.1)
+    }
+}
+
+const TIMES: Param<u64> = Param::int("times", 1, 1000, "writes in all").or("10");
+
+const HAMMER: GeneratorDef = GeneratorDef {
+    name: "hammer",
+    summary: "two pages in turn",
+    params: &[TIMES.def],
+    serial: false,
+    build: |params, _, _| Ok(Box::new(Hammer(0, params.get(TIMES)))),
+};
+
+/// `hammer N`, in a file.
+const HAMMERED: FormatDef = FormatDef {
+    name: "hammered",
+    summary: "a word and a number",
+    quirks: "",
+    source: "none",
+    licence: "none",
+    times: Presence::Never,
+    operations: Presence::Always,
+    params: &[],
+    sniff: |head| if head.starts_with(b"hammer ") { Sniff::Yes } else { Sniff::No },
+    open: |mut input: Box<dyn BufRead + Send>, _| {
+        let mut line = String::new();
+        input.read_line(&mut line).expect("in memory");
+        let count = line["hammer ".len()..].trim().parse().expect("a number");
+        let source = Box::new(Hammer(0, count));
+        Ok(Reader { source, times: false, operations: true })
+    },
+    writer: None,
+};
+
+/// How many blocks were never erased.
+struct Untouched;
+
+const UNTOUCHED: MetricDef = MetricDef {
+    name: "untouched",
+    summary: "blocks that were never erased",
+    build: |_| Box::new(Untouched),
+};
+
+impl Metric for Untouched {
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
+        let blocks = end.medium.layout().blocks();
+        found.record.insert("untouched".into(), blocks.into());
+    }
+}
+
+const SMALL: Preset =
+    Preset { name: "half", toml: "[drive]\nbase = { value = \"tiny\", source = \"here\" }\n" };
+
+fn played(registry: &Registry, spec: Value) -> Result<Value, String> {
+    let opener = |path: &str| -> std::io::Result<Stream> {
+        match path {
+            "ten" => Ok((Box::new(std::io::Cursor::new(b"hammer 10\n".to_vec())), None)),
+            _ => Err(std::io::Error::other("no such file")),
+        }
+    };
+    let env = Environment {
+        registry,
+        workloads: Workloads::STANDARD
+            .with_generator(&HAMMER)
+            .and_then(|w| w.with_format(&HAMMERED))
+            .unwrap(),
+        metrics: Entries::of(METRICS).with(&UNTOUCHED).unwrap(),
+        opener: &opener,
+        build: Build { version: "test", sources: "sha256:test", commit: None },
+    };
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let outcome = run(&spec, &env, &mut |_| true).map_err(|e| e.to_string())?;
+    assert_eq!(outcome.record["oracle"]["violations"], 0);
+    Ok(outcome.record)
+}
+
+fn writes(victim: &str) -> Value {
+    json!({ "drive": "tiny", "precondition": "fill", "mode": "untimed",
+        "workload": "uniform:requests=8000,size=2KiB", "set": [format!("ftl.victim={victim}")] })
+}
+
+#[test]
+fn a_victim_policy_is_run_checked_and_recorded() {
+    let mine = STANDARD.with(&NEWEST).unwrap();
+    let waf = |registry: &Registry, victim: &str| {
+        played(registry, writes(victim)).unwrap()["waf"].as_f64().unwrap()
+    };
+    assert!(waf(&mine, "newest") > 1.1 * waf(&mine, "fifo"), "the newest block holds most");
+    let mut spec = writes("newest");
+    spec["set"] = json!(["ftl.victim=newest", "ftl.patience=3"]);
+    let record = played(&mine, spec.clone()).unwrap();
+    assert_eq!(record["config"]["params"]["ftl.patience"], 3);
+    // what holds for others holds for it
+    spec["set"] = json!(["ftl.victim=newest", "ftl.patience=10"]);
+    let said = played(&mine, spec).unwrap_err();
+    assert_eq!(said, "set: ftl.patience: 10 is out of range (allowed: 1 to 9)");
+    let said = played(&mine, writes("newst")).unwrap_err();
+    assert!(said.contains("did you mean `newest`? (allowed: greedy, "), "{said}");
+    let victims = "greedy, fifo, random, d-choices, windowed, cost-benefit";
+    let of_victim = STANDARD.ftl.scheme("page").unwrap();
+    let params = (of_victim.params)(&mine.ftl, &|_| None).unwrap();
+    let def = params.into_iter().find(|p| p.key == "ftl.victim").unwrap();
+    assert_eq!(mine.range(def), format!("{victims}, newest"));
+    // a registry is a value: others do not know it
+    assert!(played(&STANDARD, writes("newest")).unwrap_err().contains("is not known"));
+    assert_eq!(mine.kind_of("newest"), Some(("victim policy", "ftl.victim")));
+}
+
+#[test]
+fn generators_formats_metrics_and_drives_are_added_alike() {
+    let mine = STANDARD.with(&NEWEST).and_then(|r| r.with(&SMALL)).unwrap();
+    let base = json!({ "drive": "tiny", "mode": "untimed" });
+    let with = |key: &str, value: &str| {
+        let mut spec = base.clone();
+        spec[key] = value.into();
+        played(&mine, spec)
+    };
+    let record = with("workload", "hammer:times=7").unwrap();
+    assert_eq!((&record["host"]["writes"], &record["untouched"]), (&json!(7), &json!(128)));
+    let said = with("workload", "hammer:tmes=7").unwrap_err();
+    assert!(said.contains("did you mean `times`?"), "{said}");
+    let record = with("trace", "ten").unwrap();
+    assert_eq!(
+        (&record["host"]["writes"], &record["trace"]["format"]),
+        (&json!(10), &json!("hammered"))
+    );
+    assert_eq!(mine.preset("half").unwrap().name, "half");
+}
+
+const CLASHING: Param<u32> = Param::int("ftl.streams", 1, 3, "something else").or("1");
+const CLASH: VictimDef = VictimDef { name: "clash", params: &[CLASHING.def], ..NEWEST };
+/// A layer may be over any drive.
+fn layer(key: &'static [ParamDef]) -> &'static LayerDef {
+    let hard = STANDARD.layers.named("hard").unwrap();
+    Box::leak(Box::new(LayerDef {
+        name: "mine",
+        summary: hard.summary,
+        paper: hard.paper,
+        params: key,
+        fits: hard.fits,
+        build: hard.build,
+        mount_limit: hard.mount_limit,
+        small: hard.small,
+        mechanisms: hard.mechanisms,
+    }))
+}
+const OTHER: Param<u32> = Param::int("ftl.patience", 1, 9, "another patience").or("1");
+const SAME_KEY: VictimDef = VictimDef { name: "newer", ..NEWEST };
+
+#[test]
+fn names_and_keys_that_clash_are_named() {
+    let mine = STANDARD.with(&NEWEST).unwrap();
+    let said = |part: Part| mine.with(part).unwrap_err().to_string();
+    assert_eq!(
+        said(Part::Victim(&NEWEST)),
+        "victim policy: two of the registry are called `newest`: give one another name"
+    );
+    assert_eq!(
+        said(Part::Victim(&CLASH)),
+        "ftl.streams: victim policy `clash` and scheme `page` declare it with different meanings: \
+         give one another key"
+    );
+    assert_eq!(
+        said(Part::Layer(layer(&[OTHER.def]))),
+        "ftl.patience: layer `mine` and victim policy `newest` declare it with different meanings: \
+         give one another key"
+    );
+    assert!(mine.with(layer(&[PATIENCE.def])).is_ok(), "the same parameter may be shared");
+    assert!(mine.with(&SAME_KEY).is_ok(), "of two policies, one is in use");
+}

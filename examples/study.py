@@ -10,12 +10,13 @@ import flashatlas
 from flashatlas.fetch import fetch
 
 demo = flashatlas.Trace(fetch("demo", Path()))
-demo.convert("part.fatr", skip=5000, count=10_000)
+demo.convert("first.fatr", count=10_000)
+demo.convert("second.fatr", skip=10_000)
 
 axes = itertools.product(
     ("greedy", "fifo", "d-choices"),
     ("8KiB", "32KiB", "128KiB"),
-    ("demo.fatr", "part.fatr"),
+    ("first.fatr", "second.fatr"),
     (1, 2, 3),
 )
 results = flashatlas.compare(
@@ -27,10 +28,11 @@ results = flashatlas.compare(
     set={"drive.blocks": 28, "drive.logical_pages": 90_112, "map.store": "dftl"},
     fit="compact",
     precondition="steady",
+    until="steady",
     mode="untimed",
 )
 flashatlas.figure(
     results, "study.pdf", x="map.cache_bytes", y="waf", by="ftl.victim", panel="trace"
 )
 flashatlas.frame(results).to_pandas().to_csv("study.csv", index=False)
-print(*flashatlas.significance(results, "waf", "ftl.victim", each="trace"), sep="\n")
+print(*flashatlas.significance(results, "waf", "ftl.victim"), sep="\n")

@@ -76,7 +76,7 @@ def test_the_python_example_runs():
     )
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[0] for line in lines] == ["dftl", "tpftl", "leaftl"]
+    assert [line[0] for line in lines] == ["dftl", "sftl", "tpftl"]
     assert all(float(line[1]) > 0 and float(line[2]) > 0 for line in lines)
 
 

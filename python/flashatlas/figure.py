@@ -129,7 +129,7 @@ def vega_lite(
     ]
     panels = len({value["panel"] for value in values}) if panel else 1
     a_row = min(panels, 4 if width > WIDTHS[1] else 2)
-    inner = (width - 34 * a_row - 8) / a_row
+    inner = (width - 37 * a_row - 8) / a_row
     encoding: dict[str, Any] = {
         "x": across["encoding"],
         "y": {
@@ -141,7 +141,13 @@ def vega_lite(
     }
     if by:
         words = list(dict.fromkeys(value["by"] for value in values))
-        legend = {"title": by, "orient": "top", "columns": 3 if width <= WIDTHS[1] else 6}
+        legend = {
+            "title": by,
+            "orient": "top",
+            "columns": 3 if width <= WIDTHS[1] else 6,
+            # the dash of the line would be that of the sign's outline
+            "symbolStrokeWidth": 0,
+        }
         # legends of one field and one domain are drawn as one
         for channel in CHANNELS[kind]:
             signs = SIGNS[channel]
@@ -220,7 +226,7 @@ STYLE: dict[str, Any] = {
         "offset": 4,
     },
     "header": {"labelFontSize": 7},
-    "facet": {"spacing": 8},
+    "facet": {"spacing": 14},
 }
 """Eight-point type, thin lines: what a two-column page takes."""
 
@@ -269,7 +275,8 @@ def _axis(runs: Frame, name: str, values: list[Any], kind: str) -> dict[str, Any
             "field": "x",
             "type": "quantitative",
             "title": _title(name, unit),
-            "scale": {"type": "log", "base": 2} if wide else {"zero": False},
+            # the first and the last points stand off the edges
+            "scale": {"padding": 6, **({"type": "log", "base": 2} if wide else {"zero": False})},
             "axis": {"values": ticks} if len(ticks) <= 8 else {},
         },
     }

@@ -20,98 +20,123 @@ DRAWN = 100_000
 """Assignments of signs that are drawn for more pairs."""
 
 
+DRAWS = ("seed", "trace", "workload", "job")
+"""Columns that give a run requests of its own. Runs that share all of these are one repetition."""
+
+
 def significance(
-    results: Frame | Sequence[Result], of: str, between: str, each: str | None = None
+    results: Frame | Sequence[Result],
+    of: str,
+    between: str,
+    each: str | Sequence[str] | None = None,
 ) -> list[str]:
     """One sentence for each value of a factor, against the first one.
 
-    Runs are paired that differ in this factor and in nothing else. The test flips the signs of the
-    pairs' log ratios (a permutation test, which assumes no distribution): all ways for up to 16
-    pairs, else 100,000 drawn ones. Pairs that only their seeds tell apart, and whose numbers are
-    the same, count once.
+    Runs are paired that differ in this factor and in nothing else. Pairs of one trace and one seed
+    have their requests in common: they are one repetition, whatever else differs between them, and
+    count by the mean of their log ratios. The test flips the signs of repetitions (a permutation
+    test, which assumes no distribution): all ways for up to 16 of them, else 100,000 drawn ones.
+    Repetitions that only their seeds tell apart, and whose numbers are the same, count once.
 
     Args:
         results: The runs, or a :func:`flashatlas.frame` of them.
         of: The number that is compared, such as ``waf``.
         between: The factor, such as ``ftl.victim``.
-        each: A further factor: a sentence for each of its values.
+        each: A further factor, or several: a sentence for each of its values.
 
     Raises:
         InputError: No such column, a factor that the runs do not differ in, or no pairs.
 
     """
     runs = results if isinstance(results, Frame) else frame(results)
+    apart = [] if each is None else [each] if isinstance(each, str) else list(each)
+    _check(runs, of, between, apart)
+    rows = [row for row in runs.rows() if row[of] is not None]
+    groups = list(dict.fromkeys(tuple(row[name] for name in apart) for row in rows))
+    sentences = []
+    for group in groups:
+        own = [row for row in rows if tuple(row[name] for name in apart) == group]
+        levels = list(dict.fromkeys(row[between] for row in own))
+        named = (f"{name} {_called(value)}" for name, value in zip(apart, group, strict=True))
+        where = ", ".join(named) + ": " if apart else ""
+        for level in levels[1:]:
+            found = _repetitions(own, of, between, (levels[0], level), runs.factors)
+            sentences.append(where + _sentence(of, levels[0], level, found))
+    return sentences
+
+
+def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
+    """Refuse columns that cannot be what they are given for."""
     if len(runs) < 2:
         raise InputError("one run: a difference needs two at least")
-    for option, name in (("between", between), ("each", each)):
-        if name is None:
-            continue
+    for option, name in (("between", between), *(("each", name) for name in each)):
         runs.column(name)
         if name in runs.numbers:
             raise InputError(f"{option}: `{name}` is a result of runs, not a factor (see `of`)")
         if name not in runs.factors:
             factors = ", ".join(runs.factors) or "none"
             raise InputError(f"{option}: the runs do not differ in `{name}` (factors: {factors})")
-    if each == between:
-        raise InputError(
-            f"each: `{each}` is the factor of `between`; expected another one, or none"
-        )
+        if option == "each" and name == between:
+            raise InputError(
+                f"each: `{name}` is the factor of `between`; expected another one, or none"
+            )
     runs.column(of)
     if of not in runs.numbers:
         raise InputError(f"of: `{of}` is what runs were given, not a number that they found")
-    rows = [row for row in runs.rows() if row[of] is not None]
-    groups = list(dict.fromkeys(row[each] for row in rows)) if each else [None]
-    sentences = []
-    for group in groups:
-        own = [row for row in rows if each is None or row[each] == group]
-        levels = list(dict.fromkeys(row[between] for row in own))
-        for level in levels[1:]:
-            pairs = _pairs(own, of, between, (levels[0], level), runs.factors)
-            where = f"{each} {_called(group)}: " if each else ""
-            sentences.append(where + _sentence(of, levels[0], level, pairs))
-    return sentences
 
 
-def _pairs(
+Pair = tuple[float, float]
+
+
+def _repetitions(
     rows: list[dict[str, Any]],
     of: str,
     between: str,
     levels: tuple[Any, Any],
     factors: list[str],
-) -> list[tuple[float, float]]:
-    """The numbers of runs that differ in nothing but the factor."""
+) -> list[list[Pair]]:
+    """The pairs of each repetition: numbers of runs that differ in nothing but the factor."""
     others = [name for name in factors if name != between]
     sides: list[dict[tuple[Any, ...], float]] = [{}, {}]
     for row in rows:
         if row[between] in levels:
             sides[levels.index(row[between])][tuple(row[name] for name in others)] = row[of]
-    seedless = [at for at, name in enumerate(others) if name != "seed"]
-    told_apart = {
-        (tuple(key[at] for at in seedless), first, sides[1][key])
-        for key, first in sides[0].items()
-        if key in sides[1]
-    }
-    return [(first, second) for _, first, second in sorted(told_apart, key=str)]
+    drawn = [at for at, name in enumerate(others) if name in DRAWS]
+    found: dict[tuple[Any, ...], list[Pair]] = {}
+    for key in sorted(sides[0].keys() & sides[1].keys(), key=str):
+        pair = (sides[0][key], sides[1][key])
+        found.setdefault(tuple(key[at] for at in drawn), []).append(pair)
+    # of repetitions that a seed changed nothing in, one is as good as all
+    seedless = [i for i, at in enumerate(drawn) if others[at] != "seed"]
+    apart = {(tuple(key[i] for i in seedless), tuple(pairs)): pairs for key, pairs in found.items()}
+    return list(apart.values())
 
 
-def _sentence(of: str, first: Any, second: Any, pairs: list[tuple[float, float]]) -> str:
+def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]]) -> str:
     name = f"{of}, {second} over {first}"
+    pairs = [pair for own in repetitions for pair in own]
     if not pairs:
         raise InputError(f"{name}: no two runs differ in nothing else")
     if any(a <= 0 or b <= 0 for a, b in pairs):
         raise InputError(f"{name}: ratios need numbers above 0")
-    logs = [math.log(b / a) for a, b in pairs]
-    ratios = [math.exp(value) for value in (sum(logs) / len(logs), min(logs), max(logs))]
-    count = f"{len(pairs)} pair{'s' if len(pairs) > 1 else ''}"
+    means = [sum(math.log(b / a) for a, b in own) / len(own) for own in repetitions]
+    ratios = [b / a for a, b in pairs]
+    count = f"{len(means)} repetition{'s' if len(means) > 1 else ''}"
+    of_pairs = f" of {len(pairs)} pairs" if len(pairs) > len(means) else ""
     found = (
-        f"{name}: {ratios[0]:.3g} times (geometric mean of {count}, "
-        f"{ratios[1]:.3g} to {ratios[2]:.3g})"
+        f"{name}: {_change(math.exp(sum(means) / len(means)))} (geometric mean of {count}"
+        f"{of_pairs}, {_change(min(ratios))} to {_change(max(ratios))})"
     )
-    chance = _chance(logs)
+    chance = _chance(means)
     verdict = "more than chance" if chance < 0.05 else "may be chance"
-    if 2 ** (1 - len(pairs)) >= 0.05:
-        verdict = f"{count}: too few to tell from chance"
+    if 2 ** (1 - len(means)) >= 0.05:
+        verdict = f"{count}: too few to tell from chance (six at least)"
     return f"{found}; p = {chance:.2g}: {verdict}"
+
+
+def _change(ratio: float) -> str:
+    """A ratio as people say it: a change in percent, or so many times."""
+    return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else f"{ratio:.3g} times"
 
 
 def _called(value: Any) -> str:
@@ -120,7 +145,7 @@ def _called(value: Any) -> str:
 
 
 def _chance(logs: list[float]) -> float:
-    """The share of assignments of signs whose sum is at least as far from 0."""
+    """The share of assignments of signs to mean log ratios whose sum is at least as far from 0."""
     found = abs(sum(logs)) - 1e-12
     if len(logs) <= EXACT:
         signs = itertools.product((1, -1), repeat=len(logs))

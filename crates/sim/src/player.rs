@@ -44,6 +44,8 @@ pub(crate) struct Player {
     pub measuring: bool,
     /// Bytes of the writes handed to the drive.
     written: u64,
+    /// What the drive had done when measuring began, and its counters with it.
+    before: Count,
     start: Start,
     measured: Entries<MetricDef>,
     metrics: Vec<Box<dyn Metric>>,
@@ -73,6 +75,7 @@ impl Player {
             completed: 0,
             measuring: false,
             written: 0,
+            before: Count::default(),
             start,
             measured,
             metrics: Vec::new(),
@@ -98,6 +101,7 @@ impl Player {
         self.measured_from = self.now;
         self.submitted_before = self.submitted;
         (self.level_time, self.level_until) = (0, self.now);
+        self.before = self.count();
         self.drive.reset_counters();
         self.sample(0);
     }
@@ -276,7 +280,9 @@ impl Player {
     /// What the drive has done until now.
     pub fn count(&self) -> Count {
         let clock = if self.start.timed { self.now.0 } else { self.submitted };
-        Count::of(self.drive.ssd().medium(), clock, self.submitted, self.written)
+        let count = Count::of(self.drive.ssd().medium(), clock, self.submitted, self.written);
+        let Count { programmed, erased, .. } = self.before;
+        Count { programmed: programmed + count.programmed, erased: erased + count.erased, ..count }
     }
 
     /// Passes that begin now.

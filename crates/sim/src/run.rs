@@ -10,7 +10,6 @@ use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
-use crate::settling::Passes;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
 use crate::{
@@ -94,7 +93,8 @@ pub fn run(
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
-    let mut extra: Vec<String> = passes.iter().filter_map(Passes::complaint).collect();
+    let mut extra: Vec<String> =
+        passes.iter().filter_map(|(passes, _)| passes.complaint()).collect();
     if out_of_order > 0 {
         let n = out_of_order;
         extra.push(format!(
@@ -114,8 +114,11 @@ pub fn run(
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
     let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
     let mut outcome = finish(spec, &config, player, trace, extra, env.build, progress)?;
-    if let Some(passes) = passes {
+    if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
+        outcome.record["steady"] = verdict.reasons.is_empty().into();
+        outcome.record["steadiness"]["rounds"] = verdict.rounds().into();
+        outcome.record["steadiness"]["reasons"] = json!(verdict.reasons);
     }
     Ok(outcome)
 }

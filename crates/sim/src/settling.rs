@@ -8,8 +8,8 @@
 
 use crate::RunError;
 use crate::metrics::{Pace, Start};
-use crate::steadiness::{Count, ROUNDS, Rounds};
-use serde_json::{Map, Value, json};
+use crate::steadiness::{Count, ROUNDS, Rounds, Verdict};
+use serde_json::{Value, json};
 
 /// Passes without a steady state, after which the next one is measured all the same.
 pub(crate) const PASSES_MAX: usize = 25;
@@ -38,22 +38,7 @@ impl Passes {
     pub fn ended(&mut self, count: Count) -> Result<bool, RunError> {
         self.ends.push(count);
         let passes = self.ends.len() - 1;
-        let Some(ends) = self.ends.last_chunk::<{ ROUNDS + 1 }>() else { return Ok(false) };
-        let each = |of: fn(&Count) -> u64| -> [f64; ROUNDS] {
-            std::array::from_fn(|i| (of(&ends[i + 1]) - of(&ends[i])) as f64)
-        };
-        let (seconds, requests) = (each(|c| c.clock), each(|c| c.requests));
-        let paced = self.start.timed && self.start.pace == Pace::Drive;
-        let all = |of: fn(&Count) -> u64| of(&ends[ROUNDS]) - of(&ends[0]);
-        let verdict = Rounds {
-            of: "the last five passes",
-            iops: paced.then(|| std::array::from_fn(|i| requests[i] / (seconds[i] / 1e12))),
-            written: each(|c| c.written),
-            programmed: each(|c| c.programmed).map(|pages| pages * self.page_bytes),
-            programmed_pages: all(|c| c.programmed),
-            erased_pages: all(|c| c.erased),
-        }
-        .judge();
+        let Some(verdict) = self.judge() else { return Ok(false) };
         if verdict.judged.is_empty() {
             return Err(RunError::option(
                 "until",
@@ -62,18 +47,40 @@ impl Passes {
             ));
         }
         self.steady = verdict.reasons.is_empty();
-        let rounds: Map<_, _> = verdict
-            .judged
-            .into_iter()
-            .map(|(key, rounds)| (key.to_owned(), json!(rounds)))
-            .collect();
         self.judged = json!({
             "passes": passes,
             "steady": self.steady,
             "reasons": verdict.reasons,
-            "rounds": rounds,
+            "rounds": verdict.rounds(),
         });
         Ok(self.steady || passes == PASSES_MAX)
+    }
+
+    /// The measured pass is over. Whether it and the four before it are a steady state: a trace has
+    /// phases of its own, so fifths of a pass say less than passes do.
+    pub fn measured(&mut self, count: Count) -> Verdict {
+        self.ends.push(count);
+        self.judge().expect("five passes came before")
+    }
+
+    /// The last five passes; `None` where there are fewer.
+    fn judge(&self) -> Option<Verdict> {
+        let ends = self.ends.last_chunk::<{ ROUNDS + 1 }>()?;
+        let each = |of: fn(&Count) -> u64| -> [f64; ROUNDS] {
+            std::array::from_fn(|i| (of(&ends[i + 1]) - of(&ends[i])) as f64)
+        };
+        let (clock, requests) = (each(|c| c.clock), each(|c| c.requests));
+        let paced = self.start.timed && self.start.pace == Pace::Drive;
+        let all = |of: fn(&Count) -> u64| of(&ends[ROUNDS]) - of(&ends[0]);
+        let rounds = Rounds {
+            of: "the last five passes",
+            iops: paced.then(|| std::array::from_fn(|i| requests[i] / (clock[i] / 1e12))),
+            written: each(|c| c.written),
+            programmed: each(|c| c.programmed).map(|pages| pages * self.page_bytes),
+            programmed_pages: all(|c| c.programmed),
+            erased_pages: all(|c| c.erased),
+        };
+        Some(rounds.judge())
     }
 
     /// What the passes were, for the run record.

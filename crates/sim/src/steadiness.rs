@@ -11,6 +11,7 @@
 //! flows must balance as well ([`imbalance`]).
 
 use flashatlas_nand::{Counters, Medium};
+use serde_json::{Map, Value, json};
 
 /// Rounds of the measurement window.
 pub const ROUNDS: usize = 5;
@@ -146,6 +147,11 @@ impl Rounds {
 }
 
 impl Verdict {
+    /// What was judged, for the run record.
+    pub fn rounds(&self) -> Map<String, Value> {
+        self.judged.iter().map(|(key, rounds)| ((*key).to_owned(), json!(rounds))).collect()
+    }
+
     fn add(&mut self, key: &'static str, name: &str, of: &str, values: [f64; ROUNDS]) {
         let spread = Spread::of(&values);
         if !spread.is_steady() {

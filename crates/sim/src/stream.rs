@@ -5,6 +5,7 @@ use crate::fit::Mapper;
 use crate::input::Input;
 use crate::player::Player;
 use crate::settling::Passes;
+use crate::steadiness::Verdict;
 use crate::{Mode, Progress, RunError, RunSpec, Until};
 use flashatlas_types::{HostOp, Ps, Request};
 use flashatlas_workload::ext4::FLUSH;
@@ -41,14 +42,15 @@ struct Stream<'a> {
 }
 
 /// Play all requests of `input`, and wait until the last is complete. Returns how many carried an
-/// earlier time than the one before them, and the passes before the measured one, if there are any.
+/// earlier time than the one before them, and the passes before the measured one, if there are any,
+/// with the verdict on it and them.
 pub(crate) fn play(
     player: &mut Player,
     pacing: &Pacing<'_>,
     input: &mut Input,
     mapper: &mut Mapper,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(u64, Option<Passes>), RunError> {
+) -> Result<(u64, Option<(Passes, Verdict)>), RunError> {
     let spec = pacing.spec;
     let mut passes = (spec.until == Until::Steady).then(|| player.passes());
     let mut stream = Stream {
@@ -63,6 +65,7 @@ pub(crate) fn play(
         out_of_order: 0,
     };
     let mut requests = stream.pass(input, progress)?;
+    let mut verdict = None;
     if let Some(passes) = &mut passes {
         let mut again = None;
         loop {
@@ -77,12 +80,13 @@ pub(crate) fn play(
                 requests = stream.pass(again.insert((pacing.reopen)()?), progress)?;
             }
             if measured {
+                verdict = Some(passes.measured(stream.player.count()));
                 break;
             }
         }
     }
     stream.end()?;
-    Ok((stream.out_of_order, passes))
+    Ok((stream.out_of_order, passes.zip(verdict)))
 }
 
 impl Stream<'_> {

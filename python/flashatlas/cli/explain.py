@@ -12,6 +12,7 @@ import typer
 from flashatlas import InputError, _core, tables
 from flashatlas.cli.console import out, say
 from flashatlas.names import hint, registries
+from flashatlas.run_options import run_options
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -114,9 +115,17 @@ def explain(
         _explain_key(name, declared[name])
     for entry in named:
         show_entry(entry)
-    if name not in declared and not named:
+    words = [o for o in run_options().values() if name in o.choices]
+    for choice in words:
+        flag = f"--{choice.name.replace('_', '-')}"
+        out.print(tables.listing(["", name], [("chosen by", f"{flag} {name}"), (flag, choice.doc)]))
+    if name not in declared and not named and not words:
         names = [*declared, *(entry.name for entry in entries())]
-        raise InputError(f"`{name}` is neither a key nor a name{hint(name, names)}")
+        names += [word for option in run_options().values() for word in option.choices]
+        raise InputError(
+            f"`{name}` is no key, option, or name of a part{hint(name, names)} (numbers of a "
+            "record are in docs/FORMATS.md, words of the field in docs/GLOSSARY.md)"
+        )
 
 
 def _explain_key(name: str, declared: Declared) -> None:

@@ -112,12 +112,16 @@ def significance(
         str, typer.Option("--between", metavar="COLUMN", help="A factor, such as ftl.victim.")
     ],
     each: Annotated[
-        str | None, typer.Option("--each", metavar="COLUMN", help="A sentence for each value.")
-    ] = None,
+        list[str],
+        typer.Option(
+            "--each", metavar="COLUMN", help="A sentence for each value; may be repeated."
+        ),
+    ] = [],  # noqa: B006
 ) -> None:
     """Say whether a difference is more than chance: a sentence for each value of a factor.
 
-    Runs are paired that differ in nothing else; the signs of their log ratios are flipped.
+    Runs are paired that differ in nothing else. Pairs of one trace and one seed are one repetition;
+    the signs of the repetitions' mean log ratios are flipped.
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """

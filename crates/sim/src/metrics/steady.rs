@@ -3,7 +3,7 @@
 use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
 use crate::steadiness::{Count, IMBALANCE_MAX, ROUNDS, Rounds};
 use flashatlas_types::{HostOp, Ps};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
     name: "steady",
@@ -109,6 +109,7 @@ impl Metric for Steady {
             erased_pages: last.erased,
         }
         .judge();
+        let rounds = verdict.rounds();
         let mut reasons = verdict.reasons;
         let (arrived, done) = self.last;
         let waited = done.since(arrived).0 as f64 / end.elapsed.0.max(1) as f64;
@@ -120,8 +121,6 @@ impl Metric for Steady {
                 100.0 * IMBALANCE_MAX
             ));
         }
-        let rounds: Map<String, Value> =
-            verdict.judged.into_iter().map(|(key, rounds)| (key.into(), json!(rounds))).collect();
         found.record.insert("steady".into(), reasons.is_empty().into());
         found.record.insert(
             "steadiness".into(),

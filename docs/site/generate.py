@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from flashatlas.names import registries
 from flashatlas.cli import app
 from flashatlas.files import write_whole
+from flashatlas.names import registries
 
 PARTS = {
     "schemes": "Mapping schemes (`ftl.scheme`)",

@@ -2,7 +2,7 @@
 //! cannot go on.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
-use flashatlas_types::{ConfigError, Entry, Mechanism, ParamDef, Params};
+use flashatlas_types::{ConfigError, Mechanism, ParamDef, Params};
 
 /// What a layer is put on.
 pub struct LayersBelow<'a> {
@@ -49,18 +49,7 @@ pub struct LayerDef {
     pub mechanisms: &'static [Mechanism],
 }
 
-impl Entry for LayerDef {
-    const KIND: &'static str = "layer";
-    const KEY: &'static str = "layers";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
+flashatlas_types::entry!(LayerDef, "layer", "layers");
 
 /// What `layers` export over a drive that exports `drive`.
 ///

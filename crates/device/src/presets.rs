@@ -1,7 +1,5 @@
 //! The drives that come with the project: `devices/*.toml`, every number with its source.
 
-use flashatlas_types::{Entry, ParamDef};
-
 /// One preset.
 pub struct Preset {
     /// Name in `--drive`.
@@ -10,18 +8,7 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
-impl Entry for Preset {
-    const KIND: &'static str = "drive";
-    const KEY: &'static str = "drive";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        &[]
-    }
-}
+flashatlas_types::entry!(Preset, "drive", "drive", none);
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[

@@ -16,6 +16,32 @@ pub trait Entry: 'static {
     fn params(&self) -> &'static [ParamDef];
 }
 
+/// [`Entry`] for a definition with a field `name` and, unless `none` stands behind, `params`.
+#[macro_export]
+macro_rules! entry {
+    ($def:ty, $kind:literal, $key:literal) => {
+        $crate::entry!($def, $kind, $key, |def: &$def| def.params);
+    };
+    ($def:ty, $kind:literal, $key:literal, none) => {
+        $crate::entry!($def, $kind, $key, |_: &$def| &[]);
+    };
+    ($def:ty, $kind:literal, $key:literal, $params:expr) => {
+        impl $crate::Entry for $def {
+            const KIND: &'static str = $kind;
+            const KEY: &'static str = $key;
+
+            fn name(&self) -> &'static str {
+                self.name
+            }
+
+            fn params(&self) -> &'static [$crate::ParamDef] {
+                let params: fn(&$def) -> &'static [$crate::ParamDef] = $params;
+                params(self)
+            }
+        }
+    };
+}
+
 /// The entries of one kind: those that come with the project, and those that were added. A value,
 /// which is copied: no list is global.
 pub struct Entries<T: 'static> {

@@ -3,33 +3,11 @@
 use crate::formats::FORMATS;
 use crate::generators::GENERATORS;
 use crate::{FormatDef, GeneratorDef};
-use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
+use flashatlas_types::{ConfigError, Entries};
 
-impl Entry for FormatDef {
-    const KIND: &'static str = "trace format";
-    const KEY: &'static str = "format";
+flashatlas_types::entry!(FormatDef, "trace format", "format");
 
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
-
-impl Entry for GeneratorDef {
-    const KIND: &'static str = "generator";
-    const KEY: &'static str = "workload.generator";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
+flashatlas_types::entry!(GeneratorDef, "generator", "workload.generator");
 
 /// Trace formats and generators, each by its name. What opens, makes or writes records is a method:
 /// the functions of the same names at the crate's root use [`Registry::STANDARD`].

@@ -34,18 +34,7 @@ pub struct ClassifierDef {
     pub build: fn(&Params, units: u32, streams: u32) -> Box<dyn Classifier>,
 }
 
-impl Entry for ClassifierDef {
-    const KIND: &'static str = "classifier";
-    const KEY: &'static str = "ftl.classifier";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
+flashatlas_types::entry!(ClassifierDef, "classifier", "ftl.classifier");
 
 /// All classifiers.
 pub const CLASSIFIERS: &[ClassifierDef] = &[none::DEF, address::DEF, dac::DEF, two_lru::DEF];

@@ -252,15 +252,4 @@ pub struct MapStoreDef {
     pub mechanisms: &'static [Mechanism],
 }
 
-impl Entry for MapStoreDef {
-    const KIND: &'static str = "map store";
-    const KEY: &'static str = "map.store";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
+flashatlas_types::entry!(MapStoreDef, "map store", "map.store");

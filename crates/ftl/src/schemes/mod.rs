@@ -12,8 +12,8 @@ mod superblock;
 
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
-    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed,
-    SeededBug, Stamp,
+    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
+    Stamp,
 };
 
 /// What a scheme is built of: checked parameters, and the parts that their names choose from.
@@ -76,18 +76,7 @@ pub struct SchemeDef {
     pub mechanisms: &'static [Mechanism],
 }
 
-impl Entry for SchemeDef {
-    const KIND: &'static str = "scheme";
-    const KEY: &'static str = "ftl.scheme";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        &[]
-    }
-}
+flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
     /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed

@@ -67,18 +67,7 @@ pub struct VictimDef {
     pub steady: Option<Steady>,
 }
 
-impl Entry for VictimDef {
-    const KIND: &'static str = "victim policy";
-    const KEY: &'static str = "ftl.victim";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        self.params
-    }
-}
+flashatlas_types::entry!(VictimDef, "victim policy", "ftl.victim");
 
 /// All policies.
 pub const VICTIMS: &[VictimDef] =

@@ -5,19 +5,12 @@
 //! is that fits them best. Whether a *run* was steady is judged elsewhere, by the project's own
 //! criterion ([`crate::steadiness`]).
 
+use super::stats::Completed;
 use super::thread::Thread;
 use flashatlas_types::Ps;
 use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-
-/// What jobs have completed since they began, whatever their statistics leave out.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Completed {
-    pub requests: u64,
-    pub bytes: u64,
-    pub latency_ns: u64,
-}
 
 /// What was measured in one interval.
 #[derive(Clone, Copy)]

@@ -14,6 +14,14 @@ const DEPTHS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// Upper bounds of fio's latency classes within a unit, of which there are a thousand to the next.
 const LATENCIES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
+/// What jobs have completed since they began, whatever their statistics leave out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Completed {
+    pub requests: u64,
+    pub bytes: u64,
+    pub latency_ns: u64,
+}
+
 /// Counts of one kind of latency, in nanoseconds.
 #[derive(Clone)]
 pub(super) struct Times {

@@ -2,8 +2,7 @@
 
 use super::pacer::Pacer;
 use super::request::RequestKind;
-use super::settling::Completed;
-use super::stats::Stats;
+use super::stats::{Completed, Stats};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, JobStream};
 use std::collections::BTreeSet;

@@ -24,7 +24,7 @@ use flashatlas_device::{DeviceCounters, LayerReport, Ssd};
 use flashatlas_ftl::FtlReport;
 use flashatlas_nand::Medium;
 use flashatlas_timing::Statistics;
-use flashatlas_types::{Dur, Entry, HostOp, ParamDef, Ps};
+use flashatlas_types::{Dur, HostOp, Ps};
 use serde_json::{Map, Value};
 
 /// Something that happened to a host command.
@@ -183,18 +183,7 @@ pub struct MetricDef {
     pub build: fn(Start) -> Box<dyn Metric>,
 }
 
-impl Entry for MetricDef {
-    const KIND: &'static str = "metric";
-    const KEY: &'static str = "metric";
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        &[]
-    }
-}
+flashatlas_types::entry!(MetricDef, "metric", "metric", none);
 
 /// All metrics, in the order of their keys in the record.
 pub const METRICS: &[MetricDef] = &[

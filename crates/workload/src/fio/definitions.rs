@@ -2,9 +2,8 @@
 
 use super::distribution::{Distribution, parse_split};
 use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
-use super::value::{Amount, Arg};
+use super::value::{Amount, Arg, one_of};
 use flashatlas_types::Dur;
-use flashatlas_types::error::nearest;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
 const MAX_COUNT: u64 = 65_536;
@@ -158,16 +157,6 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
         "1024" => Ok(1024),
         other => Err(format!("{other} is no base; expected 1000 or 1024")),
     }
-}
-
-/// One of `names`, or an error that lists them.
-pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
-    let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
-    choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
-        let hint =
-            nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-        format!("{what} `{got}` is not one that is simulated{hint} (allowed: {})", names.join(", "))
-    })
 }
 
 fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {

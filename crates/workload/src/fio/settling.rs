@@ -1,7 +1,6 @@
 //! `steadystate`: the rule by which fio ends a job whose rates have settled.
 
-use super::definitions::one_of;
-use super::value::Arg;
+use super::value::{Arg, one_of};
 use flashatlas_types::Dur;
 
 /// What fio measures in each interval.

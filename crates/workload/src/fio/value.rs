@@ -6,6 +6,7 @@
 //! drops the rest, this is an error.
 
 use flashatlas_types::Dur;
+use flashatlas_types::error::nearest;
 
 /// Longest time that a job file may name: simulated time ends after 213 days.
 const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
@@ -140,6 +141,16 @@ impl<'a> Arg<'a> {
         let n = i64::try_from(self.number(rest)?).map_err(|_| format!("`{text}` is too large"))?;
         Ok(if negative { -n } else { n })
     }
+}
+
+/// One of `names`, or an error that lists them.
+pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
+    choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
+        let hint =
+            nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        format!("{what} `{got}` is not one that is simulated{hint} (allowed: {})", names.join(", "))
+    })
 }
 
 /// `n`, if it is from `low` to `high`.

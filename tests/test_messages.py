@@ -275,3 +275,16 @@ def test_columns_of_a_table_need_no_header():
     table = pa.table({"op": ["W"], "at": [0], "size": [4096]})
     spec = "columns:op=op,offset=at:bytes,size=size:bytes"
     assert flashatlas.Trace(table, format=spec).info()["writes"] == 1
+
+
+def test_files_of_others_are_left_alone(cli, study, tmp_path):
+    mine = tmp_path / "X"
+    (mine / "2024").mkdir(parents=True)
+    foreign = [mine / "2024" / "latency.parquet", mine / "jobs.json"]
+    for file in foreign:
+        file.write_text("mine")
+    shutil.copytree(study / "01", mine / "7")
+    assert cli("compare", *W, "--vary", "seed=1,2", "--out", str(mine)).returncode == 0
+    assert cli("run", *W, "--out", str(mine)).returncode == 0
+    assert (mine / "7" / "run.json").exists(), "a run of its own, in no comparison"
+    assert foreign[0].read_text() == "mine" and not (mine / "02").exists()

@@ -27,18 +27,31 @@ def numbered(number: int) -> str:
 
 
 def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
-    """Remove the files of a run that are not to be kept; whether there was a run."""
-    there = (folder / RECORD).is_file()
-    for file in OF_A_RUN - keep if folder.is_dir() else ():
+    """Remove the files of a run that are not to be kept; whether there was a run.
+
+    Without a record, files of these names are somebody else's.
+    """
+    if not (folder / RECORD).is_file():
+        return False
+    for file in OF_A_RUN - keep:
         (folder / file).unlink(missing_ok=True)
-    return there
+    return True
 
 
 def clear_comparison(folder: Path, keep: int = 0) -> int:
-    """Remove the runs of a comparison behind the first so many; returns how many those were."""
+    """Remove the runs of a comparison behind the first so many; returns how many those were.
+
+    Other folders with numbers for names are not touched.
+    """
+    try:
+        runs = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))["runs"]
+        count = len(runs)
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0
     removed = 0
-    for inner in sorted(folder.glob("*")) if folder.is_dir() else ():
-        if inner.name.isdigit() and int(inner.name) > keep and clear_run(inner):
+    for number in range(keep + 1, count + 1):
+        inner = folder / numbered(number)
+        if clear_run(inner):
             removed += 1
             if not any(inner.iterdir()):
                 inner.rmdir()

@@ -60,7 +60,7 @@ def significance(
         named = (f"{name} {_called(value)}" for name, value in zip(apart, group, strict=True))
         where = ", ".join(named) + ": " if apart else ""
         for level in levels[1:]:
-            found = _repetitions(own, of, between, (levels[0], level), runs.factors)
+            found = _repetitions(runs, own, of, between, (levels[0], level))
             sentences.append(where + _sentence(of, levels[0], level, found))
     return sentences
 
@@ -89,26 +89,36 @@ Pair = tuple[float, float]
 
 
 def _repetitions(
+    runs: Frame,
     rows: list[dict[str, Any]],
     of: str,
     between: str,
     levels: tuple[Any, Any],
-    factors: list[str],
 ) -> list[list[Pair]]:
     """The pairs of each repetition: numbers of runs that differ in nothing but the factor."""
-    others = [name for name in factors if name != between]
+    others = [name for name in runs.factors if name != between]
+    numbers = runs.numbers
     sides: list[dict[tuple[Any, ...], float]] = [{}, {}]
+    everything: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         if row[between] in levels:
-            sides[levels.index(row[between])][tuple(row[name] for name in others)] = row[of]
+            key = tuple(row[name] for name in others)
+            sides[levels.index(row[between])][key] = row[of]
+            everything.setdefault(key, []).append(tuple(row[name] for name in numbers))
     drawn = [at for at, name in enumerate(others) if name in DRAWS]
     found: dict[tuple[Any, ...], list[Pair]] = {}
+    results: dict[tuple[Any, ...], list[Any]] = {}
     for key in sorted(sides[0].keys() & sides[1].keys(), key=str):
         pair = (sides[0][key], sides[1][key])
-        found.setdefault(tuple(key[at] for at in drawn), []).append(pair)
-    # of repetitions that a seed changed nothing in, one is as good as all
+        repetition = tuple(key[at] for at in drawn)
+        found.setdefault(repetition, []).append(pair)
+        results.setdefault(repetition, []).append(tuple(everything[key]))
+    # of repetitions that a seed changed no number in, one is as good as all
     seedless = [i for i, at in enumerate(drawn) if others[at] != "seed"]
-    apart = {(tuple(key[i] for i in seedless), tuple(pairs)): pairs for key, pairs in found.items()}
+    apart = {
+        (tuple(key[i] for i in seedless), tuple(results[key])): pairs
+        for key, pairs in found.items()
+    }
     return list(apart.values())
 
 

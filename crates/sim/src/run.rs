@@ -5,6 +5,7 @@ use crate::config_hash::hex;
 use crate::fit::Mapper;
 use crate::input::Inputs;
 use crate::jobs::{self, Jobs};
+use crate::metrics::steady::BACKLOG;
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
@@ -116,9 +117,14 @@ pub fn run(
     let mut outcome = finish(spec, &config, player, trace, extra, env.build, progress)?;
     if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
-        outcome.record["steady"] = verdict.reasons.is_empty().into();
-        outcome.record["steadiness"]["rounds"] = verdict.rounds().into();
-        outcome.record["steadiness"]["reasons"] = json!(verdict.reasons);
+        let steadiness = &mut outcome.record["steadiness"];
+        let backlog = steadiness["reasons"].as_array().into_iter().flatten();
+        let backlog = backlog.filter(|r| r.as_str().is_some_and(|r| r.starts_with(BACKLOG)));
+        let mut reasons: Vec<Value> = backlog.cloned().collect();
+        reasons.extend(verdict.reasons.iter().map(|reason| json!(reason)));
+        steadiness["rounds"] = verdict.rounds().into();
+        steadiness["reasons"] = reasons.clone().into();
+        outcome.record["steady"] = reasons.is_empty().into();
     }
     Ok(outcome)
 }
@@ -463,6 +469,13 @@ fn check(
     }
     if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
         return Err(RunError::option("extent", "only `fit=compact` packs extents"));
+    }
+    if spec.until == Until::Steady && spec.fit == Fit::Compact && spec.workload.is_some() {
+        return Err(RunError::option(
+            "fit",
+            "a generator draws other addresses in each pass, and `compact` has packed those of the \
+             first: use `fit=error` or `fit=wrap` with `until=steady`",
+        ));
     }
     if spec.until == Until::Steady && spec.warmup > 0 {
         return Err(RunError::option(

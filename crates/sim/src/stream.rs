@@ -142,10 +142,11 @@ impl Stream<'_> {
     /// The times of the next pass begin a request's distance behind the last of this one, which
     /// had so many `requests`.
     fn rebase(&mut self, requests: u64) -> Result<(), RunError> {
-        let gap = self.latest.since(self.base).0 / requests.saturating_sub(1).max(1);
+        let span = self.latest.since(self.base).0;
+        let gap = span / requests.saturating_sub(1).max(1);
         self.base = Ps(self.latest.0.saturating_add(gap.max(1)));
         if self.pacing.spec.mode == Mode::Open
-            && self.base.0 as f64 / self.pacing.spec.speed > LATEST_PS
+            && (self.base.0 as f64 + span as f64) / self.pacing.spec.speed > LATEST_PS
         {
             return Err(RunError::option(
                 "until",

@@ -125,7 +125,9 @@ impl Scheduler<'_> {
             walled = thread.stream.job().stonewall && running > 0;
             if !walled {
                 thread.start(now);
-                self.watches.iter_mut().filter(|w| w.is_of(number)).for_each(|w| w.start(now));
+                let ramp = thread.stream.job().options.ramp;
+                let own = self.watches.iter_mut().filter(|w| w.is_of(number));
+                own.for_each(|w| w.start(now, ramp));
                 self.ready.insert(number);
                 running += 1;
             }
@@ -441,7 +443,13 @@ impl Scheduler<'_> {
             if watch.due().is_some_and(|due| due <= now) && watch.look(now, &self.threads) {
                 for number in watch.members() {
                     let thread = &mut self.threads[number];
+                    if thread.is_over() {
+                        continue;
+                    }
                     thread.settled = true;
+                    if thread.state == ThreadState::Before {
+                        continue; // it starts, and ends at once
+                    }
                     if let ThreadState::Until(at) = thread.state {
                         self.sleeping.remove(&(at, number));
                         thread.state = ThreadState::Until(now);

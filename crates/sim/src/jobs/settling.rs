@@ -7,7 +7,7 @@
 
 use super::stats::Completed;
 use super::thread::Thread;
-use flashatlas_types::Ps;
+use flashatlas_types::{Dur, Ps};
 use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -76,10 +76,10 @@ impl Watch {
         self.members.clone()
     }
 
-    /// A member starts at `now`: with the first, the ramp begins.
-    pub fn start(&mut self, now: Ps) {
+    /// A member starts at `now`, whose own ramp is so long: with the first, the ramp begins.
+    pub fn start(&mut self, now: Ps, ramp: Dur) {
         if self.due.is_none() && self.in_ramp {
-            self.due = Some(now.after(self.settling.ramp));
+            self.due = Some(now.after(self.settling.ramp.max(ramp)));
         }
     }
 
@@ -92,6 +92,10 @@ impl Watch {
     /// watches over have settled.
     pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
         let members = &threads[self.members.clone()];
+        if members.iter().all(Thread::is_over) {
+            self.due = None; // they ended by themselves
+            return false;
+        }
         let sum = |of: fn(&Completed) -> u64| members.iter().map(|t| of(&t.completed)).sum();
         let counts = Completed {
             requests: sum(|c| c.requests),
@@ -115,8 +119,7 @@ impl Watch {
             self.window.pop_front();
         }
         self.attained = self.window.len() == self.settling.intervals() && self.settled();
-        let over = self.attained || members.iter().all(Thread::is_over);
-        self.due = (!over).then(|| now.after(self.settling.interval));
+        self.due = (!self.attained).then(|| now.after(self.settling.interval));
         self.attained
     }
 

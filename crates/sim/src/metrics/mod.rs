@@ -14,7 +14,7 @@ mod merges;
 mod mount;
 mod nand;
 mod series;
-mod steady;
+pub(crate) mod steady;
 mod throughput;
 mod utilisation;
 mod wear;

@@ -11,6 +11,9 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Steady::new(start)),
 };
 
+/// How the reason begins that the host outruns the drive, which passes do not show.
+pub(crate) const BACKLOG: &str = "requests arrive faster";
+
 /// Readings at most; above it, every other one is dropped.
 const READINGS_MAX: usize = 256;
 /// The first readings are this much closer to each other than the first rows of a time series.
@@ -115,7 +118,7 @@ impl Metric for Steady {
         let waited = done.since(arrived).0 as f64 / end.elapsed.0.max(1) as f64;
         if self.start.pace == Pace::Times && waited > IMBALANCE_MAX {
             reasons.push(format!(
-                "requests arrive faster than the drive completes them: the last one waited {:.0} \
+                "{BACKLOG} than the drive completes them: the last one waited {:.0} \
                  % of the run (at most {:.0})",
                 100.0 * waited,
                 100.0 * IMBALANCE_MAX

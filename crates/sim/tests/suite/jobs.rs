@@ -208,6 +208,10 @@ fn a_job_ends_when_its_rates_have_settled() {
     // a ramp of ten writes is judged by none of the measurements
     let (_, jobs) = play(&writes(&format!("{equal}lat_slope:1us ss_ramp=2512us")));
     assert_eq!(jobs["jobs"][0]["write"]["ios"], 30);
+    // nor is the job's own ramp, which would else be all of it
+    let (_, jobs) = play(&writes(&format!("{equal}iops:1% ramp_time=2512us")));
+    assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(true));
+    assert!(jobs["jobs"][0]["write"]["ios"].as_u64().unwrap() >= 20);
     // what ends before the window is full has not settled, and the run says so
     let (record, jobs) = play(&writes("runtime=1s ss=bw:1% ss_dur=5"));
     assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(false));

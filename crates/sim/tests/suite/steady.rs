@@ -173,3 +173,21 @@ fn what_does_not_settle_is_measured_and_said() {
     let why = with(json!({ "mode": "untimed" }));
     assert!(why.starts_with("until: nothing of this workload can be judged"), "{why}");
 }
+
+/// A host that outruns the drive does so in every pass alike.
+#[test]
+fn passes_that_pile_up_are_not_steady() {
+    let none =
+        |path: &str| -> std::io::Result<Stream> { Err(std::io::Error::other(path.to_owned())) };
+    let spec = |more: Value| {
+        let mut spec = json!({ "drive": "tiny", "precondition": "steady", "until": "steady",
+            "workload": "uniform:requests=2000,size=2KiB,interval=1us", "mode": "open" });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    let found = run_of(spec(json!({})), &none).unwrap();
+    assert_eq!(found["steady"], false);
+    assert!(reasons(&found).iter().any(|r| r.starts_with("requests arrive faster")));
+    let why = run_of(spec(json!({ "fit": "compact" })), &none).unwrap_err();
+    assert!(why.starts_with("fit: a generator draws other addresses in each pass"), "{why}");
+}

@@ -42,17 +42,22 @@ impl Spread {
         }
         let largest = rounds.iter().copied().fold(f64::MIN, f64::max);
         let smallest = rounds.iter().copied().fold(f64::MAX, f64::min);
-        let middle = (ROUNDS - 1) as f64 / 2.0;
-        let along = |i: usize| i as f64 - middle;
-        let slope = rounds.iter().enumerate().map(|(i, y)| along(i) * y).sum::<f64>()
-            / (0..ROUNDS).map(|i| along(i) * along(i)).sum::<f64>();
-        Spread { range: (largest - smallest) / mean, trend: slope * (ROUNDS - 1) as f64 / mean }
+        let rise = slope(rounds) * (ROUNDS - 1) as f64;
+        Spread { range: (largest - smallest) / mean, trend: rise / mean }
     }
 
     /// Whether the rounds pass.
     pub fn is_steady(self) -> bool {
         self.range <= RANGE_MAX && self.trend.abs() <= TREND_MAX
     }
+}
+
+/// Rise of the least-squares line from one value to the next; there are at least two.
+pub fn slope(values: &[f64]) -> f64 {
+    let middle = (values.len() - 1) as f64 / 2.0;
+    let along = |i: usize| i as f64 - middle;
+    values.iter().enumerate().map(|(i, y)| along(i) * y).sum::<f64>()
+        / (0..values.len()).map(|i| along(i) * along(i)).sum::<f64>()
 }
 
 /// What came less what went, as a share of what came; `None` where nothing came.

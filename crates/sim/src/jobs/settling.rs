@@ -7,6 +7,7 @@
 
 use super::stats::Completed;
 use super::thread::Thread;
+use crate::steadiness::slope;
 use flashatlas_types::{Dur, Ps};
 use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
@@ -203,14 +204,6 @@ fn mean(values: &[f64]) -> f64 {
 fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|y| (y - mean).abs()).fold(0.0, f64::max)
-}
-
-/// Rise of the least-squares line from one value to the next.
-fn slope(values: &[f64]) -> f64 {
-    let middle = (values.len() - 1) as f64 / 2.0;
-    let along = |i: usize| i as f64 - middle;
-    values.iter().enumerate().map(|(i, y)| along(i) * y).sum::<f64>()
-        / (0..values.len()).map(|i| along(i) * along(i)).sum::<f64>()
 }
 
 #[cfg(test)]

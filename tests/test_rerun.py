@@ -8,8 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -18,7 +21,9 @@ import jsonschema
 import pytest
 from fingerprints import examples
 from flashatlas import citations
+from flashatlas.api import Workers
 from flashatlas.bundle import bundle, unpack
+from flashatlas.progress import Progress
 from flashatlas.record import Record
 from flashatlas.rerun import differences, rerun
 from flashatlas.result import Result
@@ -220,6 +225,35 @@ def test_a_run_of_a_comparison_names_the_streams_of_its_own_precondition() -> No
     assert shared.record["random_streams"] == ["precondition.steady"]
 
 
+def test_signals_between_two_submissions_stop_the_runs_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(pool: ThreadPoolExecutor, task: Callable[[Progress], Any], /, *of: Any) -> Any:
+        if begun.is_set():
+            raise KeyboardInterrupt
+        future = submit(pool, task, *of)
+        begun.wait(60)
+        return future
+
+    def endless(report: Progress) -> None:
+        begun.set()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            report("measured", 0, None)
+
+    begun = threading.Event()
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    workers = Workers(2, None)
+    workers.add(0, endless)
+    workers.add(1, endless)
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        workers.wait()
+    assert time.monotonic() - started < 30
+
+
 def test_terminated_runs_leave_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     arguments = ["compare", "-d", "tlc-small", "-w", "uniform:requests=50000000", "-q"]
@@ -234,6 +268,9 @@ def test_terminated_runs_leave_nothing(tmp_path: Path) -> None:
         time.sleep(0.1)
     assert any(tmp_path.glob("flashatlas-*")), folder
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    try:
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 143 and "terminated" in said
     assert not any(tmp_path.glob("flashatlas-*"))

@@ -385,8 +385,9 @@ class Workers:
         """Carry out what was added; the answers in its order."""
         tasks, self._tasks = self._tasks, []
         with ThreadPoolExecutor(max_workers=self._workers) as pool:
-            futures = [pool.submit(task, self._report(number)) for number, task in tasks]
+            # A signal may raise between two submissions; the tasks begun before it must see it too.
             try:
+                futures = [pool.submit(task, self._report(number)) for number, task in tasks]
                 wait(futures, return_when=FIRST_EXCEPTION)
                 # a failure first, not the interruption of the others that follows from it
                 for future in futures:
@@ -398,8 +399,7 @@ class Workers:
                 return [future.result() for future in futures]
             except BaseException:
                 self._stop = True
-                for future in futures:
-                    future.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
 

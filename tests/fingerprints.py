@@ -36,6 +36,7 @@ OF_CLASSIFIERS = {
     "address": ["ftl.streams=2"],
     "dac": ["ftl.streams=3"],
     "two-lru": ["ftl.streams=2"],
+    "sepbit": ["drive.logical_pages=30000"],
 }
 """Settings without which a classifier has nothing to choose between."""
 

@@ -201,7 +201,6 @@ impl Medium {
                 return true;
             }
         }
-        let state = &self.blocks[block.0 as usize];
-        state.erase_fails || state.erases >= self.rules.endurance
+        self.blocks[block.0 as usize].erase_fails || self.erases(block) >= self.rules.endurance
     }
 }

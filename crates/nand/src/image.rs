@@ -64,7 +64,7 @@ impl Medium {
             map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
         let (nvm, nvm_wear) = self.nvm.into_parts();
         Image {
-            erases: self.blocks.iter().map(|b| b.erases).collect(),
+            erases: self.erases,
             next: self.blocks.iter().map(|b| b.next).collect(),
             health: self.blocks.iter().map(health).collect(),
             spares: self.spares,
@@ -157,12 +157,11 @@ impl Medium {
         }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
-        let state = image.erases.iter().zip(&image.next).zip(image.health.iter().zip(&image.roles));
+        let state = image.next.iter().zip(image.health.iter().zip(&image.roles));
         let medium = Medium {
             rules,
             blocks: state
-                .map(|((&erases, &next), (&health, &role))| Block {
-                    erases,
+                .map(|(&next, (&health, &role))| Block {
                     next,
                     bad: health & BAD != 0,
                     erase_fails: health & ERASE_FAILS != 0,
@@ -170,6 +169,7 @@ impl Medium {
                     role: OobRole(role),
                 })
                 .collect(),
+            erases: image.erases,
             state: image.state,
             sequence_low: image.sequence_low,
             sequence_high: image.sequence_high,

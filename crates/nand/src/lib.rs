@@ -13,6 +13,7 @@ pub mod nvm;
 pub mod oob;
 pub mod params;
 mod power;
+pub mod rules;
 pub mod spares;
 
 pub use counters::Counters;
@@ -20,7 +21,8 @@ pub use faults::Torn;
 pub use flash::{Flash, ReadPart};
 pub use image::Image;
 pub use journal::Change;
-pub use medium::{FrameState, Medium, ProgramOrder, Rules, Unit};
+pub use medium::{FrameState, Medium, Unit};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;
+pub use rules::{ProgramOrder, Rules};

@@ -3,12 +3,11 @@
 //! unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
-use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SPARE_BLOCKS};
 use crate::power::{Draw, Power};
-use crate::{Counters, Nvm, Oob, OobRole};
+use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_types::{
-    BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Params, Ppn, Rng, Seed, SeededBug,
-    Stamp, Violation,
+    BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
+    Violation,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,30 +21,6 @@ pub struct Unit {
     pub stamp: Stamp,
     /// What it holds, as bytes, where the drive keeps bytes (`nand.data = "ram"`).
     pub bytes: Option<Arc<[u8]>>,
-}
-
-/// Whether the pages of a block may be programmed in any order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ProgramOrder {
-    /// Ascending; pages that are passed over stay unused until the block is erased.
-    Strict,
-    /// Any erased page.
-    Any,
-}
-
-/// The rules of one kind of flash.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Order of programs in a block.
-    pub order: ProgramOrder,
-    /// Erases that a block survives.
-    pub endurance: u32,
-    /// Whether bytes are kept.
-    pub keep_bytes: bool,
-    /// Bytes of byte-addressable memory.
-    pub nvm_bytes: u64,
-    /// Spare blocks of each lane.
-    pub spare_blocks: u32,
 }
 
 /// State of the pages under one frame.
@@ -62,7 +37,6 @@ pub enum FrameState {
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Block {
-    pub erases: u32,
     /// Frames below this one were programmed or torn (strict order: the next frame to program).
     pub next: u32,
     pub bad: bool,
@@ -80,6 +54,8 @@ pub struct Medium {
     pub(crate) layout: Arc<Layout>,
     pub(crate) rules: Rules,
     pub(crate) blocks: Vec<Block>,
+    /// Erases of each block.
+    pub(crate) erases: Vec<u32>,
     pub(crate) state: Vec<u8>,
     /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
     pub(crate) sequence_low: Vec<u32>,
@@ -112,32 +88,6 @@ pub struct Medium {
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
     SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
-}
-
-impl Rules {
-    /// Strict order, no wear-out, stamps only.
-    pub const PLAIN: Rules = Rules {
-        order: ProgramOrder::Strict,
-        endurance: u32::MAX,
-        keep_bytes: false,
-        nvm_bytes: 0,
-        spare_blocks: 0,
-    };
-
-    /// The rules that `params` describe.
-    pub fn from_params(params: &Params) -> Rules {
-        Rules {
-            order: if params.get(PROGRAM_ORDER) == "any" {
-                ProgramOrder::Any
-            } else {
-                ProgramOrder::Strict
-            },
-            endurance: params.get(ENDURANCE),
-            keep_bytes: params.get(DATA) == "ram",
-            nvm_bytes: params.get(NVM_BYTES),
-            spare_blocks: params.get(SPARE_BLOCKS),
-        }
-    }
 }
 
 impl Medium {
@@ -176,6 +126,7 @@ impl Medium {
         let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
         Ok(Medium {
             rules,
+            erases: vec![0; blocks.len()],
             blocks,
             state: vec![0; frames],
             sequence_low: vec![0; frames],
@@ -237,7 +188,13 @@ impl Medium {
     /// Erases of a block so far.
     #[inline]
     pub fn erases(&self, block: BlockId) -> u32 {
-        self.blocks[block.0 as usize].erases
+        self.erases[block.0 as usize]
+    }
+
+    /// Erases of every block.
+    #[inline]
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.erases
     }
 
     /// One past the last frame of a block that is not erased: under strict order, the next one to
@@ -497,8 +454,8 @@ impl Medium {
 
     /// What an erase leaves in the cells.
     pub(crate) fn wipe(&mut self, block: BlockId) {
+        self.erases[block.0 as usize] += 1;
         let state = &mut self.blocks[block.0 as usize];
-        state.erases += 1;
         state.next = 0;
         let role = std::mem::take(&mut state.role);
         let first = self.layout.frame_in(block, 0).0 as usize;

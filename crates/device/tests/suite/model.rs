@@ -17,6 +17,7 @@ const DRIVES: &[&[&str]] = &[
     // 512-byte units gather in a 2 KiB page
     &["map.unit=512", "cache.mode=write-through"],
     &["map.unit=512", "cache.bytes=4KiB", "ftl.victim=cost-benefit"],
+    &["map.unit=1KiB", "ftl.classifier=sepbit", "drive.blocks=40"],
     &["map.unit=1KiB", "ftl.streams=2", "ftl.classifier=dac", "ftl.low_water=3", "ftl.victim=fifo"],
     &[
         "map.unit=1KiB",

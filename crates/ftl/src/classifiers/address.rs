@@ -1,7 +1,7 @@
 //! Hot pages are known by their address: what a perfect classifier would do on a load whose hot
 //! pages come first, such as the generator `hotcold`.
 
-use super::{Classifier, ClassifierDef};
+use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
 use flashatlas_types::{Lpn, Param};
 
@@ -10,7 +10,9 @@ pub const DEF: ClassifierDef = ClassifierDef {
     summary: "the first pages of the drive are hot: perfect knowledge, for loads that are so",
     paper: "-",
     params: &[HOT_SPACE.def],
-    build: |params, units, streams| {
+    streams: None,
+    history: false,
+    build: &|params, units, streams| {
         let hot = (f64::from(units) * params.get(HOT_SPACE)) as u32;
         Box::new(ByAddress { hot, hottest: streams - 1 })
     },
@@ -37,12 +39,12 @@ impl ByAddress {
 }
 
 impl Classifier for ByAddress {
-    fn written(&mut self, lpn: Lpn) -> u32 {
-        self.stream(lpn)
+    fn written(&mut self, page: &Page) -> u32 {
+        self.stream(page.lpn)
     }
 
-    fn moved(&mut self, lpn: Lpn) -> u32 {
-        self.stream(lpn)
+    fn moved(&mut self, page: &Page) -> u32 {
+        self.stream(page.lpn)
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -1,9 +1,9 @@
 //! Dynamic dAta Clustering: a page climbs one region at each update and sinks one at each
 //! collection.
 
-use super::{Classifier, ClassifierDef};
+use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, MemoryKind};
+use flashatlas_types::MemoryKind;
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "dac",
@@ -11,7 +11,9 @@ pub const DEF: ClassifierDef = ClassifierDef {
     paper: "Chiang, Lee and Chang, Using Data Clustering to Improve Cleaning Performance for Flash \
             Memory (1999)",
     params: &[],
-    build: |_, units, streams| {
+    streams: None,
+    history: false,
+    build: &|_, units, streams| {
         Box::new(Dac { region: vec![UNWRITTEN; units as usize], streams: streams as u8 })
     },
 };
@@ -24,14 +26,14 @@ struct Dac {
 }
 
 impl Classifier for Dac {
-    fn written(&mut self, lpn: Lpn) -> u32 {
-        let region = &mut self.region[lpn.0 as usize];
+    fn written(&mut self, page: &Page) -> u32 {
+        let region = &mut self.region[page.lpn.0 as usize];
         *region = if *region == UNWRITTEN { 0 } else { (*region + 1).min(self.streams - 1) };
         u32::from(*region)
     }
 
-    fn moved(&mut self, lpn: Lpn) -> u32 {
-        let region = &mut self.region[lpn.0 as usize];
+    fn moved(&mut self, page: &Page) -> u32 {
+        let region = &mut self.region[page.lpn.0 as usize];
         *region = if *region == UNWRITTEN { 0 } else { region.saturating_sub(1) };
         u32::from(*region)
     }

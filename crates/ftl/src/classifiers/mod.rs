@@ -3,22 +3,81 @@
 mod address;
 mod dac;
 mod none;
+mod sepbit;
 mod two_lru;
 
 use crate::MemoryUse;
 use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
 
-/// Decides how hot a page is. Stream 0 is the coldest.
+/// Decides how hot a page is. Where a classifier takes as many streams as it is given, stream 0 is
+/// the coldest.
 pub trait Classifier: Send {
-    /// The stream of a page that the host writes.
-    fn written(&mut self, lpn: Lpn) -> u32;
+    /// The stream of a page that the host writes, below [`Streams::host`].
+    fn written(&mut self, page: &Page) -> u32;
 
-    /// The stream of a page that collection moves.
-    fn moved(&mut self, lpn: Lpn) -> u32;
+    /// The stream of a page that collection moves, below [`Streams::collection`]. All valid pages
+    /// of a victim are asked for in a row.
+    fn moved(&mut self, page: &Page) -> u32;
+
+    /// A block was collected and is erased. Heard by those that have
+    /// [`ClassifierDef::history`].
+    fn erased(&mut self, block: &Collected) {
+        let _ = block;
+    }
 
     /// Its tables in the drive.
     fn memory(&self) -> Vec<MemoryUse>;
 }
+
+/// A page that is written, or moved by collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Which.
+    pub lpn: Lpn,
+    /// Pages that the host wrote before.
+    pub clock: u64,
+    /// Pages that the host wrote since it last wrote this one, this one included: the age of the
+    /// version that is superseded or moved. `None` without [`ClassifierDef::history`], for a page
+    /// that nobody wrote, and for one written before the mount.
+    pub age: Option<u64>,
+    /// The stream of the block that holds this version. `None` in the same cases, and for a version
+    /// that is not on flash yet.
+    pub from: Option<Stream>,
+}
+
+/// A block that was collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// The stream that wrote it; `None` when it was opened before the mount.
+    pub stream: Option<Stream>,
+    /// Pages that the host wrote since the block was opened.
+    pub age: u64,
+    /// Slots that were valid when it was picked.
+    pub valid: u32,
+    /// Slots of a block.
+    pub slots: u32,
+}
+
+/// A stream of one of the two kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Of host writes.
+    Host(u32),
+    /// Of collection.
+    Collection(u32),
+}
+
+/// Streams of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// Of host writes.
+    pub host: u32,
+    /// Of collection.
+    pub collection: u32,
+}
+
+/// Builds a classifier for a number of logical pages, and a number of streams.
+pub type Builder = dyn Fn(&Params, u32, u32) -> Box<dyn Classifier> + Send + Sync;
 
 /// One classifier of the registry.
 pub struct ClassifierDef {
@@ -30,14 +89,20 @@ pub struct ClassifierDef {
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
+    /// The streams that it sorts into; `None`: as many of each kind as `ftl.streams` says.
+    pub streams: Option<Streams>,
+    /// Whether it is told ages and streams ([`Page::age`], [`Page::from`],
+    /// [`Classifier::erased`]), which takes tables of the drive.
+    pub history: bool,
     /// Build one for `units` logical pages and `streams` streams.
-    pub build: fn(&Params, units: u32, streams: u32) -> Box<dyn Classifier>,
+    pub build: &'static Builder,
 }
 
 flashatlas_types::entry!(ClassifierDef, "classifier", "ftl.classifier");
 
 /// All classifiers.
-pub const CLASSIFIERS: &[ClassifierDef] = &[none::DEF, address::DEF, dac::DEF, two_lru::DEF];
+pub const CLASSIFIERS: &[ClassifierDef] =
+    &[none::DEF, address::DEF, dac::DEF, two_lru::DEF, sepbit::DEF];
 
 pub(crate) const CLASSIFIER: Param<Text> = Param::part(
     "ftl.classifier",
@@ -64,6 +129,10 @@ mod tests {
     use crate::Registry;
     use flashatlas_types::RawConfig;
 
+    fn page(lpn: u32) -> Page {
+        Page { lpn: Lpn(lpn), clock: 0, age: None, from: None }
+    }
+
     fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Box<dyn Classifier> {
         let def = Registry::STANDARD.classifier(name).unwrap();
         let mut raw = RawConfig::default();
@@ -78,32 +147,57 @@ mod tests {
     #[test]
     fn by_address_the_first_pages_are_hot() {
         let mut c = build("address", &[("ftl.hot_space", "0.2")], 3);
-        let streams: Vec<u32> = [0, 19, 20, 99].map(|lpn| c.written(Lpn(lpn))).into();
+        let streams: Vec<u32> = [0, 19, 20, 99].map(|lpn| c.written(&page(lpn))).into();
         assert_eq!(streams, [2, 2, 0, 0]);
-        assert_eq!((c.moved(Lpn(19)), c.moved(Lpn(20))), (2, 0));
+        assert_eq!((c.moved(&page(19)), c.moved(&page(20))), (2, 0));
     }
 
     #[test]
     fn dac_promotes_on_update_and_demotes_on_collection() {
         let mut c = build("dac", &[], 3);
-        let writes: Vec<u32> = (0..4).map(|_| c.written(Lpn(7))).collect();
+        let writes: Vec<u32> = (0..4).map(|_| c.written(&page(7))).collect();
         assert_eq!(writes, [0, 1, 2, 2]);
-        assert_eq!((c.moved(Lpn(7)), c.moved(Lpn(7)), c.moved(Lpn(7))), (1, 0, 0));
-        assert_eq!(c.written(Lpn(8)), 0, "other pages are not touched");
+        assert_eq!((c.moved(&page(7)), c.moved(&page(7)), c.moved(&page(7))), (1, 0, 0));
+        assert_eq!(c.written(&page(8)), 0, "other pages are not touched");
+    }
+
+    #[test]
+    fn sepbit_follows_algorithm_1() {
+        let mut c = build("sepbit", &[("ftl.sepbit_blocks", "2")], 4);
+        let aged = |age: u64, from: Option<Stream>| Page { age: Some(age), from, ..page(7) };
+        let short = Some(Stream::Host(0));
+        // no mean lifespan yet: every update is short-lived, first writes never are
+        assert_eq!((c.written(&page(7)), c.written(&aged(1 << 40, None))), (1, 0));
+        assert_eq!((c.moved(&aged(5, short)), c.moved(&aged(1 << 40, None))), (0, 1));
+        // two blocks of class 1 lasted 60 and 140 pages, one of class 2 does not count: the mean
+        // is 100
+        let gone = |stream, age| Collected { stream, age, valid: 0, slots: 8 };
+        c.erased(&gone(short, 60));
+        c.erased(&gone(Some(Stream::Host(1)), 9000));
+        assert_eq!(c.written(&aged(1000, None)), 0, "one block is no estimate");
+        c.erased(&gone(short, 140));
+        assert_eq!([99, 100].map(|age| c.written(&aged(age, None))), [0, 1]);
+        let others = [Some(Stream::Host(1)), Some(Stream::Collection(0)), None];
+        for from in others {
+            let classes = [399, 400, 1599, 1600].map(|age| c.moved(&aged(age, from)));
+            assert_eq!(classes, [1, 2, 2, 3], "4 and 16 lifespans, {from:?}");
+        }
+        assert_eq!(c.moved(&page(7)), 3, "written before the mount: old");
+        assert_eq!(c.moved(&aged(1 << 40, short)), 0, "what class 1 leaves is class 3");
     }
 
     #[test]
     fn two_lru_promotes_on_the_second_write_and_drops_the_least_recent() {
         let mut c = build("two-lru", &[("ftl.hot_pages", "1"), ("ftl.candidate_pages", "2")], 2);
-        assert_eq!((c.written(Lpn(1)), c.written(Lpn(1))), (0, 1));
+        assert_eq!((c.written(&page(1)), c.written(&page(1))), (0, 1));
         assert_eq!(
-            (c.written(Lpn(2)), c.written(Lpn(2))),
+            (c.written(&page(2)), c.written(&page(2))),
             (0, 1),
             "2 pushes 1 out of the hot list, to the candidates"
         );
-        assert_eq!(c.written(Lpn(1)), 1, "and from there one write brings it back");
-        assert_eq!((c.written(Lpn(3)), c.written(Lpn(4)), c.written(Lpn(5))), (0, 0, 0));
-        assert_eq!(c.written(Lpn(3)), 0, "3 has left the two candidates");
-        assert_eq!((c.moved(Lpn(1)), c.moved(Lpn(9))), (1, 0));
+        assert_eq!(c.written(&page(1)), 1, "and from there one write brings it back");
+        assert_eq!((c.written(&page(3)), c.written(&page(4)), c.written(&page(5))), (0, 0, 0));
+        assert_eq!(c.written(&page(3)), 0, "3 has left the two candidates");
+        assert_eq!((c.moved(&page(1)), c.moved(&page(9))), (1, 0));
     }
 }

@@ -1,25 +1,26 @@
 //! No classification: one stream.
 
-use super::{Classifier, ClassifierDef};
+use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
-use flashatlas_types::Lpn;
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "none",
     summary: "every page alike",
     paper: "-",
     params: &[],
-    build: |_, _, _| Box::new(None),
+    streams: None,
+    history: false,
+    build: &|_, _, _| Box::new(Unsorted),
 };
 
-struct None;
+struct Unsorted;
 
-impl Classifier for None {
-    fn written(&mut self, _: Lpn) -> u32 {
+impl Classifier for Unsorted {
+    fn written(&mut self, _: &Page) -> u32 {
         0
     }
 
-    fn moved(&mut self, _: Lpn) -> u32 {
+    fn moved(&mut self, _: &Page) -> u32 {
         0
     }
 

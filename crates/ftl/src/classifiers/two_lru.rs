@@ -1,6 +1,6 @@
 //! Two LRU lists: a page that is written while it is in the candidate list is hot.
 
-use super::{Classifier, ClassifierDef};
+use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
 use flashatlas_types::{Lpn, MemoryKind, Param};
 use rustc_hash::FxHashMap;
@@ -12,7 +12,9 @@ pub const DEF: ClassifierDef = ClassifierDef {
     paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems \
             (RTAS 2002)",
     params: &[HOT_PAGES.def, CANDIDATE_PAGES.def],
-    build: |params, _, streams| {
+    streams: None,
+    history: false,
+    build: &|params, _, streams| {
         Box::new(TwoLru {
             hot: Lru::new(params.get(HOT_PAGES)),
             candidates: Lru::new(params.get(CANDIDATE_PAGES)),
@@ -67,7 +69,8 @@ impl Lru {
 }
 
 impl Classifier for TwoLru {
-    fn written(&mut self, lpn: Lpn) -> u32 {
+    fn written(&mut self, page: &Page) -> u32 {
+        let lpn = page.lpn;
         if self.hot.used_at.contains_key(&lpn) || self.candidates.remove(lpn) {
             if let Some(cooled) = self.hot.put(lpn) {
                 self.candidates.put(cooled);
@@ -78,8 +81,8 @@ impl Classifier for TwoLru {
         0
     }
 
-    fn moved(&mut self, lpn: Lpn) -> u32 {
-        if self.hot.used_at.contains_key(&lpn) { self.hot_stream } else { 0 }
+    fn moved(&mut self, page: &Page) -> u32 {
+        if self.hot.used_at.contains_key(&page.lpn) { self.hot_stream } else { 0 }
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

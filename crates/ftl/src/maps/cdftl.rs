@@ -31,7 +31,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: |params, layout| {
+    fits: &|params, layout| {
         fits(
             params,
             layout,
@@ -40,7 +40,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: true,
-    build: |params, layout| {
+    build: &|params, layout| {
         let (share, search) = (params.get(PAGES_SHARE), params.get(VICTIM_SEARCH));
         Box::new(Paged::new(params, layout, false, |map, budget| {
             Cdftl::new(map, budget, share, search)

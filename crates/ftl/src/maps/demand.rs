@@ -25,9 +25,9 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: |params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
+    fits: &|params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
     exports_entries: true,
-    build: |params, layout| {
+    build: &|params, layout| {
         let share = params.get(CHANGED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
     },

@@ -32,9 +32,9 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: |params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
+    fits: &|params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
     exports_entries: true,
-    build: |params, layout| {
+    build: &|params, layout| {
         let share = params.get(PROTECTED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;

@@ -39,7 +39,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: |params, layout| {
+    fits: &|params, layout| {
         let batch = params.get(LEARN_BATCH) * ENTRY_BYTES;
         // at worst every entry is a segment
         fits(
@@ -50,7 +50,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: false,
-    build: |params, layout| {
+    build: &|params, layout| {
         let gamma = params.get(GAMMA);
         let (batch, compaction) = (params.get(LEARN_BATCH), params.get(COMPACTION));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {

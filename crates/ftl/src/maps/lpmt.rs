@@ -33,14 +33,14 @@ pub const DEF: MapStoreDef = MapStoreDef {
         probe::PARAMS,
         dram::PARAMS,
     ]),
-    fits: |params, layout| {
+    fits: &|params, layout| {
         let (shape, _) = parts(params, layout)?;
         let hash = hash_by_name(params.get(HASH))?;
         (hash.build)(params, shape.la_bits, shape.set_bits)?;
         Ok(MapQuota::default())
     },
     exports_entries: false,
-    build: |params, layout| Box::new(LpmtStore::new(params, layout)),
+    build: &|params, layout| Box::new(LpmtStore::new(params, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
         // all in one chain of sets, and pages on their own

@@ -227,6 +227,12 @@ pub trait MapStore: Send {
     }
 }
 
+/// Whether a layout can work with a store, and how many blocks are kept for map pages.
+pub type Fits = dyn Fn(&Params, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
+
+/// Builds an empty store.
+pub type Builder = dyn Fn(&Params, &Layout) -> Box<dyn MapStore> + Send + Sync;
+
 /// One map store of the registry.
 pub struct MapStoreDef {
     /// Name in `map.store`.
@@ -238,13 +244,13 @@ pub struct MapStoreDef {
     /// Its own parameters.
     pub params: &'static [ParamDef],
     /// Whether the layout can work, and how many blocks are kept for map pages.
-    pub fits: fn(&Params, &Layout) -> Result<MapQuota, ConfigError>,
+    pub fits: &'static Fits,
     /// Whether it hands entries to a host that caches them ([`MapStore::export_entries`]): stores
     /// of which a lookup may have to read flash, and which say what changes
     /// ([`FtlContext::remapped`]).
     pub exports_entries: bool,
     /// Build it, empty.
-    pub build: fn(&Params, &Layout) -> Box<dyn MapStore>,
+    pub build: &'static Builder,
     /// Settings with which the store takes each of its paths on a drive of a few hundred pages;
     /// every one of them is tried at every power failure.
     pub small: &'static [&'static [&'static str]],

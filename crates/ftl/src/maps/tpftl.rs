@@ -43,11 +43,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: |params, layout| {
+    fits: &|params, layout| {
         fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes")
     },
     exports_entries: true,
-    build: |params, layout| {
+    build: &|params, layout| {
         let (request, threshold) =
             (params.get(PREFETCH_REQUEST), params.get(PREFETCH_THRESHOLD) as i64);
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {

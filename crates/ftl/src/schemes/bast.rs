@@ -14,13 +14,13 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "bast",
     summary: "log blocks: one for each logical block that is updated",
     paper: "Kim et al., IEEE TCE 48:2 (2002)",
-    params: |_, _| Ok(PARAMS.iter().chain([&IDLE.def]).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits_groups(params, layout, 1),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain([&IDLE.def]).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits_groups(params, layout, 1),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(1, 1, settings))?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=2"], &["ftl.log_blocks=3", "nand.program_order=any"]],
     mechanisms: &[

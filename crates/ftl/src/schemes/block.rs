@@ -25,11 +25,11 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "block",
     summary: "block mapping: a page keeps its offset; updates rewrite the block",
     paper: "in common use; with spare pages Shinohara, US 5,905,993 (1999)",
-    params: |_, _| Ok(PARAMS.iter().collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
+    params: &|_, _| Ok(PARAMS.iter().collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| Ok(Box::new(BlockMapped::mount(params, cx)?)),
     on_flash: &["ftl.spare_pages"],
-    mount_limit: |&SchemeConfig { params, .. }, layout| {
+    mount_limit: &|&SchemeConfig { params, .. }, layout| {
         MountLimit::of_merges(layout, main_pages(params, layout))
     },
     steady: None,

@@ -24,13 +24,13 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
     summary: "log blocks: one for sequential writes, the others for any page, first in first out",
     paper: "Lee et al., ACM TECS 6:3 (2007)",
-    params: |_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD.def, &IDLE.def]).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 2).map(drop),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD.def, &IDLE.def]).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 2).map(drop),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Fast::new(params, settings))?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[&["ftl.log_blocks=3"], &["ftl.log_blocks=4", "nand.program_order=any"]],
     mechanisms: &[

@@ -43,15 +43,15 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "log blocks: FAST with a second chance for valid pages and an isolation area for cold \
               ones",
     paper: "Lim et al., SNAPI (2010)",
-    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
             Faster::new(params, settings, core)
         })?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=6"],

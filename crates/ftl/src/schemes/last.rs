@@ -45,13 +45,13 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "last",
     summary: "log blocks: sequential, hot and cold, told by request size and by recent updates",
     paper: "Lee et al., ACM OSR 42:6 (2008)",
-    params: |_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Last::new(params, settings, core))?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=4", "ftl.sequential_pages=3"],

@@ -25,14 +25,24 @@ pub struct SchemeConfig<'a> {
     pub parts: &'a Registry,
 }
 
+/// The text that is given for a key, if one is.
+pub type TextOf<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 /// The parameters of a scheme and of the parts that the given texts select, by key.
-pub type SchemeParams = fn(
-    parts: &Registry,
-    text: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<&'static ParamDef>, ConfigError>;
+pub type SchemeParams =
+    dyn Fn(&Registry, &TextOf<'_>) -> Result<Vec<&'static ParamDef>, ConfigError> + Send + Sync;
+
+/// Whether a layout can work with a scheme.
+pub type Fits = dyn Fn(&SchemeConfig<'_>, &Layout) -> Result<(), ConfigError> + Send + Sync;
+
+/// What a mount takes at most.
+pub type LimitOfMount = dyn Fn(&SchemeConfig<'_>, &Layout) -> MountLimit + Send + Sync;
+
+/// A scheme that is ready, or why it cannot mount.
+pub type Mounted = Result<Box<dyn Ftl>, FtlError>;
 
 /// Rebuilds a scheme's tables from the medium.
-pub type Mount = fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Result<Box<dyn Ftl>, FtlError>;
+pub type Mount = dyn Fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Mounted + Send + Sync;
 
 /// Programs a blank medium, through its operations, as uniform random writes of single units would
 /// leave it in the long run. The first function gives what each page holds; the second hears now
@@ -55,18 +65,18 @@ pub struct SchemeDef {
     /// Where it is described.
     pub paper: &'static str,
     /// Its parameters under these parameter values (a scheme with parts has theirs, too).
-    pub params: SchemeParams,
+    pub params: &'static SchemeParams,
     /// Whether the layout can work, before anything is built; the logical capacity is part of the
     /// layout.
-    pub fits: fn(&SchemeConfig<'_>, &Layout) -> Result<(), ConfigError>,
+    pub fits: &'static Fits,
     /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it).
     /// Formatting is mounting a blank medium.
-    pub rebuild: Mount,
+    pub rebuild: &'static Mount,
     /// Parameters, beside the shape of the drive, that decide the places of pages on flash: a
     /// medium is mounted only under the values with which it was written.
     pub on_flash: &'static [&'static str],
     /// What a mount takes at most; `docs/FORMATS.md` says why.
-    pub mount_limit: fn(&SchemeConfig<'_>, &Layout) -> MountLimit,
+    pub mount_limit: &'static LimitOfMount,
     /// Bring a blank medium into its steady state, where the scheme knows one.
     pub steady: Option<MakeSteady>,
     /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried

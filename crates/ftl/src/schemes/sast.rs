@@ -15,18 +15,18 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "sast",
     summary: "log blocks: up to K for each group of N logical blocks",
     paper: "Park et al., ACM TECS 38 (2008)",
-    params: |_, _| {
+    params: &|_, _| {
         Ok(PARAMS.iter().chain([&GROUP_BLOCKS.def, &GROUP_LOG_BLOCKS.def, &IDLE.def]).collect())
     },
-    fits: |&SchemeConfig { params, .. }, layout| {
+    fits: &|&SchemeConfig { params, .. }, layout| {
         fits_groups(params, layout, params.get(GROUP_LOG_BLOCKS).into())
     },
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         let (n, k) = (params.get(GROUP_BLOCKS), params.get(GROUP_LOG_BLOCKS));
         Ok(Box::new(Hybrid::mount(params, cx, |settings, _| Groups::new(n, k, settings))?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=4"],

@@ -38,15 +38,15 @@ pub const DEF: SchemeDef = SchemeDef {
     summary: "page mapping inside groups of logical blocks, which share a pool of blocks for \
               updates",
     paper: "Kang et al., EMSOFT (2006)",
-    params: |_, _| Ok(PARAMS.iter().chain([&SIZE.def, &IDLE.def]).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 1).map(drop),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain([&SIZE.def, &IDLE.def]).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 1).map(drop),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| {
             Superblocks::new(params, settings, core)
         })?))
     },
     on_flash: &["ftl.superblock_blocks", "ftl.log_blocks"],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=2", "ftl.superblock_blocks=2"],

@@ -1,47 +1,56 @@
 //! Cost-benefit: old blocks are worth collecting even with more valid pages, because the rest of
 //! them stays.
 
-use super::{Candidates, ClosedList, VictimDef, VictimPolicy};
-use flashatlas_types::{Param, Text};
+use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
+use flashatlas_types::{Param, Params, Text};
 
 pub const DEF: VictimDef = VictimDef {
     name: "cost-benefit",
     summary: "the largest (1 - u) * age / 2u, u the share of valid pages",
     paper: "Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File \
             System (SOSP 1991)",
-    params: &[AGE.def],
-    build: |params, lane, _| {
-        Box::new(CostBenefit {
-            list: ClosedList::new(lane.blocks),
-            touched: vec![0; lane.blocks as usize],
-            by_invalidation: params.get(AGE) == "invalidation",
-        })
-    },
+    params: &[AGE.or("invalidation").def],
+    build: &|params, lane, _| Box::new(ByBenefit::new(params, lane, |valid, _| 2 * valid)),
     steady: None,
 };
 
-const AGE: Param<Text> = Param::choice(
+/// From when the age of a block counts.
+pub(super) const AGE: Param<Text> = Param::choice(
     "ftl.age",
     &["invalidation", "program"],
     "a block's age counts from its last invalidation, or from its closing",
-)
-.or("invalidation");
+);
 
-struct CostBenefit {
+/// Picks the block with the largest benefit, free slots * age, over its cost.
+pub(super) struct ByBenefit {
     list: ClosedList,
     touched: Vec<u64>,
     by_invalidation: bool,
+    /// The cost of a block with so many valid slots and erases.
+    cost: fn(u64, u64) -> u64,
 }
 
-impl VictimPolicy for CostBenefit {
-    fn closed(&mut self, block: u32, _: u32, clock: u64) {
+impl ByBenefit {
+    /// For a lane, with [`AGE`] and what a block costs by its valid slots and erases.
+    pub(super) fn new(params: &Params, lane: LaneShape, cost: fn(u64, u64) -> u64) -> ByBenefit {
+        ByBenefit {
+            list: ClosedList::new(lane.blocks),
+            touched: vec![0; lane.blocks as usize],
+            by_invalidation: params.get(AGE) == "invalidation",
+            cost,
+        }
+    }
+}
+
+impl VictimPolicy for ByBenefit {
+    fn closed(&mut self, block: u32, _: u32, at: Moment) {
         self.list.add(block);
-        self.touched[block as usize] = clock;
+        self.touched[block as usize] = at.clock;
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, clock: u64) {
+    fn invalidated(&mut self, block: u32, _: u32, at: Moment) {
         if self.by_invalidation {
-            self.touched[block as usize] = clock;
+            self.touched[block as usize] = at.clock;
         }
     }
 
@@ -58,9 +67,10 @@ impl VictimPolicy for CostBenefit {
             if valid >= lane.slots {
                 continue;
             }
-            let age = lane.clock.saturating_sub(self.touched[block as usize]) + 1;
+            let age = lane.at.clock.saturating_sub(self.touched[block as usize]) + 1;
+            let cost = (self.cost)(valid.into(), lane.erases[block as usize].into());
             let (benefit, cost) =
-                (u128::from(lane.slots - valid) * u128::from(age), u128::from(valid) * 2);
+                (u128::from(lane.slots - valid) * u128::from(age), u128::from(cost));
             let better = match best {
                 None => true,
                 Some((b, c, other)) => {

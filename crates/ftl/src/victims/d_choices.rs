@@ -11,7 +11,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS \
             2013)",
     params: &[D.def],
-    build: |params, lane, rng| Box::new(Choices::new(lane, params.get(D), rng)),
+    build: &|params, lane, rng| Box::new(Choices::new(lane, params.get(D), rng)),
     steady: Some(Steady::ByValid(|share, params, _| best_of(params.get(D), share))),
 };
 

@@ -1,6 +1,6 @@
 //! First in, first out: the block that was closed first. Also called LRU cleaning.
 
-use super::{Candidates, VictimDef, VictimPolicy};
+use super::{Candidates, Moment, VictimDef, VictimPolicy};
 use crate::steady::Steady;
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub const DEF: VictimDef = VictimDef {
     summary: "the block that was closed first",
     paper: "Menon, A Performance Comparison of RAID-5 and Log-Structured Arrays (HPDC 1995)",
     params: &[],
-    build: |_, lane, _| Box::new(Fifo { candidates: ByAge::new(lane.blocks), slots: lane.slots }),
+    build: &|_, lane, _| Box::new(Fifo { candidates: ByAge::new(lane.blocks), slots: lane.slots }),
     steady: Some(Steady::ByAge),
 };
 
@@ -64,14 +64,14 @@ impl ByAge {
 }
 
 impl VictimPolicy for Fifo {
-    fn closed(&mut self, block: u32, valid: u32, _: u64) {
+    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
         self.candidates.close(block);
         if valid < self.slots {
             self.candidates.list(block);
         }
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, _: u64) {
+    fn invalidated(&mut self, block: u32, _: u32, _: Moment) {
         self.candidates.list(block);
     }
 

@@ -1,7 +1,7 @@
 //! Greedy: the closed block with the fewest valid pages.
 
 use super::tournament::Tournament;
-use super::{Candidates, VictimDef, VictimPolicy};
+use super::{Candidates, Moment, VictimDef, VictimPolicy};
 use crate::steady::{Steady, best_of};
 use flashatlas_types::{Param, Text};
 
@@ -10,7 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     summary: "the block with the fewest valid pages",
     paper: "Desnoyers, Analytic Modeling of SSD Write Performance (SYSTOR 2012)",
     params: &[GREEDY_TIE.def],
-    build: |params, lane, _| {
+    build: &|params, lane, _| {
         let by_index = params.get(GREEDY_TIE) == "index";
         Box::new(Greedy { tree: Tournament::new(lane.blocks), closings: 0, by_index })
     },
@@ -32,7 +32,7 @@ struct Greedy {
 }
 
 impl VictimPolicy for Greedy {
-    fn closed(&mut self, block: u32, valid: u32, _: u64) {
+    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
         self.closings += 1;
         assert!(self.closings < 1 << 40, "the 40-bit closing sequence is used up");
         let tie = if self.by_index { u64::from(block) } else { self.closings };
@@ -40,7 +40,7 @@ impl VictimPolicy for Greedy {
     }
 
     #[inline]
-    fn invalidated(&mut self, block: u32, valid: u32, _: u64) {
+    fn invalidated(&mut self, block: u32, valid: u32, _: Moment) {
         let key = self.tree.key(block).expect("only closed blocks are reported");
         self.tree.set(block, u64::from(valid) << 40 | key & ((1 << 40) - 1));
     }

@@ -6,6 +6,7 @@
 //! that frees nothing, as their models do, but never more than [`FRUITLESS_MAX`] times in a row:
 //! collection always ends.
 
+mod cat;
 mod cost_benefit;
 mod d_choices;
 mod fifo;
@@ -15,7 +16,7 @@ mod tournament;
 mod windowed;
 
 use crate::steady::Steady;
-use flashatlas_types::{Entry, Param, ParamDef, Params, Rng, Text};
+use flashatlas_types::{Entry, Param, ParamDef, Params, Ps, Rng, Text};
 
 /// What a policy may know of its lane when it picks.
 pub struct Candidates<'a> {
@@ -23,8 +24,19 @@ pub struct Candidates<'a> {
     pub valid: &'a [u32],
     /// Slots of a block.
     pub slots: u32,
+    /// Erases by block of the lane, bad ones included.
+    pub erases: &'a [u32],
+    /// When it picks.
+    pub at: Moment,
+}
+
+/// When something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
     /// A logical clock: the number of slots programmed on the drive so far.
     pub clock: u64,
+    /// Simulated time at which the command was submitted that it belongs to.
+    pub now: Ps,
 }
 
 /// The size of a lane.
@@ -39,10 +51,10 @@ pub struct LaneShape {
 /// Picks blocks to collect.
 pub trait VictimPolicy: Send {
     /// A block was filled (or closed early) with `valid` valid slots.
-    fn closed(&mut self, block: u32, valid: u32, clock: u64);
+    fn closed(&mut self, block: u32, valid: u32, at: Moment);
 
     /// A closed block lost a valid slot; `valid` are left.
-    fn invalidated(&mut self, block: u32, valid: u32, clock: u64);
+    fn invalidated(&mut self, block: u32, valid: u32, at: Moment);
 
     /// A closed block is no candidate any more.
     fn removed(&mut self, block: u32);
@@ -50,6 +62,9 @@ pub trait VictimPolicy: Send {
     /// The next block to collect, or `None` when no closed block has an invalid slot.
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32>;
 }
+
+/// Builds a policy for a lane; the random numbers are its own.
+pub type Builder = dyn Fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy> + Send + Sync;
 
 /// One policy of the registry.
 pub struct VictimDef {
@@ -62,7 +77,7 @@ pub struct VictimDef {
     /// Its own parameters.
     pub params: &'static [ParamDef],
     /// Build one for a lane; `rng` is its own stream.
-    pub build: fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy>,
+    pub build: &'static Builder,
     /// Its steady state under uniform random writes, where there is a model of it.
     pub steady: Option<Steady>,
 }
@@ -70,8 +85,15 @@ pub struct VictimDef {
 flashatlas_types::entry!(VictimDef, "victim policy", "ftl.victim");
 
 /// All policies.
-pub const VICTIMS: &[VictimDef] =
-    &[greedy::DEF, fifo::DEF, random::DEF, d_choices::DEF, windowed::DEF, cost_benefit::DEF];
+pub const VICTIMS: &[VictimDef] = &[
+    greedy::DEF,
+    fifo::DEF,
+    random::DEF,
+    d_choices::DEF,
+    windowed::DEF,
+    cost_benefit::DEF,
+    cat::DEF,
+];
 
 pub(crate) const VICTIM: Param<Text> =
     Param::part("ftl.victim", VictimDef::KIND, "which full block is collected next").or("greedy");
@@ -146,6 +168,10 @@ mod tests {
     use crate::Registry;
     use flashatlas_types::{RawConfig, Seed};
 
+    fn at(clock: u64) -> Moment {
+        Moment { clock, now: Ps(clock * 1000) }
+    }
+
     /// Lane of five closed blocks with these valid counts, closed in the order 3, 1, 0, 2, 4.
     fn pick(name: &str, set: &[(&str, &str)], valid: [u32; 5]) -> Option<u32> {
         let def = Registry::STANDARD.victim(name).unwrap();
@@ -155,12 +181,14 @@ mod tests {
         let mut policy =
             (def.build)(&params, LaneShape { blocks: 5, slots: 8 }, Rng::stream(Seed(1), "test"));
         for (clock, block) in [3, 1, 0, 2, 4].into_iter().enumerate() {
-            policy.closed(block, 8, clock as u64 * 8);
+            policy.closed(block, 8, at(clock as u64 * 8));
         }
         for (block, &left) in valid.iter().enumerate() {
-            (left..8).rev().for_each(|v| policy.invalidated(block as u32, v, 50 + block as u64));
+            (left..8)
+                .rev()
+                .for_each(|v| policy.invalidated(block as u32, v, at(50 + block as u64)));
         }
-        policy.pick(&Candidates { valid: &valid, slots: 8, clock: 100 })
+        policy.pick(&Candidates { valid: &valid, slots: 8, erases: &[9, 0, 1, 0, 0], at: at(100) })
     }
 
     #[test]
@@ -188,6 +216,15 @@ mod tests {
         assert_eq!(pick("cost-benefit", &[], [4, 2, 8, 8, 8]), Some(1));
         // an empty block goes at once
         assert_eq!(pick("cost-benefit", &[], [4, 2, 0, 8, 8]), Some(2));
+    }
+
+    #[test]
+    fn cat_spares_blocks_that_were_erased_often() {
+        // (1-u)*age/(u*(erases+1)) with 9 erases of block 0 and one of block 2; ages 85, 93, 77
+        assert_eq!(pick("cost-benefit", &[("ftl.age", "program")], [4, 5, 8, 8, 8]), Some(0));
+        assert_eq!(pick("cat", &[], [4, 5, 8, 8, 8]), Some(1), "85*4/(4*10) < 93*3/5");
+        assert_eq!(pick("cat", &[], [8, 5, 4, 8, 8]), Some(1), "93*3/5 > 77*4/(4*2)");
+        assert_eq!(pick("cat", &[("ftl.age", "invalidation")], [8, 5, 4, 8, 8]), Some(1));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Random: any closed block, uniformly.
 
-use super::{Candidates, ClosedList, LaneShape, VictimDef, VictimPolicy};
+use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
 use crate::steady::Steady;
 use flashatlas_types::Rng;
 
@@ -10,7 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS \
             2013), d = 1",
     params: &[],
-    build: |_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
+    build: &|_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
     steady: Some(Steady::ByValid(|share, _, _| share)),
 };
 
@@ -29,14 +29,14 @@ impl Choices {
 }
 
 impl VictimPolicy for Choices {
-    fn closed(&mut self, block: u32, valid: u32, _: u64) {
+    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
         self.list.add(block);
         if valid < self.slots {
             self.list.mark(block);
         }
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, _: u64) {
+    fn invalidated(&mut self, block: u32, _: u32, _: Moment) {
         self.list.mark(block);
     }
 

@@ -1,7 +1,7 @@
 //! Windowed greedy: the fewest valid pages among the blocks that were closed first.
 
 use super::fifo::ByAge;
-use super::{Candidates, VictimDef, VictimPolicy};
+use super::{Candidates, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::Param;
 
 pub const DEF: VictimDef = VictimDef {
@@ -9,7 +9,7 @@ pub const DEF: VictimDef = VictimDef {
     summary: "greedy within the ftl.window blocks that were closed first",
     paper: "Hu et al., Write Amplification Analysis in Flash-Based SSDs (SYSTOR 2009)",
     params: &[WINDOW.def],
-    build: |params, lane, _| {
+    build: &|params, lane, _| {
         Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.get(WINDOW) as usize })
     },
     steady: None,
@@ -24,11 +24,11 @@ struct Windowed {
 }
 
 impl VictimPolicy for Windowed {
-    fn closed(&mut self, block: u32, _: u32, _: u64) {
+    fn closed(&mut self, block: u32, _: u32, _: Moment) {
         self.by_age.add(block);
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+    fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
 
     fn removed(&mut self, block: u32) {
         self.by_age.remove(block);

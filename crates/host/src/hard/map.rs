@@ -6,7 +6,7 @@
 //! not be written before the log says so, too.
 
 use super::settings::Areas;
-use flashatlas_ftl::victims::{Candidates, LaneShape, VictimDef, VictimPolicy};
+use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{RawConfig, Rng, Seed, Violation};
 use std::collections::VecDeque;
 
@@ -26,7 +26,10 @@ pub(super) struct Map {
     pub free: VecDeque<u32>,
     pub vacated: Vec<u32>,
     policy: Box<dyn VictimPolicy>,
-    clock: u64,
+    /// How often each superpage was written over: what stands for its erases.
+    rewrites: Vec<u32>,
+    /// How much was written so far, and when the command at hand came.
+    pub at: Moment,
 }
 
 fn policy(def: &VictimDef, areas: &Areas) -> Box<dyn VictimPolicy> {
@@ -64,7 +67,8 @@ impl Map {
             free: free.into(),
             vacated: Vec::new(),
             policy,
-            clock: 0,
+            rewrites: vec![0; areas.data as usize],
+            at: Moment::default(),
         };
         map.put_back(&closed);
         map
@@ -99,7 +103,8 @@ impl Map {
             self.valid[superpage as usize] == 0,
             "superpage {superpage} is written over valid pages"
         );
-        self.clock += u64::from(self.pages);
+        self.at.clock += u64::from(self.pages);
+        self.rewrites[superpage as usize] += 1;
         self.valid[superpage as usize] = valid;
         if valid == 0 {
             self.vacated.push(superpage);
@@ -120,7 +125,7 @@ impl Map {
         let valid = &mut self.valid[superpage as usize];
         *valid -= 1;
         if *valid > 0 {
-            self.policy.invalidated(superpage, *valid, self.clock);
+            self.policy.invalidated(superpage, *valid, self.at);
         } else {
             self.policy.removed(superpage);
             self.vacated.push(superpage);
@@ -129,7 +134,12 @@ impl Map {
 
     /// The superpage to reclaim next, and its valid pages.
     pub fn victim(&mut self) -> Option<(u32, u32)> {
-        let lane = Candidates { valid: &self.valid, slots: self.pages, clock: self.clock };
+        let lane = Candidates {
+            valid: &self.valid,
+            slots: self.pages,
+            erases: &self.rewrites,
+            at: self.at,
+        };
         self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
     }
 
@@ -147,11 +157,11 @@ impl Map {
 
     /// A policy learns of padding as of pages that became invalid.
     fn tell_policy(&mut self, superpage: u32) {
-        self.policy.closed(superpage, self.pages, self.clock);
+        self.policy.closed(superpage, self.pages, self.at);
         let valid = self.valid[superpage as usize];
         (valid..self.pages)
             .rev()
-            .for_each(|left| self.policy.invalidated(superpage, left, self.clock));
+            .for_each(|left| self.policy.invalidated(superpage, left, self.at));
     }
 
     /// Entries of a part of the map, for a checkpoint.

@@ -222,6 +222,7 @@ impl Device for Hard {
         reply.clear();
         self.shape().accepts(&cmd)?;
         self.latest = self.latest.max(now);
+        self.map.at.now = self.latest;
         self.fire_timer(now);
         if let Some(error) = &self.failed {
             return Err(error.clone());

@@ -2,7 +2,11 @@
 //! others.
 
 use flashatlas_device::{LayerDef, Part, Preset, Registry};
-use flashatlas_ftl::victims::{Candidates, LaneShape, VictimDef, VictimPolicy};
+use flashatlas_ftl::MemoryUse;
+use flashatlas_ftl::classifiers::{
+    Classifier, ClassifierDef, Collected, Page, Stream as Of, Streams,
+};
+use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_host::STANDARD;
 use flashatlas_sim::input::Stream;
 use flashatlas_sim::metrics::{Findings, METRICS, Metric, MetricDef, Snapshot};
@@ -13,7 +17,10 @@ use flashatlas_workload::{
     Registry as Workloads, Sniff, TraceError,
 };
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::BufRead;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 const PATIENCE: Param<u32> =
     Param::int("ftl.patience", 1, 9, "closed blocks that are passed over").or("1");
@@ -29,18 +36,18 @@ const NEWEST: VictimDef = VictimDef {
     summary: "the block that was closed last and has an invalid slot",
     paper: "none",
     params: &[PATIENCE.def],
-    build: |params: &Params, _: LaneShape, _: Rng| {
+    build: &|params: &Params, _: LaneShape, _: Rng| {
         Box::new(Newest { closed: Vec::new(), patience: params.get(PATIENCE) as usize })
     },
     steady: None,
 };
 
 impl VictimPolicy for Newest {
-    fn closed(&mut self, block: u32, _: u32, _: u64) {
+    fn closed(&mut self, block: u32, _: u32, _: Moment) {
         self.closed.push(block);
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: u64) {}
+    fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
 
     fn removed(&mut self, block: u32) {
         self.closed.retain(|&closed| closed != block);
@@ -51,6 +58,71 @@ impl VictimPolicy for Newest {
         let mut freeing = self.closed.iter().rev().copied().filter(frees);
         let newest = freeing.clone().next();
         freeing.nth(self.patience - 1).or(newest)
+    }
+}
+
+/// Compares what it is told of the past with what it saw; page by page, in streams of its own.
+#[derive(Default)]
+struct Witness {
+    /// By page: the clock of its last host write, the stream that it was put in last, and the one
+    /// before: what is moved stays where it is until its copy is programmed.
+    seen: HashMap<u32, (u64, Of, Of)>,
+    clock: u64,
+}
+
+const WITNESS: ClassifierDef = ClassifierDef {
+    name: "witness",
+    summary: "asserts that pages have the ages and streams that it saw",
+    paper: "none",
+    params: &[],
+    streams: Some(Streams { host: 2, collection: 3 }),
+    history: true,
+    build: &|_, _, _| Box::new(Witness::default()),
+};
+
+/// Moves with a known stream, and blocks collected, over all tests of the process.
+static WITNESSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+impl Witness {
+    fn compare(&self, page: &Page) {
+        let seen = self.seen.get(&page.lpn.0);
+        assert_eq!(page.age, seen.map(|(written, ..)| page.clock - written), "{page:?}");
+        if let Some(from) = page.from {
+            let (_, last, before) = seen.expect("it was written");
+            assert!([*last, *before].contains(&from), "{page:?}: {last:?} {before:?}");
+        }
+    }
+}
+
+impl Classifier for Witness {
+    fn written(&mut self, page: &Page) -> u32 {
+        assert_eq!(page.clock, self.clock);
+        self.compare(page);
+        let stream = page.lpn.0 % 2;
+        let stream_now = Of::Host(stream);
+        self.seen.insert(page.lpn.0, (self.clock, stream_now, stream_now));
+        self.clock += 1;
+        stream
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        self.compare(page);
+        assert!(page.from.is_some(), "what is moved is on flash: {page:?}");
+        WITNESSED[0].fetch_add(1, Relaxed);
+        let stream = page.lpn.0 % 3;
+        let (_, last, before) = self.seen.get_mut(&page.lpn.0).expect("it was written");
+        (*before, *last) = (*last, Of::Collection(stream));
+        stream
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        assert!(block.stream.is_some() && block.valid <= block.slots, "{block:?}");
+        assert!(block.age <= self.clock, "{block:?}");
+        WITNESSED[1].fetch_add(1, Relaxed);
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        Vec::new()
     }
 }
 
@@ -173,7 +245,7 @@ fn a_victim_policy_is_run_checked_and_recorded() {
     assert_eq!(said, "set: ftl.patience: 10 is out of range (allowed: 1 to 9)");
     let said = played(&mine, writes("newst")).unwrap_err();
     assert!(said.contains("did you mean `newest`? (allowed: greedy, "), "{said}");
-    let victims = "greedy, fifo, random, d-choices, windowed, cost-benefit";
+    let victims = "greedy, fifo, random, d-choices, windowed, cost-benefit, cat";
     let of_victim = STANDARD.ftl.scheme("page").unwrap();
     let params = (of_victim.params)(&mine.ftl, &|_| None).unwrap();
     let def = params.into_iter().find(|p| p.key == "ftl.victim").unwrap();
@@ -181,6 +253,31 @@ fn a_victim_policy_is_run_checked_and_recorded() {
     // a registry is a value: others do not know it
     assert!(played(&STANDARD, writes("newest")).unwrap_err().contains("is not known"));
     assert_eq!(mine.kind_of("newest"), Some(("victim policy", "ftl.victim")));
+}
+
+#[test]
+fn a_classifier_is_told_ages_and_streams() {
+    let mine = STANDARD.with(&WITNESS).unwrap();
+    let set = ["ftl.classifier=witness", "drive.blocks=64", "drive.over_provisioning=0.5"];
+    // whole pages, and four units that gather in one and may be overtaken there
+    for unit in ["map.unit=2KiB", "map.unit=512"] {
+        let set: Vec<&str> = set.into_iter().chain([unit]).collect();
+        let spec = json!({ "drive": "tiny", "mode": "untimed", "set": set,
+            "workload": "hotcold:requests=20000,size=2KiB" });
+        let before = WITNESSED.each_ref().map(|count| count.load(Relaxed));
+        played(&mine, spec).unwrap();
+        let after = WITNESSED.each_ref().map(|count| count.load(Relaxed));
+        assert!(after[0] > before[0] + 1000 && after[1] > before[1] + 100, "{after:?}");
+    }
+    let said = played(
+        &mine,
+        json!({ "drive": "tiny", "workload": "uniform", "mode": "untimed",
+        "set": ["ftl.classifier=witness", "ftl.streams=2"] }),
+    );
+    assert!(said.unwrap_err().contains(
+        "ftl.streams: witness has streams of its own, 2 of host writes and 3 of collection: \
+             leave it out"
+    ));
 }
 
 #[test]

@@ -57,13 +57,13 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "mast",
     summary: "log blocks: locality, hot and cold areas; a page updated in the locality area is hot",
     paper: "Kim et al., MAST (papers/1)",
-    params: |_, _| Ok(PARAMS.iter().chain(settings::PARAMS).chain(sizes::PARAMS).collect()),
-    fits: |&SchemeConfig { params, .. }, layout| fits(params, layout),
-    rebuild: |&SchemeConfig { params, .. }, cx, _| {
+    params: &|_, _| Ok(PARAMS.iter().chain(settings::PARAMS).chain(sizes::PARAMS).collect()),
+    fits: &|&SchemeConfig { params, .. }, layout| fits(params, layout),
+    rebuild: &|&SchemeConfig { params, .. }, cx, _| {
         Ok(Box::new(Hybrid::mount(params, cx, |settings, core| Mast::new(params, settings, core))?))
     },
     on_flash: &[],
-    mount_limit: |_, layout| crate::logblock::mount_limit(layout),
+    mount_limit: &|_, layout| crate::logblock::mount_limit(layout),
     steady: None,
     small: &[
         &["ftl.log_blocks=7"],

@@ -9,7 +9,7 @@ use crate::FtlContext;
 use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::victims::{Candidates, FRUITLESS_MAX};
-use flashatlas_nand::ReadPart;
+use flashatlas_nand::{Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug};
 
 impl PageMapped {
@@ -41,7 +41,7 @@ impl PageMapped {
                     }
                 }
                 // collection needs as many blocks as it has frontiers; the rest may be written to
-                if self.pool.free(lane) <= self.settings.streams {
+                if self.pool.free(lane) <= self.settings.streams.collection {
                     return Ok(false);
                 }
                 self.open(cx, lane, f)?;
@@ -71,13 +71,17 @@ impl PageMapped {
                     let waiting =
                         self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
                     let most = self.layout.slots_per_block - 1 - waiting;
-                    let Some(victim) = self.pick(lane, most) else { return Ok(false) };
+                    let Some(victim) = self.pick(cx.flash.medium, lane, most) else {
+                        return Ok(false);
+                    };
                     let Some(block) = self.pool.borrow_from_map(lane) else { return Ok(false) };
                     self.begin_frontier(cx, lane, f, block);
                     self.collect(cx, lane, victim, Cause::Gc)?;
                 }
                 1 => {
-                    let Some(victim) = self.pick(lane, u32::MAX) else { return Ok(false) };
+                    let Some(victim) = self.pick(cx.flash.medium, lane, u32::MAX) else {
+                        return Ok(false);
+                    };
                     self.open(cx, lane, f)?;
                     self.collect(cx, lane, victim, Cause::Gc)?;
                 }
@@ -99,7 +103,7 @@ impl PageMapped {
         let frames = self.layout.frames_per_block - frontier.next;
         let room =
             (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
-        if let Some(victim) = self.pick(lane, room) {
+        if let Some(victim) = self.pick(cx.flash.medium, lane, room) {
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
         Ok(())
@@ -125,7 +129,7 @@ impl PageMapped {
                 self.pad_copies(cx, lane)?;
             }
             let victim = match self.collection_has_room(lane) {
-                true => self.pick(lane, u32::MAX),
+                true => self.pick(cx.flash.medium, lane, u32::MAX),
                 false => self.least_valid(lane),
             };
             let Some(victim) = victim else { break };
@@ -141,7 +145,7 @@ impl PageMapped {
     /// Copies that wait for the rest of their frame keep their old blocks from being erased: when
     /// blocks run out, they go out as they are.
     fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
-        for f in self.settings.streams..2 * self.settings.streams {
+        for f in self.settings.streams.host..self.settings.frontiers() {
             let frontier = &self.lanes[lane as usize].frontiers[f as usize];
             if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0)
             {
@@ -153,7 +157,7 @@ impl PageMapped {
 
     /// Survivors of any victim fit: each frontier of collection may need a block.
     pub(super) fn collection_has_room(&self, lane: u32) -> bool {
-        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
+        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams.host as usize..];
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
         let free = self.pool.free(lane);
         free > 0 && free >= needed
@@ -163,7 +167,7 @@ impl PageMapped {
     /// the way on for a drive whose power failed while the last free block was being filled, and
     /// that had not erased the victim yet.
     fn least_valid(&self, lane: u32) -> Option<BlockId> {
-        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams as usize..];
+        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams.host as usize..];
         let room = |f: &Frontier| match f.block {
             Some(_) => {
                 (self.layout.frames_per_block - f.next) * self.layout.slots_per_frame
@@ -188,7 +192,7 @@ impl PageMapped {
                 && !self.finish_sweep(cx, other)?
                 && self.collection_has_room(other)
             {
-                if let Some(victim) = self.pick(other, u32::MAX) {
+                if let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX) {
                     self.collect(cx, other, victim, Cause::Gc)?;
                 }
             }
@@ -212,7 +216,7 @@ impl PageMapped {
             if self.finish_sweep(cx, lane)? {
                 worked = true;
             } else if self.collection_has_room(lane)
-                && let Some(victim) = self.pick(lane, self.settings.idle_valid)
+                && let Some(victim) = self.pick(cx.flash.medium, lane, self.settings.idle_valid)
             {
                 self.collect(cx, lane, victim, Cause::Idle)?;
                 worked = true;
@@ -222,10 +226,14 @@ impl PageMapped {
     }
 
     /// The policy's victim, unless it has more than `most` valid slots.
-    pub(super) fn pick(&mut self, lane: u32, most: u32) -> Option<BlockId> {
-        let valid = self.pool.blocks.valid_of(&self.layout, LaneId(lane));
-        let candidates =
-            Candidates { valid, slots: self.layout.slots_per_block, clock: self.clock };
+    pub(super) fn pick(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
+        let blocks = self.layout.blocks_per_lane as usize;
+        let candidates = Candidates {
+            valid: self.pool.blocks.valid_of(&self.layout, LaneId(lane)),
+            slots: self.layout.slots_per_block,
+            erases: &medium.erase_counts()[lane as usize * blocks..][..blocks],
+            at: self.at,
+        };
         let local = self.lanes[lane as usize].policy.pick(&candidates)?;
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
         assert!(
@@ -271,7 +279,9 @@ impl PageMapped {
             _ => 0,
         }] += 1;
         self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
-        let leaving = Leaving { block: victim, cause, buffered: 0, read: false, after: Vec::new() };
+        let valid = self.pool.blocks.valid(victim);
+        let leaving =
+            Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane as usize].leaving.push(leaving);
         if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
     }
@@ -340,11 +350,12 @@ impl PageMapped {
             if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }
-            let stream = self.classifier.moved(unit.lpn).min(self.settings.streams - 1);
+            let page = self.sorted_page(unit.lpn);
+            let stream = self.classifier.moved(&page).min(self.settings.streams.collection - 1);
             let f = if self.settings.mode == GcMode::Single {
                 stream
             } else {
-                self.settings.streams + stream
+                self.settings.streams.host + stream
             };
             self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;
         }
@@ -407,6 +418,11 @@ impl PageMapped {
                 .push(self.map.before_erase(&mut MapContext { cx, pool: &mut self.pool }, block)?);
         }
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
+        if let Some(history) = &mut self.history {
+            let slots = self.layout.slots_per_block;
+            let gone = history.collected(block, leaving.valid, slots, self.host_units);
+            self.classifier.erased(&gone);
+        }
         let lane = &mut self.lanes[lane as usize];
         lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
         Ok(())

@@ -33,6 +33,8 @@ pub(super) struct Frontier {
 pub(super) struct Leaving {
     pub block: BlockId,
     pub cause: Cause,
+    /// Slots that were valid when it was picked.
+    pub valid: u32,
     /// Units that were read, and wait in a buffer.
     pub buffered: u32,
     /// Every valid unit was read.

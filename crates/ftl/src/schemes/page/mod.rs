@@ -9,6 +9,7 @@
 mod check;
 mod collect;
 mod frontier;
+mod history;
 mod mount;
 mod partial;
 mod settings;
@@ -20,7 +21,7 @@ use crate::classifiers::{self, Classifier};
 use crate::maps::{MapContext, MapStore, Update};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
-use crate::victims::{self, VictimPolicy};
+use crate::victims::{self, Moment, VictimPolicy};
 use crate::{
     Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed, maps,
 };
@@ -30,6 +31,7 @@ use flashatlas_types::{
     Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
+use history::{History, IN_SPARE_AREAS};
 use partial::Sweep;
 use rustc_hash::FxHashMap;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
@@ -38,7 +40,7 @@ pub const DEF: SchemeDef = SchemeDef {
     name: "page",
     summary: "page mapping: every logical page may stand anywhere",
     paper: "Ban, US 5,404,485 (1995)",
-    params: |parts, text| {
+    params: &|parts, text| {
         let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
         let mut all: Vec<&'static ParamDef> = common.into_iter().flatten().collect();
         all.extend(parts.store(&text("map.store").unwrap_or("dram".into()))?.params);
@@ -46,8 +48,8 @@ pub const DEF: SchemeDef = SchemeDef {
         all.extend(parts.classifier(&text("ftl.classifier").unwrap_or("none".into()))?.params);
         Ok(all)
     },
-    fits,
-    rebuild: |config, cx, seed| Ok(Box::new(PageMapped::mount(config, cx, seed)?)),
+    fits: &fits,
+    rebuild: &|config, cx, seed| Ok(Box::new(PageMapped::mount(config, cx, seed)?)),
     on_flash: &[
         "ftl.gc_mode",
         "ftl.low_water",
@@ -61,7 +63,7 @@ pub const DEF: SchemeDef = SchemeDef {
         "map.segment_bytes",
         "nvm.bytes",
     ],
-    mount_limit,
+    mount_limit: &mount_limit,
     steady: Some(steady::make),
     small: &[
         &[],
@@ -97,6 +99,10 @@ struct PageMapped {
     pool: Pool,
     lanes: Vec<Lane>,
     classifier: Box<dyn Classifier>,
+    /// Where the classifier wants it.
+    history: Option<History>,
+    /// Units that the host wrote so far.
+    host_units: u64,
     /// Lane at which each stream looks first.
     cursor: Vec<u32>,
     /// Lane in whose buffer each stream gathers.
@@ -105,8 +111,8 @@ struct PageMapped {
     buffered: FxHashMap<Lpn, (u32, u32)>,
     /// Host programs that made slots of a block invalid.
     superseded: Superseded,
-    /// Slots programmed so far.
-    clock: u64,
+    /// Slots programmed so far, and when the command at hand was submitted.
+    at: Moment,
     /// Frames of victims that were passed over at an even pace.
     partial_frames: u64,
     report: FtlReport,
@@ -119,7 +125,7 @@ impl PageMapped {
         self.pool.blocks.set_role(block, Role::Closed);
         let lane = self.layout.lane_of(block);
         let local = block.0 - lane.0 * self.layout.blocks_per_lane;
-        self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.clock);
+        self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.at);
     }
 
     /// A slot holds nothing that is needed any more.
@@ -129,7 +135,7 @@ impl PageMapped {
         if self.pool.blocks.role(block) == Role::Closed {
             let lane = self.layout.lane_of(block);
             let local = block.0 - lane.0 * self.layout.blocks_per_lane;
-            self.lanes[lane.0 as usize].policy.invalidated(local, valid, self.clock);
+            self.lanes[lane.0 as usize].policy.invalidated(local, valid, self.at);
         }
         block
     }
@@ -159,6 +165,9 @@ impl PageMapped {
         cx.flash.open(block, OobRole::default());
         let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
         (frontier.block, frontier.next) = (Some(block), 0);
+        if let Some(history) = &mut self.history {
+            history.opened(block, f, self.host_units);
+        }
     }
 
     /// Put a unit into a frontier's buffer, and program the frame when it is full.
@@ -219,7 +228,7 @@ impl PageMapped {
         }
         let (first, op) =
             cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
-        self.clock += u64::from(self.layout.slots_per_frame);
+        self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);
         let mut mapped = op;
         let ahead = followers(&buffer);
@@ -304,7 +313,7 @@ impl PageMapped {
                 "page {} lies beyond the drive",
                 unit.lpn
             );
-            self.classifier.written(unit.lpn);
+            self.sort_host_write(unit.lpn);
             let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
             self.lanes[lane as usize].frontiers[0].buffer.push(pending);
         }
@@ -320,7 +329,7 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let lpn = unit.lpn;
         assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
-        let stream = self.classifier.written(lpn).min(self.settings.streams - 1);
+        let stream = self.sort_host_write(lpn);
         let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
         if self.layout.slots_per_frame == 1 {
             let lane = self.choose_lane(cx, stream)?;
@@ -390,13 +399,14 @@ impl Ftl for PageMapped {
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError> {
+        self.at.now = cx.now;
         let ready = cx.flash.plan.join(cause.class(false), after);
         let mut rest = run;
         while let Some(unit) = rest.first() {
             let frame = self.layout.slots_per_frame as usize;
             if frame > 1
                 && rest.len() >= frame
-                && self.settings.streams == 1
+                && self.settings.streams.host == 1
                 && self.buffered.is_empty()
             {
                 self.write_frame(cx, &rest[..frame], cause, ready)?;
@@ -410,6 +420,7 @@ impl Ftl for PageMapped {
     }
 
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
+        self.at.now = cx.now;
         if let Some((lane, f)) = self.buffered.remove(&lpn) {
             let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
@@ -422,11 +433,15 @@ impl Ftl for PageMapped {
             )?;
             self.invalidate(old);
         }
+        if let Some(history) = &mut self.history {
+            history.trimmed(lpn);
+        }
         Ok(())
     }
 
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        for stream in 0..self.settings.streams {
+        self.at.now = cx.now;
+        for stream in 0..self.settings.streams.host {
             // host units wait nowhere but in the lane in which their stream gathers
             if let Some(lane) = self.gathering[stream as usize]
                 && self.lanes[lane as usize].frontiers[stream as usize]
@@ -448,6 +463,7 @@ impl Ftl for PageMapped {
     }
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
+        self.at.now = cx.now;
         if self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
@@ -479,6 +495,10 @@ impl Ftl for PageMapped {
         report.approximations.extend(self.settings.streams_crowd);
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
+        if let Some(history) = &self.history {
+            report.memory.push(history.memory());
+            report.approximations.push(IN_SPARE_AREAS);
+        }
         let blocks = u64::from(self.layout.blocks());
         report.memory.push(MemoryUse {
             table: "valid counts and bitmap",

@@ -16,6 +16,7 @@
 //! power failed may have no other room.
 
 use super::frontier::Frontier;
+use super::history::History;
 use super::settings::PageSettings;
 use super::{Lane, PageMapped};
 use crate::blocks::{Role, WEAR_DYNAMIC};
@@ -24,7 +25,7 @@ use crate::maps::{MapContext, Replay, STORE};
 use crate::pool::Pool;
 use crate::schemes::SchemeConfig;
 use crate::superseded::Superseded;
-use crate::victims::{LaneShape, VICTIM};
+use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn, Rng, Seed, SeededBug};
@@ -41,6 +42,7 @@ impl PageMapped {
         let SchemeConfig { params, parts } = *config;
         let settings = PageSettings::new(config, &layout);
         let streams = settings.streams;
+        let classifier = parts.classifier(params.get(CLASSIFIER)).expect("resolved");
         let victim = parts.victim(params.get(VICTIM)).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: u32| Lane {
@@ -55,16 +57,14 @@ impl PageMapped {
             map: (parts.store(params.get(STORE)).expect("resolved").build)(params, &layout),
             pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota),
             lanes: (0..layout.lanes).map(lane).collect(),
-            classifier: (parts.classifier(params.get(CLASSIFIER)).expect("resolved").build)(
-                params,
-                layout.logical_units,
-                streams,
-            ),
-            cursor: vec![0; streams as usize],
-            gathering: vec![None; streams as usize],
+            classifier: (classifier.build)(params, layout.logical_units, streams.collection),
+            history: classifier.history.then(|| History::new(&layout, streams)),
+            host_units: 0,
+            cursor: vec![0; streams.host as usize],
+            gathering: vec![None; streams.host as usize],
             buffered: FxHashMap::default(),
             superseded: Superseded::new(layout.blocks()),
-            clock: 0,
+            at: Moment::default(),
             partial_frames: 0,
             report: FtlReport::default(),
             mount: MountReport::new(&layout),

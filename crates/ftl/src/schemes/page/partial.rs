@@ -49,7 +49,7 @@ impl PageMapped {
         if self.pool.free(lane) >= wanted || !self.collection_has_room(lane) {
             return Ok(false);
         }
-        let Some(victim) = self.pick(lane, self.layout.slots_per_block - 1) else {
+        let Some(victim) = self.pick(cx.flash.medium, lane, self.layout.slots_per_block - 1) else {
             return Ok(false);
         };
         self.begin_collection(cx, lane, victim, Cause::Gc)?;

@@ -2,7 +2,7 @@
 
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
-use crate::classifiers::{CLASSIFIER, STREAMS};
+use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
 use crate::maps::STORE;
 use crate::pool::MapQuota;
 use crate::schemes::SchemeConfig;
@@ -99,7 +99,7 @@ pub(super) enum GcPace {
 pub(super) struct PageSettings {
     pub mode: GcMode,
     pub pace: GcPace,
-    pub streams: u32,
+    pub streams: Streams,
     pub low_water: u32,
     pub gc_parallel: bool,
     pub idle_free: u32,
@@ -114,9 +114,9 @@ pub(super) struct PageSettings {
 }
 
 /// `ftl.low_water`, resolved.
-fn low_water(params: &Params) -> u32 {
+fn low_water(params: &Params, streams: Streams) -> u32 {
     match params.get(LOW_WATER) {
-        0 => params.get(STREAMS) + 1,
+        0 => streams.collection + 1,
         given => given,
     }
 }
@@ -124,26 +124,43 @@ fn low_water(params: &Params) -> u32 {
 /// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs;
 /// where several units share a frame, also the blocks whose last survivors wait for the rest of
 /// theirs; and those of map pages.
-fn reserve(params: &Params, layout: &Layout, map_quota: u32) -> u64 {
-    let streams = u64::from(params.get(STREAMS));
-    let shared_frames = u64::from(layout.slots_per_frame > 1) * streams;
+fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
+    let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
+    let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
     let collection = match params.get(GC_MODE) {
-        "single" => streams + 1 + shared_frames,
-        _ => 2 * streams + u64::from(low_water(params)) + shared_frames,
+        "single" => host + 1 + shared_frames,
+        _ => host + collection + u64::from(low_water(params, streams)) + shared_frames,
     };
     collection + u64::from(map_quota)
 }
 
 /// What there is to say where the blocks that several streams keep open are more than a quarter of
 /// those that a lane has beside its data: they are missing to collection.
-fn streams_crowd(params: &Params, layout: &Layout) -> Option<&'static str> {
+fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> Option<&'static str> {
     let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(per_block);
     let spare = u64::from(layout.blocks_per_lane).saturating_sub(data);
-    (params.get(STREAMS) > 1 && 4 * reserve(params, layout, 0) > spare).then_some(
+    (streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare).then_some(
         "the blocks that streams keep open are more than a quarter of a lane's spare blocks: \
          streams may cost more here than they save (ftl.streams)",
     )
+}
+
+/// Streams of each kind: those of the classifier, or as many of both as `ftl.streams` says.
+fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
+    let given = config.params.get(STREAMS);
+    let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
+    let Some(own) = classifier.streams else {
+        return Ok(Streams { host: given, collection: given });
+    };
+    if given > 1 {
+        let why = format!(
+            "{} has streams of its own, {} of host writes and {} of collection: leave it out",
+            classifier.name, own.host, own.collection
+        );
+        return Err(ConfigError::new("ftl.streams", why));
+    }
+    Ok(own)
 }
 
 /// Blocks that the map store keeps for map pages.
@@ -170,7 +187,8 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
 
 pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), ConfigError> {
     let params = config.params;
-    if params.get(GC_MODE) == "single" && u64::from(params.get(STREAMS)) > 1 {
+    let streams = streams(config)?;
+    if params.get(GC_MODE) == "single" && streams.collection > 1 {
         return Err(ConfigError::new(
             "ftl.streams",
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
@@ -183,19 +201,22 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
              dual",
         ));
     }
-    if params.get(GC_MODE) == "dual" && low_water(params) <= params.get(STREAMS) {
+    if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection {
         return Err(ConfigError::new(
             "ftl.low_water",
-            "must be above ftl.streams: collection may open that many blocks, and after a power \
-             failure one more for what the torn page took",
+            format!(
+                "must be above {}, the streams of collection: it may open that many blocks, and \
+                 after a power failure one more for what the torn page took",
+                streams.collection
+            ),
         ));
     }
-    if params.get(CLASSIFIER) != "none" && u64::from(params.get(STREAMS)) < 2 {
+    if params.get(CLASSIFIER) != "none" && streams.collection < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
     // lanes without map pages have more room: what all have is counted
     let map_quota = map_quota(config, layout)?.blocks;
-    let reserve = reserve(params, layout, map_quota);
+    let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     if u64::from(layout.logical_units) <= usable {
@@ -204,11 +225,11 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let lane_units = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(lane_units);
     let missing = data + reserve - u64::from(layout.blocks_per_lane);
-    let low_water = u64::from(low_water(params));
+    let low_water = u64::from(low_water(params, streams));
     // the reserve of collection is blamed where a smaller one would do
     let collection = params.get(GC_MODE) == "dual"
         && u64::from(params.get(LOW_WATER)) > missing
-        && low_water - missing > u64::from(params.get(STREAMS));
+        && low_water - missing > u64::from(streams.collection);
     let (key, way_out) = if collection {
         ("ftl.low_water", format!("at most {} fits, or", low_water - missing))
     } else if usable > 0 {
@@ -233,23 +254,24 @@ impl PageSettings {
     /// The settings that a configuration describes.
     pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> PageSettings {
         let params = config.params;
+        let streams = streams(config).expect("the configuration is checked");
         PageSettings {
             mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
             pace: if params.get(GC_PACE) == "even" { GcPace::Even } else { GcPace::Burst },
-            streams: params.get(STREAMS),
-            low_water: low_water(params),
+            streams,
+            low_water: low_water(params, streams),
             gc_parallel: params.get(GC_PARALLEL),
             idle_free: params.get(IDLE_FREE),
             idle_valid: (params.get(IDLE_VALID) * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.get(WEAR_STATIC),
             wear_threshold: params.get(WEAR_THRESHOLD),
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
-            streams_crowd: streams_crowd(params, layout),
+            streams_crowd: streams_crowd(params, layout, streams),
         }
     }
 
-    /// Frontiers of a lane: those of the host, and in dual mode as many of collection.
+    /// Frontiers of a lane: those of the host, and in dual mode those of collection.
     pub fn frontiers(&self) -> u32 {
-        if self.mode == GcMode::Single { self.streams } else { 2 * self.streams }
+        self.streams.host + if self.mode == GcMode::Dual { self.streams.collection } else { 0 }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn make(
         );
         no_model("ftl.victim", why)
     })?;
-    if settings.streams > 1 {
+    if settings.streams.collection > 1 {
         return Err(no_model(
             "ftl.streams",
             "the steady state of several streams has no model".into(),

@@ -1,0 +1,80 @@
+//! SepBIT: host writes by how long the version lived that they supersede, collected pages by the
+//! class they come from and by their age, against the mean time that blocks of short-lived pages
+//! last.
+
+use super::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
+use crate::MemoryUse;
+use flashatlas_types::{MemoryKind, Param};
+
+pub const DEF: ClassifierDef = ClassifierDef {
+    name: "sepbit",
+    summary: "six classes by inferred time of invalidation: two of host writes, four of collection",
+    paper: "Wang et al., Separating Data via Block Invalidation Time Inference for Write \
+            Amplification Reduction in Log-Structured Storage (FAST 2022), section 3, Algorithm 1",
+    params: &[BLOCKS.def],
+    streams: Some(Streams { host: 2, collection: 4 }),
+    history: true,
+    build: &|params, _, _| Box::new(SepBit::new(params.get(BLOCKS))),
+};
+
+const BLOCKS: Param<u32> = Param::int(
+    "ftl.sepbit_blocks",
+    1,
+    1 << 20,
+    "collected blocks of short-lived pages over which their mean lifespan is taken",
+)
+.or("16");
+
+/// The class of host writes that supersede a short-lived version.
+const SHORT_LIVED: u32 = 0;
+
+/// Classes are those of the paper, less one; of collection those behind the two of host writes.
+struct SepBit {
+    /// Collected blocks of the first class for each estimate.
+    blocks: u32,
+    /// Mean lifespan of such a block, in pages that the host wrote; unknown, it has no end.
+    lifespan: f64,
+    /// Since the last estimate: blocks, and the sum of their lifespans.
+    collected: (u32, u64),
+}
+
+impl SepBit {
+    fn new(blocks: u32) -> SepBit {
+        SepBit { blocks, lifespan: f64::INFINITY, collected: (0, 0) }
+    }
+}
+
+impl Classifier for SepBit {
+    fn written(&mut self, page: &Page) -> u32 {
+        let short = page.age.is_some_and(|lived| (lived as f64) < self.lifespan);
+        if short { SHORT_LIVED } else { 1 }
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        if page.from == Some(Stream::Host(SHORT_LIVED)) {
+            return 0;
+        }
+        let age = page.age.map_or(f64::MAX, |age| age as f64);
+        match age {
+            _ if age < 4.0 * self.lifespan => 1,
+            _ if age < 16.0 * self.lifespan => 2,
+            _ => 3,
+        }
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        if block.stream != Some(Stream::Host(SHORT_LIVED)) {
+            return;
+        }
+        let (count, sum) = &mut self.collected;
+        (*count, *sum) = (*count + 1, *sum + block.age);
+        if *count == self.blocks {
+            self.lifespan = *sum as f64 / f64::from(*count);
+            self.collected = (0, 0);
+        }
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        vec![MemoryUse { table: "SepBIT counters", memory: MemoryKind::Sram, bytes: 24 }]
+    }
+}

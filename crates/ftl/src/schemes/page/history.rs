@@ -1,0 +1,98 @@
+//! What classifiers may ask of the past: when the host wrote each page last, and which stream
+//! opened each block. Kept only for those that do.
+
+use super::PageMapped;
+use crate::MemoryUse;
+use crate::classifiers::{Collected, Page, Stream, Streams};
+use flashatlas_types::{BlockId, Layout, Lpn, MemoryKind, Ppn};
+
+pub(super) struct History {
+    streams: Streams,
+    /// The clock when the host wrote each page last, plus one; 0: nobody knows.
+    written: Vec<u64>,
+    /// The frontier that opened each block, and the clock then.
+    opened: Vec<Option<(u32, u64)>>,
+}
+
+impl History {
+    pub fn new(layout: &Layout, streams: Streams) -> History {
+        History {
+            streams,
+            written: vec![0; layout.logical_units as usize],
+            opened: vec![None; layout.blocks() as usize],
+        }
+    }
+
+    /// Frontier `f` of a lane begins a block.
+    pub fn opened(&mut self, block: BlockId, f: u32, clock: u64) {
+        self.opened[block.0 as usize] = Some((f, clock));
+    }
+
+    /// The version of a page that is in `at`, or still in a buffer.
+    pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
+        let from = at.mapped().and_then(|at| self.stream(layout.block_of(at)));
+        let written = self.written[lpn.0 as usize];
+        Page { lpn, clock, age: (written > 0).then(|| clock + 1 - written), from }
+    }
+
+    /// The host writes a page.
+    pub fn written(&mut self, lpn: Lpn, clock: u64) {
+        self.written[lpn.0 as usize] = clock + 1;
+    }
+
+    /// Nobody needs what the host wrote.
+    pub fn trimmed(&mut self, lpn: Lpn) {
+        self.written[lpn.0 as usize] = 0;
+    }
+
+    /// What a block was when it is erased.
+    pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
+        let stream = self.stream(block);
+        let opened = self.opened[block.0 as usize].take().map_or(clock, |(_, opened)| opened);
+        Collected { stream, age: clock - opened, valid, slots }
+    }
+
+    fn stream(&self, block: BlockId) -> Option<Stream> {
+        self.opened[block.0 as usize].map(|(f, _)| match f.checked_sub(self.streams.host) {
+            None => Stream::Host(f),
+            Some(of_collection) => Stream::Collection(of_collection),
+        })
+    }
+
+    /// As a drive would keep it: four bytes a page in spare areas, nine a block in memory.
+    pub fn memory(&self) -> MemoryUse {
+        MemoryUse {
+            table: "streams and ages of blocks",
+            memory: MemoryKind::Dram,
+            bytes: self.opened.len() as u64 * 9,
+        }
+    }
+}
+
+impl PageMapped {
+    /// The stream of a page that the host writes.
+    #[inline]
+    pub(super) fn sort_host_write(&mut self, lpn: Lpn) -> u32 {
+        let page = self.sorted_page(lpn);
+        if let Some(history) = &mut self.history {
+            history.written(lpn, self.host_units);
+        }
+        self.host_units += 1;
+        self.classifier.written(&page).min(self.settings.streams.host - 1)
+    }
+
+    /// What the classifier may know of a page.
+    #[inline]
+    pub(super) fn sorted_page(&self, lpn: Lpn) -> Page {
+        let clock = self.host_units;
+        match &self.history {
+            None => Page { lpn, clock, age: None, from: None },
+            Some(history) => history.page(&self.layout, lpn, self.map.peek(lpn), clock),
+        }
+    }
+}
+
+/// For the run record.
+pub(super) const IN_SPARE_AREAS: &str = "ftl.classifier: a page's last host write is known at no \
+     cost; a drive would keep it in the spare area, and look it up or keep a queue for pages that \
+     the host writes";

@@ -1,0 +1,17 @@
+//! Cost, age, times: cost-benefit that spares blocks which were erased often.
+
+use super::VictimDef;
+use super::cost_benefit::{AGE, ByBenefit};
+
+pub const DEF: VictimDef = VictimDef {
+    name: "cat",
+    summary: "the least u / (1 - u) * erases / age, u the share of valid pages",
+    paper: "Chiang, Lee and Chang, Using data clustering to improve cleaning performance for flash \
+            memory (Software: Practice and Experience 29, 1999)",
+    params: &[AGE.or("program").def],
+    // one more than its erases: a block that was never erased costs something, too
+    build: &|params, lane, _| {
+        Box::new(ByBenefit::new(params, lane, |valid, erases| valid * (erases + 1)))
+    },
+    steady: None,
+};

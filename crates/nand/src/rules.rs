@@ -1,0 +1,54 @@
+//! The rules of one kind of flash.
+
+use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SPARE_BLOCKS};
+use flashatlas_types::Params;
+
+/// Whether the pages of a block may be programmed in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgramOrder {
+    /// Ascending; pages that are passed over stay unused until the block is erased.
+    Strict,
+    /// Any erased page.
+    Any,
+}
+
+/// The rules of one kind of flash.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Order of programs in a block.
+    pub order: ProgramOrder,
+    /// Erases that a block survives.
+    pub endurance: u32,
+    /// Whether bytes are kept.
+    pub keep_bytes: bool,
+    /// Bytes of byte-addressable memory.
+    pub nvm_bytes: u64,
+    /// Spare blocks of each lane.
+    pub spare_blocks: u32,
+}
+
+impl Rules {
+    /// Strict order, no wear-out, stamps only.
+    pub const PLAIN: Rules = Rules {
+        order: ProgramOrder::Strict,
+        endurance: u32::MAX,
+        keep_bytes: false,
+        nvm_bytes: 0,
+        spare_blocks: 0,
+    };
+
+    /// The rules that `params` describe.
+    pub fn from_params(params: &Params) -> Rules {
+        Rules {
+            order: if params.get(PROGRAM_ORDER) == "any" {
+                ProgramOrder::Any
+            } else {
+                ProgramOrder::Strict
+            },
+            endurance: params.get(ENDURANCE),
+            keep_bytes: params.get(DATA) == "ram",
+            nvm_bytes: params.get(NVM_BYTES),
+            spare_blocks: params.get(SPARE_BLOCKS),
+        }
+    }
+}

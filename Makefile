@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools rustdoc wheel test-wheel test-wheel-root
+  clean tools rustdoc header wheel test-wheel test-wheel-root
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed wh
 test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 	packaging/clean_root.sh
 
+header: tools ## the C header of plug-ins anew, of crates/plugin/src/abi.rs
+	cargo run --release --quiet -p flashatlas-plugin --example header > python/flashatlas/include/header.new && mv python/flashatlas/include/header.new python/flashatlas/include/flashatlas_plugin.h
+
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
@@ -162,7 +165,7 @@ memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
 	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
 rustdoc: tools ## the API documentation of the Rust crates
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude flashatlas-python --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude flashatlas-python --exclude flashatlas-module --no-deps --quiet
 
 $(VENV)/.docs-tools: $(VENV)/.tools pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --group docs

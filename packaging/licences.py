@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULE = "flashatlas-python"
+MODULE = "flashatlas-module"
 OURS = "flashatlas-"
 TEXTS = ("license", "licence", "copying", "notice", "unlicense", "copyright")
 # of the files so named, what belongs to tests, documentation or tools of a C library is not linked

@@ -31,6 +31,7 @@ fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environme
         metrics: Entries::of(METRICS),
         opener,
         build,
+        added: &[],
     }
 }
 

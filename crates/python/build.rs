@@ -10,10 +10,14 @@ use std::process::Command;
 const SOURCES: &[&str] = &["Cargo.lock", "Cargo.toml", "crates", "devices", "papers"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.join("../..");
+    // a crate that is built by itself, out of a registry, is its own root
+    let alone = SOURCES.iter().any(|name| !root.join(name).exists());
+    let (root, sources) = if alone { (here.to_owned(), &["src"][..]) } else { (root, SOURCES) };
     let mut files = Vec::new();
-    for name in SOURCES {
-        println!("cargo::rerun-if-changed=../../{name}");
+    for name in sources {
+        println!("cargo::rerun-if-changed={}", root.join(name).display());
         gather(&root.join(name), &mut files);
     }
     let mut named: Vec<(String, PathBuf)> = files

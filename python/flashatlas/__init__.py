@@ -9,7 +9,15 @@ Simulate a drive on a trace, with every read checked:
 0
 """
 
-from flashatlas._core import DriveError, FlashAtlasError, InputError, InternalError, __version__
+from flashatlas import parts
+from flashatlas._core import (
+    DriveError,
+    FlashAtlasError,
+    InputError,
+    InternalError,
+    PartError,
+    __version__,
+)
 from flashatlas.api import compare, run, save_checkpoint, specification
 from flashatlas.bundle import bundle
 from flashatlas.drive import Drive
@@ -31,6 +39,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Job",
+    "PartError",
     "Result",
     "Trace",
     "__version__",
@@ -39,6 +48,7 @@ __all__ = [
     "figure",
     "frame",
     "lookup",
+    "parts",
     "registries",
     "rerun",
     "run",

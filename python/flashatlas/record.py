@@ -18,6 +18,16 @@ class Build(TypedDict):
     commit: str | None
 
 
+class Part(TypedDict):
+    """A part that did not come with the project."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str
+    digest: str
+
+
 class Config(TypedDict):
     """What was run, in the words of the options."""
 
@@ -163,3 +173,4 @@ class Record(TypedDict):
     steadiness: NotRequired[dict[str, Any]]
     settling: NotRequired[dict[str, Any]]
     fingerprint: NotRequired[dict[str, Any]]
+    parts: NotRequired[list[Part]]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
 from flashatlas.result import Result, given_results, missing_input, results_of
@@ -72,6 +73,8 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
         )
     if "digest" in trace and not Path(trace["path"]).exists():
         raise missing_input(trace)
+    if (why := parts.missing(result.record.get("parts", ()))) is not None:
+        raise InputError(f"the run used a part that was added to FlashAtlas: {why}")
     spec = specification_of(result.record)
     try:
         again = carried_out(spec, progress, result.label)

@@ -17,7 +17,7 @@ use crate::verify::{Lost, Remains, Verifier};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::BLOCKS;
 use flashatlas_ftl::Place;
-use flashatlas_nand::{Change, FrameState, Medium, OobRole};
+use flashatlas_nand::{Change, FrameState, Medium};
 use flashatlas_types::{FrameId, LaneId, Lpn};
 use std::collections::BTreeSet;
 
@@ -158,7 +158,7 @@ impl Workload<'_> {
             _ => None,
         });
         let map = (0..layout.frames()).map(FrameId);
-        let map = map.filter(|&f| medium.oob_role(layout.block_of_frame(f)) == OobRole::MAP);
+        let map = map.filter(|&f| medium.holds_map(f));
         let frames: BTreeSet<FrameId> = newest.chain(map).collect();
         frames.into_iter().filter(|&f| medium.state(f) == FrameState::Programmed).collect()
     }

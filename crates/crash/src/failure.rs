@@ -1,5 +1,6 @@
 //! Promises that do not hold, and how a broken rule becomes one.
 
+use flashatlas_types::PartFault;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -58,6 +59,9 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T,
     let outcome = catch_unwind(AssertUnwindSafe(work));
     EXPECTED.set(false);
     outcome.unwrap_or_else(|panic| {
+        if let Some(fault) = panic.downcast_ref::<PartFault>() {
+            return Err(Failure::new("R5", fault.to_string()));
+        }
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
         Err(Failure::new("R5", format!("broken rule: {}", text.unwrap_or_default())))

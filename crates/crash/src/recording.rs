@@ -6,7 +6,7 @@ use crate::model::{Model, Step};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::{Change, Medium};
-use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{BlockId, Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
 /// Seed of every drive: what is random in a drive is the same in each run.
 pub const SEED: Seed = Seed(1);
@@ -23,8 +23,10 @@ pub struct Recording {
     pub ends: Vec<usize>,
     /// What the units held when the journal began.
     pub model: Model,
-    /// Whether the last command ended in an error, because a program failed.
+    /// Whether a program failed and no spare block took its place: the drive has a block less.
     pub broken: bool,
+    /// Whether the last command ended in an error for that. Firmware may know an answer instead.
+    pub refused: bool,
     /// What the digests of its layers stand for.
     pub contents: Option<Contents>,
 }
@@ -93,8 +95,8 @@ impl Recording {
             let content = now.begin(step);
             let reply = match apply(&mut drive, step, content) {
                 Err(e)
-                    if is_failed_program(&e)
-                        && matches!(part, Some((FailingPart::ProgramWithoutSpare, _))) =>
+                    if matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
+                        && (is_failed_program(&e) || is_without_room(&e) && has_failed(&drive)) =>
                 {
                     ends.push(drive.ssd().medium().journal_len());
                     let steps = steps[..ends.len()].to_vec();
@@ -105,6 +107,7 @@ impl Recording {
                         ends,
                         model,
                         broken: true,
+                        refused: true,
                         contents: drive.contents().cloned(),
                     });
                 }
@@ -131,11 +134,12 @@ impl Recording {
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         let changes = drive.ssd_mut().faults().end_journal();
-        let refused = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)));
-        let failed = refused && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
-        Failure::unless(!failed, "R6", || "a program failed, and no command did".into())?;
+        // where no command failed, everything that was written was there all the same
+        let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
+            && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
         let contents = drive.contents().cloned();
-        Ok(Recording { base, changes, steps: steps.to_vec(), ends, model, broken: false, contents })
+        let steps = steps.to_vec();
+        Ok(Recording { base, changes, steps, ends, model, broken, refused: false, contents })
     }
 
     /// The medium at the end, and what its units hold.
@@ -153,6 +157,17 @@ impl Recording {
 /// Whether a drive could not go on because a program failed.
 pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
+}
+
+/// Whether a drive has no room: one that lost a block may have none.
+pub fn is_without_room(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
+}
+
+/// Whether a program has failed.
+fn has_failed(drive: &Stack) -> bool {
+    let medium = drive.ssd().medium();
+    (0..medium.layout().blocks()).map(BlockId).any(|block| medium.refuses_programs(block))
 }
 
 /// Carry out a step on a drive whose commands are instant.

@@ -36,6 +36,8 @@ pub struct Plan {
     pub geometries: Vec<String>,
     /// Workloads; empty: all.
     pub workloads: Vec<String>,
+    /// Settings of every drive, over those of its variant.
+    pub set: Vec<String>,
     /// Cuts one after the other.
     pub depth: u32,
     /// Names of faults, separated by commas.
@@ -64,6 +66,7 @@ impl Default for Plan {
             stores: Vec::new(),
             geometries: Vec::new(),
             workloads: Vec::new(),
+            set: Vec::new(),
             depth: 1,
             faults: "all".into(),
             seed: 1,
@@ -118,12 +121,12 @@ pub struct Report {
 }
 
 /// One recording to make and to go through.
-struct Job {
-    stack: Subject,
-    geometry: &'static Geometry,
+pub(crate) struct Job {
+    pub stack: Subject,
+    pub geometry: &'static Geometry,
     /// `None`: all short sequences.
-    workload: Option<&'static Workload>,
-    seeds: std::ops::Range<u64>,
+    pub workload: Option<&'static Workload>,
+    pub seeds: std::ops::Range<u64>,
 }
 
 impl Job {
@@ -140,7 +143,7 @@ impl Job {
         }
     }
 
-    fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
+    pub fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
         let exported = config.shape();
         let shape =
             WorkloadShape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
@@ -150,12 +153,12 @@ impl Job {
         }
     }
 
-    fn filled(&self) -> bool {
+    pub fn filled(&self) -> bool {
         self.workload.is_some_and(|w| w.filled)
     }
 
     /// The workload with parts that fail; one in so many of them, drawn by a name.
-    fn parts<'a>(
+    pub fn parts<'a>(
         &self,
         config: &'a DriveConfig,
         clean: &'a Recording,
@@ -236,7 +239,12 @@ impl Job {
 
 /// A workload that fails, as short as it could be made: the drive's settings, the steps, the cut,
 /// what is broken.
-fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Depth) -> Vec<String> {
+pub(crate) fn minimal_lines(
+    config: &DriveConfig,
+    steps: &[Step],
+    filled: bool,
+    depth: Depth,
+) -> Vec<String> {
     let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
     let fresh = config.registry.load("tiny", None, &[]).expect("a preset");
     let differs = |(key, value): &(&'static str, &flashatlas_types::Value)| {
@@ -253,7 +261,7 @@ fn minimal_lines(config: &DriveConfig, steps: &[Step], filled: bool, depth: Dept
     lines
 }
 
-fn chosen<'a>(
+pub(crate) fn chosen<'a>(
     given: &[String],
     what: &str,
     names: impl Iterator<Item = &'a str>,
@@ -283,7 +291,7 @@ fn plain(given: &[String]) -> Vec<String> {
 }
 
 /// A workload's length within bounds.
-fn bounded(steps: u32) -> Result<(), String> {
+pub(crate) fn bounded(steps: u32) -> Result<(), String> {
     if (1..=STEPS_MAX).contains(&steps) {
         Ok(())
     } else {
@@ -318,7 +326,8 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
     let mut stacked: Vec<String> = all.iter().map(layered).collect();
     stacked.dedup();
     chosen(&plain(&plan.layers), "stack of layers", stacked.iter().map(String::as_str))?;
-    for stack in all {
+    for mut stack in all {
+        stack.more.clone_from(&plan.set);
         if !wanted(&plan.layers, &layered(&stack), &stack.layers_name())
             || !wanted(&plan.schemes, stack.scheme.name, &stack.scheme_name())
             || !wanted(&plan.stores, stack.store, &stack.store_name())
@@ -465,84 +474,8 @@ impl Report {
     }
 }
 
-/// Run one failure again. Returns what it finds now: nothing, where it does not fail any more.
-///
-/// # Errors
-/// An identity that names nothing that exists.
-pub fn rerun(registry: &Registry, text: &str) -> Result<Option<Finding>, String> {
-    let id: Id = text.parse()?;
-    bounded(id.steps)?;
-    let named = |s: &Subject| {
-        s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
-    };
-    let stack = subjects(registry).into_iter().find(named);
-    let stack = stack.ok_or_else(|| match id.layers.as_str() {
-        "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
-        layers => {
-            format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store)
-        }
-    })?;
-    chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
-    chosen(
-        std::slice::from_ref(&id.workload),
-        "workload",
-        WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]),
-    )?;
-    let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");
-    let workload = WORKLOADS.iter().find(|w| w.name == id.workload);
-    if workload.is_none() && id.seed >= SEQUENCES {
-        return Err(format!(
-            "there are {SEQUENCES} sequences, counted from 0; {} is none of them",
-            id.seed
-        ));
-    }
-    let job = Job { stack, geometry, workload, seeds: 0..0 };
-    let config = drive(&job.stack, job.geometry, job.workload)?;
-    let steps = job.steps(&config, id.seed, id.steps);
-    let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
-    let mut first: Option<Failure> = None;
-    let mut note = |_: &[Cut], failure| {
-        first.get_or_insert(failure);
-    };
-    let missing = match id.cuts.first() {
-        Some(&cut @ Cut { how: CutKind::Subset(_), .. }) => {
-            let start = (job.filled(), id.seed);
-            let all = Sample::all();
-            subsets(&config, &steps, start, Some(cut), all, &mut note).reordered == 0
-        }
-        kind => match Recording::make(&config, &steps, job.filled(), None) {
-            Err(failure) => {
-                note(&[], failure);
-                false
-            }
-            Ok(recording) if matches!(kind, Some(Cut { how: CutKind::FailingPart(_), .. })) => {
-                let parts = job.parts(&config, &recording, depth, (1, ""));
-                let tally = parts.run(Some(&id.cuts), &mut note);
-                tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
-            }
-            Ok(recording) => {
-                let tally =
-                    Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
-                tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty()
-            }
-        },
-    };
-    if first.is_none() && missing {
-        return Err(format!("{text}: the workload has no such failure, or no such cut"));
-    }
-    Ok(first.map(|failure| Finding {
-        id: text.to_owned(),
-        failure: failure.to_string(),
-        minimal: if power_only(&id.cuts) {
-            minimal_lines(&config, &steps, job.filled(), depth)
-        } else {
-            Vec::new()
-        },
-    }))
-}
-
 /// Whether the workload fails by power failures alone, one operation after the other: such a
 /// workload can be made short.
-fn power_only(cuts: &[Cut]) -> bool {
+pub(crate) fn power_only(cuts: &[Cut]) -> bool {
     !matches!(cuts.first(), Some(Cut { how: CutKind::FailingPart(_) | CutKind::Subset(_), .. }))
 }

@@ -80,6 +80,8 @@ pub struct Subject {
     /// Which of the store's variants.
     pub store_variant: usize,
     store_settings: &'static [&'static str],
+    /// Settings of whoever asks, over those.
+    pub more: Vec<String>,
 }
 
 impl Subject {
@@ -111,7 +113,8 @@ impl Subject {
         let small =
             |l: &&'static LayerDef| l.small.get(self.layer_variant.min(l.small.len() - 1)).copied();
         let of_layers = self.layers.iter().filter_map(small).flatten().map(|&s| s.to_owned());
-        scheme.into_iter().chain(store).chain(own).chain(layers).chain(of_layers).collect()
+        let own = scheme.into_iter().chain(store).chain(own).chain(layers).chain(of_layers);
+        own.chain(self.more.iter().cloned()).collect()
     }
 }
 
@@ -161,6 +164,7 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
                 store: "-",
                 store_variant: 0,
                 store_settings: &[],
+                more: Vec::new(),
             };
             if !takes_store {
                 all.push(stack);

@@ -3,11 +3,11 @@
 //! written on.
 
 use crate::model::{Model, Step};
-use crate::recording::{SEED, apply, held, is_failed_program};
+use crate::recording::{SEED, apply, held, is_failed_program, is_without_room};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::MountLimit;
-use flashatlas_nand::{Change, Counters, FrameState, Medium, OobRole};
+use flashatlas_nand::{Change, Counters, FrameState, Medium};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
 /// Every so many cuts the drive is written on until it has collected for a while.
@@ -43,7 +43,7 @@ impl Lost {
     /// A frame, before it is lost.
     pub fn add(&mut self, medium: &Medium, frame: FrameId) {
         let layout = medium.layout();
-        if medium.oob_role(layout.block_of_frame(frame)) == OobRole::MAP {
+        if medium.holds_map(frame) {
             self.map = true;
             return;
         }
@@ -202,7 +202,7 @@ impl<'c> Verifier<'c> {
                 return Ok(None);
             }
             // its block cannot be erased, either: a drive without a block to lose has no room
-            Err(SubmitError::Ftl(FtlError::NoSpace { .. })) if *remains == Remains::Broken => {
+            Err(error) if *remains == Remains::Broken && is_without_room(&error) => {
                 return Ok(None);
             }
             Err(SubmitError::Layer(_)) if self.excuses_layers(remains) => return Ok(None),

@@ -28,6 +28,7 @@ pub use report::{
     MountLimit, MountReport, PageCounters, Reason,
 };
 pub use schemes::{SchemeConfig, SchemeDef};
+pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{

@@ -4,7 +4,7 @@
 use flashatlas_types::{BlockId, OpId};
 
 /// The programs that superseded pages of each block and may be unfinished.
-pub(crate) struct Superseded {
+pub struct Superseded {
     programs: Vec<Vec<OpId>>,
 }
 

@@ -176,6 +176,11 @@ impl Medium {
         self.failing_program = programs + 1;
     }
 
+    /// Whether a program of this block failed, so that it takes no more and no erase.
+    pub fn refuses_programs(&self, block: BlockId) -> bool {
+        self.blocks[block.0 as usize].program_fails
+    }
+
     /// Whether the program at hand, in `block`, fails.
     #[inline]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {

@@ -143,7 +143,7 @@ impl Medium {
         }
         if let Some(&slot) = image.map_slots.iter().find(|&&s| {
             s as usize >= slots
-                || OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]) != OobRole::MAP
+                || !OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]).has_bytes()
         }) {
             return Err(format!("a map page in slot {slot}, whose block holds none"));
         }

@@ -324,6 +324,16 @@ impl Medium {
         Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes })
     }
 
+    /// Whether a frame, programmed or not, holds a part of a map rather than data.
+    pub fn holds_map(&self, frame: FrameId) -> bool {
+        let slot = self.layout.first_slot(frame).0 as usize;
+        match self.oob_role(self.layout.block_of_frame(frame)) {
+            OobRole::MAP => true,
+            OobRole::MIXED => self.lpns[slot] == Lpn::NONE.0,
+            _ => false,
+        }
+    }
+
     /// The bytes of the map page that begins in a slot, without an operation; nothing of it is
     /// believed unless its checksum, which is its stamp, matches.
     ///
@@ -336,6 +346,28 @@ impl Medium {
             return Err(MediumError::Damaged(ppn));
         }
         Ok(bytes)
+    }
+
+    /// Why a program of this frame would break a rule of flash, if it would.
+    #[inline]
+    pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
+        let block = self.layout.block_of_frame(frame);
+        let index = self.layout.index_in(block, frame);
+        let state = &self.blocks[block.0 as usize];
+        if state.bad {
+            return Some(format!("program of a bad block: {block}"));
+        }
+        if self.state[frame.0 as usize] != FrameState::Erased as u8 {
+            return Some(format!(
+                "program of a page that is not erased: {frame}, page {index} of block {block}"
+            ));
+        }
+        (self.rules.order == ProgramOrder::Strict && index < state.next).then(|| {
+            format!(
+                "program out of order: frame {index} of block {block}, expected {} or later",
+                state.next
+            )
+        })
     }
 
     /// Program a frame with at most as many units as it has slots; the others are padding. Returns
@@ -361,21 +393,10 @@ impl Medium {
             }
             Draw::Off => return Err(MediumError::PowerLost),
         }
-        let layout = &self.layout;
-        let block = layout.block_of_frame(frame);
-        let index = layout.index_in(block, frame);
-        let state = &self.blocks[block.0 as usize];
-        let slots = layout.slots_per_frame;
-        assert!(!state.bad, "program of a bad block: {block}");
-        assert!(
-            self.state[frame.0 as usize] == FrameState::Erased as u8,
-            "program of a page that is not erased: {frame}"
-        );
-        assert!(
-            self.rules.order == ProgramOrder::Any || index >= state.next,
-            "program out of order: frame {index} of block {block}, expected {} or later",
-            state.next
-        );
+        if let Some(why) = self.refuses_program(frame) {
+            panic!("{why}");
+        }
+        let (block, slots) = (self.layout.block_of_frame(frame), self.layout.slots_per_frame);
         assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
         if self.program_fails(block) {
             self.change(Change::ProgramFailed(frame));
@@ -461,7 +482,7 @@ impl Medium {
         let first = self.layout.frame_in(block, 0).0 as usize;
         let frames = self.layout.frames_per_block as usize;
         self.state[first..first + frames].fill(FrameState::Erased as u8);
-        if self.rules.keep_bytes || role == OobRole::MAP {
+        if self.rules.keep_bytes || role.has_bytes() {
             self.drop_bytes(block);
         }
     }

@@ -18,6 +18,15 @@ pub struct OobRole(pub u8);
 impl OobRole {
     /// A block of map pages. The logical page numbers in its spare areas are numbers of map pages.
     pub const MAP: OobRole = OobRole(255);
+
+    /// A block in which data and pages of a firmware's own may follow each other: those name no
+    /// logical page, and their bytes are kept.
+    pub const MIXED: OobRole = OobRole(254);
+
+    /// Whether pages of such a block may have bytes where data is stamps.
+    pub(crate) fn has_bytes(self) -> bool {
+        self == OobRole::MAP || self == OobRole::MIXED
+    }
 }
 
 /// What the spare area of a frame says.

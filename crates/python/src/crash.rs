@@ -1,6 +1,6 @@
 //! `flashatlas crash`: a plan in, a report out.
 
-use crate::ENVIRONMENT;
+use crate::environment::environment;
 use crate::{InputError, guarded};
 use flashatlas_crash::{Fault, Plan, subject, workloads};
 use flashatlas_sim::{Progress, RunError};
@@ -21,7 +21,7 @@ pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResul
             let share = Some(done as f64 / of as f64);
             reporter.report(Progress { phase: "crash", requests: done as u64, share })
         };
-        match flashatlas_crash::run(ENVIRONMENT.registry, &plan, &mut tell) {
+        match flashatlas_crash::run(environment().registry, &plan, &mut tell) {
             Ok(report) if report.stopped => Err(RunError::Interrupted),
             report => Ok(report),
         }
@@ -34,9 +34,9 @@ pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResul
 
 /// Run one failure again by its identity; returns what fails (JSON), or `null`.
 #[pyfunction]
-pub fn crash_rerun(py: Python<'_>, id: &str) -> PyResult<String> {
+pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<String> {
     let found = guarded(py, None, |_| {
-        Ok::<_, RunError>(flashatlas_crash::rerun(ENVIRONMENT.registry, id))
+        Ok::<_, RunError>(flashatlas_crash::rerun(environment().registry, id, &set))
     })?;
     let found = found.map_err(InputError::new_err)?;
     Ok(serde_json::to_string(&found).expect("plain data"))

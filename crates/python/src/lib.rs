@@ -5,21 +5,23 @@
 //! nothing below does.
 #![allow(clippy::disallowed_methods)]
 
+mod check;
 mod crash;
+mod environment;
 mod lookup;
 mod names;
 mod opener;
 mod papers;
+mod policies;
 mod tables;
 mod traces;
 
-use flashatlas_host::STANDARD;
+pub use environment::add;
+use environment::environment;
 use flashatlas_nand::params::DATA;
-use flashatlas_sim::metrics::METRICS;
-use flashatlas_sim::{Build, Environment, Progress, RunError, RunSpec};
-use flashatlas_types::Entries;
-use flashatlas_workload::Registry as Workloads;
-use opener::ThisProcess;
+use flashatlas_sim::{AnyPart, Build, Origin, Progress, RunError, RunSpec};
+use flashatlas_types::PartFault;
+pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -44,6 +46,12 @@ create_exception!(
 );
 create_exception!(
     flashatlas,
+    PartError,
+    FlashAtlasError,
+    "A part that was added broke its contract, or raised an exception."
+);
+create_exception!(
+    flashatlas,
     InternalError,
     FlashAtlasError,
     "A broken invariant: a bug of FlashAtlas."
@@ -51,15 +59,6 @@ create_exception!(
 
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// What runs find here: every part that comes with the project, and this process.
-const ENVIRONMENT: Environment<'static> = Environment {
-    registry: &STANDARD,
-    workloads: Workloads::STANDARD,
-    metrics: Entries::of(METRICS),
-    opener: &ThisProcess,
-    build: BUILD,
-};
 
 /// What the build script found.
 const BUILD: Build<'static> = Build {
@@ -73,6 +72,10 @@ fn to_python(error: &RunError) -> PyErr {
     match error.kind() {
         "input" => InputError::new_err(text),
         "drive" => DriveError::new_err(text),
+        "part" => match error {
+            RunError::Part(fault) => policies::part_error(fault),
+            _ => PartError::new_err(text),
+        },
         "interrupted" => PyKeyboardInterrupt::new_err(text),
         _ => InternalError::new_err(text),
     }
@@ -120,6 +123,9 @@ fn guarded<T: Send>(
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(reporter.raised.take().unwrap_or_else(|| to_python(&error))),
         Err(panic) => {
+            if let Some(fault) = panic.downcast_ref::<PartFault>() {
+                return Err(to_python(&fault.clone().into()));
+            }
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
             Err(InternalError::new_err(format!("broken invariant: {}", text.unwrap_or_default())))
@@ -139,7 +145,7 @@ fn run<'py>(
 ) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
     let outcome = guarded(py, progress, |reporter| {
-        flashatlas_sim::run(&spec, &ENVIRONMENT, &mut |p| reporter.report(p))
+        flashatlas_sim::run(&spec, &environment(), &mut |p| reporter.report(p))
     })?;
     let jobs = outcome.jobs.map(|jobs| jobs.to_string());
     Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
@@ -159,7 +165,7 @@ fn save_checkpoint(
     guarded(py, progress, |reporter| {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(io)?);
-        flashatlas_sim::save_checkpoint(&spec, &ENVIRONMENT, (path, &mut out), &mut |p| {
+        flashatlas_sim::save_checkpoint(&spec, &environment(), (path, &mut out), &mut |p| {
             reporter.report(p)
         })?;
         out.into_inner().map_err(|e| io(e.into_error()))?.sync_all().map_err(io)
@@ -184,7 +190,7 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
-    let config = ENVIRONMENT.registry.load(drive, drive_toml, &settings);
+    let config = environment().registry.load(drive, drive_toml, &settings);
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({
@@ -240,15 +246,34 @@ fn run_options() -> String {
     names::run_options().to_string()
 }
 
-/// The compiled core of FlashAtlas.
-#[pymodule]
-fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// What brings parts of others in a native module of its own.
+pub struct Extension {
+    /// The distribution, its version, and the digest of its sources.
+    pub origin: Origin,
+    /// Its parts.
+    pub parts: Vec<AnyPart>,
+}
+
+/// Fill a native module: the whole binding, with the parts of an extension if there is one.
+///
+/// # Errors
+/// Names or keys of the parts that clash.
+pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyResult<()> {
+    let py = module.py();
+    if let Some(Extension { origin, parts }) = extension {
+        let added = add(&parts, &origin, false);
+        added.map_err(|e| {
+            let Origin { distribution, version, .. } = &origin;
+            InputError::new_err(format!("extension {distribution} {version}: {e}"))
+        })?;
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("RUN_SCHEMA", flashatlas_sim::SCHEMA)?;
     for (name, class) in [
         ("FlashAtlasError", py.get_type::<FlashAtlasError>()),
         ("InputError", py.get_type::<InputError>()),
         ("DriveError", py.get_type::<DriveError>()),
+        ("PartError", py.get_type::<PartError>()),
         ("InternalError", py.get_type::<InternalError>()),
     ] {
         module.add(name, class)?;
@@ -257,6 +282,15 @@ fn _core(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::load_plugin, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::added_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(policies::add_policy, module)?)?;
+    module.add_function(wrap_pyfunction!(check::check_part, module)?)?;
+    module.add_function(wrap_pyfunction!(check::all_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(check::run_swarm, module)?)?;
+    module.add_class::<policies::PyArray>()?;
+    module.add_class::<policies::PyLane>()?;
+    module.add_class::<policies::PyPages>()?;
     module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;

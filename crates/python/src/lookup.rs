@@ -13,7 +13,9 @@ pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResu
     let spec: LookupSpec = serde_path_to_error::deserialize(&mut text)
         .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))?;
     let record = guarded(py, progress, |reporter| {
-        flashatlas_sim::lookup::lookup(&spec, &crate::ENVIRONMENT, &mut |p| reporter.report(p))
+        flashatlas_sim::lookup::lookup(&spec, &crate::environment::environment(), &mut |p| {
+            reporter.report(p)
+        })
     })?;
     Ok(record.to_string())
 }

@@ -1,6 +1,6 @@
 //! The registries as JSON, from which help texts and the parameter reference are made.
 
-use crate::ENVIRONMENT;
+use crate::environment::environment;
 use crate::papers::PAPERS;
 use flashatlas_device::Preset;
 use flashatlas_device::params::SUMMARY;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 fn params<'a>(defs: impl IntoIterator<Item = &'a ParamDef>) -> Value {
     defs.into_iter()
         .map(|d| {
-            let range = ENVIRONMENT.registry.range(d);
+            let range = environment().registry.range(d);
             json!({ "key": d.key, "range": range, "default": d.default, "doc": d.doc })
         })
         .collect()
@@ -65,7 +65,7 @@ pub fn run_options() -> Value {
 
 /// A drive that has a name.
 fn drive(preset: &Preset) -> Result<Value, ConfigError> {
-    let config = ENVIRONMENT.registry.load(preset.name, None, &[])?;
+    let config = environment().registry.load(preset.name, None, &[])?;
     let layout = config.layout()?;
     Ok(json!({
         "name": preset.name,
@@ -121,9 +121,9 @@ fn entries<T: Entry>(of: Entries<T>, show: impl Fn(&T) -> Value) -> Value {
 
 /// Everything that has a name.
 pub fn all() -> Result<Value, ConfigError> {
-    let ftl = ENVIRONMENT.registry.ftl;
+    let ftl = environment().registry.ftl;
     let drives: Vec<Value> =
-        ENVIRONMENT.registry.presets.iter().map(drive).collect::<Result<_, _>>()?;
+        environment().registry.presets.iter().map(drive).collect::<Result<_, _>>()?;
     let schemes: Result<Vec<Value>, ConfigError> = ftl
         .schemes
         .iter()
@@ -137,7 +137,7 @@ pub fn all() -> Result<Value, ConfigError> {
         .collect();
     Ok(json!({
         "drives": drives,
-        "layers": entries(ENVIRONMENT.registry.layers, |l| {
+        "layers": entries(environment().registry.layers, |l| {
             with_mechanisms(part(l.name, l.summary, l.paper, l.params), l.mechanisms)
         }),
         "options": run_options(),
@@ -148,8 +148,8 @@ pub fn all() -> Result<Value, ConfigError> {
         "maps": entries(ftl.stores, |m| {
             with_mechanisms(part(m.name, m.summary, m.paper, m.params), m.mechanisms)
         }),
-        "formats": entries(ENVIRONMENT.workloads.formats, format),
-        "generators": entries(ENVIRONMENT.workloads.generators, |g| {
+        "formats": entries(environment().workloads.formats, format),
+        "generators": entries(environment().workloads.generators, |g| {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
@@ -159,6 +159,6 @@ pub fn all() -> Result<Value, ConfigError> {
         "paper_table": paper_table(),
         "lookup_params": params(flashatlas_lookup::study::params()),
         "crash": crate::crash::names(),
-        "metrics": entries(ENVIRONMENT.metrics, |m| named(m.name, m.summary)),
+        "metrics": entries(environment().metrics, |m| named(m.name, m.summary)),
     }))
 }

@@ -2,12 +2,12 @@
 
 /// Folder and file of each.
 pub const PAPERS: &[(&str, &str)] = &[
-    ("0-hybrid-nvm", include_str!("../../../papers/0-hybrid-nvm/experiment.toml")),
-    ("1-mast", include_str!("../../../papers/1-mast/experiment.toml")),
-    ("2-demand-map", include_str!("../../../papers/2-demand-map/experiment.toml")),
-    ("2-hpb", include_str!("../../../papers/2-hpb/experiment.toml")),
-    ("3-lpmt", include_str!("../../../papers/3-lpmt/experiment.toml")),
-    ("4-hard", include_str!("../../../papers/4-hard/experiment.toml")),
+    ("0-hybrid-nvm", include_str!("../papers/0-hybrid-nvm/experiment.toml")),
+    ("1-mast", include_str!("../papers/1-mast/experiment.toml")),
+    ("2-demand-map", include_str!("../papers/2-demand-map/experiment.toml")),
+    ("2-hpb", include_str!("../papers/2-hpb/experiment.toml")),
+    ("3-lpmt", include_str!("../papers/3-lpmt/experiment.toml")),
+    ("4-hard", include_str!("../papers/4-hard/experiment.toml")),
 ];
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
-use crate::ENVIRONMENT;
+use crate::environment::environment;
 use crate::opener::is_file;
 use crate::{InputError, Reporter, guarded, tables};
 use flashatlas_sim::{
@@ -110,7 +110,7 @@ pub fn trace_reuse(
 
 /// Where traces come from.
 fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
-    let Environment { opener, workloads, .. } = ENVIRONMENT;
+    let Environment { opener, workloads, .. } = environment();
     Ok(Inputs { opener, workloads, options: reading.options()? })
 }
 
@@ -243,7 +243,7 @@ fn convert(
         error => RunError::Unusable(format!("{name}: {error}")),
     };
     let file = File::create(to).map_err(|error| RunError::Io { path: to.to_owned(), error })?;
-    let mut sink = ENVIRONMENT.workloads.create(
+    let mut sink = environment().workloads.create(
         format,
         Box::new(file),
         compression,

@@ -2,6 +2,7 @@
 
 use crate::Opener;
 use crate::metrics::MetricDef;
+use crate::parts::AddedPart;
 use flashatlas_device::Registry;
 use flashatlas_types::Entries;
 
@@ -30,4 +31,6 @@ pub struct Environment<'a> {
     pub opener: &'a dyn Opener,
     /// What this program was built from.
     pub build: Build<'a>,
+    /// Where those parts came from that did not come with the project.
+    pub added: &'a [AddedPart],
 }

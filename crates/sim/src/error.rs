@@ -1,6 +1,6 @@
 //! Why a run ended early.
 
-use flashatlas_types::{ConfigError, FtlError, Violation};
+use flashatlas_types::{ConfigError, FtlError, PartFault, Violation};
 use flashatlas_workload::fio::JobError;
 use flashatlas_workload::{OpenError, TraceError};
 use std::fmt;
@@ -76,6 +76,8 @@ pub enum RunError {
     },
     /// A rule does not hold at the end of the run.
     Broken(Violation),
+    /// A part broke its contract.
+    Part(PartFault),
     /// The user stopped it.
     Interrupted,
 }
@@ -87,7 +89,7 @@ impl RunError {
     }
 
     /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer),
-    /// `internal` (a bug) or `interrupted`.
+    /// `part` (a bug of a part), `internal` (a bug) or `interrupted`.
     pub fn kind(&self) -> &'static str {
         match self {
             RunError::Config(_)
@@ -105,8 +107,15 @@ impl RunError {
             // the spare area contradicts the map: without injected faults that is a bug
             RunError::Drive { .. } => "internal",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
+            RunError::Part(_) => "part",
             RunError::Interrupted => "interrupted",
         }
+    }
+}
+
+impl From<PartFault> for RunError {
+    fn from(fault: PartFault) -> RunError {
+        RunError::Part(fault)
     }
 }
 
@@ -141,6 +150,7 @@ impl fmt::Display for RunError {
                  completed; {waiting}"
             ),
             RunError::Broken(violation) => violation.fmt(f),
+            RunError::Part(fault) => fault.fmt(f),
             RunError::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -8,18 +8,17 @@ use crate::jobs::{self, Jobs};
 use crate::metrics::steady::BACKLOG;
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
+use crate::parts;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{
-    Build, Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record,
-};
+use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{Seed, drawn_streams};
+use flashatlas_types::{PartFault, Seed, drawn_streams};
 use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -53,6 +52,19 @@ pub struct Outcome {
 /// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial
 /// record.
 pub fn run(
+    spec: &RunSpec,
+    env: &Environment<'_>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    caught(|| carry_out(spec, env, progress))
+}
+
+/// What `work` answers, or what a part did wrong in it.
+fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    PartFault::catching(work).unwrap_or_else(|fault| Err(fault.into()))
+}
+
+fn carry_out(
     spec: &RunSpec,
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
@@ -114,7 +126,7 @@ pub fn run(
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
     let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
-    let mut outcome = finish(spec, &config, player, trace, extra, env.build, progress)?;
+    let mut outcome = finish(spec, &config, player, trace, extra, env, progress)?;
     if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
         let steadiness = &mut outcome.record["steadiness"];
@@ -160,15 +172,8 @@ fn run_jobs(
         origin,
         packed: None,
     };
-    let outcome = finish(
-        spec,
-        config,
-        player,
-        source,
-        jobs.warnings().chain(said).collect(),
-        env.build,
-        progress,
-    )?;
+    let outcome =
+        finish(spec, config, player, source, jobs.warnings().chain(said).collect(), env, progress)?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
@@ -249,14 +254,14 @@ fn finish(
     mut player: Player,
     source: Source<'_>,
     extra: Vec<String>,
-    build: Build<'_>,
+    env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Findings { record: mut body, tables } = player.measure();
     let sweep = player.sweep(progress)?;
     player.drive.check().map_err(RunError::Broken)?;
 
-    let mut record = record::head(spec, config, build);
+    let mut record = record::head(spec, config, env.build);
     let mut trace = Map::new();
     trace.insert("path".into(), source.path.into());
     trace.insert("format".into(), source.format.into());
@@ -342,7 +347,12 @@ fn finish(
             }),
         );
     }
-    Ok(Outcome { record: Value::Object(record), tables, jobs: None })
+    let mut record = Value::Object(record);
+    let parts = parts::in_use(env.added, &record);
+    if !parts.is_empty() {
+        record["parts"] = parts.into();
+    }
+    Ok(Outcome { record, tables, jobs: None })
 }
 
 /// A drive in the state in which the run begins.
@@ -435,7 +445,7 @@ pub fn save_checkpoint(
     let inputs = Inputs::of(env, spec)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
-        prepare(spec, &config, &inputs, with_workload, env, progress)?;
+        caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;
     let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.build.version)?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }

@@ -5,6 +5,7 @@
 
 pub mod content;
 pub mod error;
+mod fault;
 pub mod flash_times;
 pub mod geometry;
 pub mod ids;
@@ -22,6 +23,7 @@ pub mod time;
 
 pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
+pub use fault::PartFault;
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use mechanism::Mechanism;

@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 import flashatlas
-from flashatlas import DriveError, FlashAtlasError, InputError, api
+from flashatlas import DriveError, FlashAtlasError, InputError, PartError, api
 from flashatlas.cli import (
     again,
+    check,
     crash,
     explain,
     frames,
@@ -30,6 +31,7 @@ from flashatlas.cli.console import (
     EXIT_INPUT,
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
+    EXIT_PART,
     EXIT_TERMINATED,
     err,
     seen_enough,
@@ -45,7 +47,7 @@ app = App(
     help="The atlas of a flash drive's address maps: simulate, compare and check translation "
     "layers on real traces.",
     epilog="Exit codes: 0 done, 1 another result (`rerun --check`), 2 bad input, 3 the "
-    "drive could not go on, 4 wrong data, 70 a bug, "
+    "drive could not go on, 4 wrong data, 5 a part that was added went wrong, 70 a bug, "
     "130 interrupted, 143 terminated.",
 )
 
@@ -83,6 +85,7 @@ again.register(app)
 app.add_typer(traces.app, name="trace")
 lookup.register(app)
 crash.register(app)
+check.register(app)
 listings.register(app)
 explain.register(app)
 app.add_typer(probe.app, name="probe")
@@ -113,6 +116,8 @@ def main() -> None:
         _die(flagged(str(error)), EXIT_INPUT)
     except DriveError as error:
         _die(str(error), EXIT_DRIVE)
+    except PartError as error:
+        _die(str(error), EXIT_PART)
     except FlashAtlasError as error:
         _die(
             f"{error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: please report it with "

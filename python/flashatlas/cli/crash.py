@@ -11,7 +11,8 @@ import typer
 
 from flashatlas import _core, tables
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
-from flashatlas.cli.options import Quiet
+from flashatlas.cli.isolated import isolated
+from flashatlas.cli.options import Quiet, Set
 from flashatlas.files import write_whole
 from flashatlas.names import registries
 from flashatlas.progress import Bars
@@ -22,7 +23,7 @@ SHOWN = 10
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(crash)
+    app.command()(isolated(crash))
 
 
 def _list(text: str | None) -> list[str]:
@@ -95,6 +96,7 @@ def crash(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")
     ] = None,
+    set: Set = [],  # noqa: B006
     rerun: Annotated[
         str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")
     ] = None,
@@ -118,13 +120,14 @@ def crash(
     and the power fails around each. Exit code 4 if anything is wrong.
 
     A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun`
-    shows it again; with layers it begins with theirs, as in `hard/page:dram:…`.
+    shows it again (with the same `--set`); with layers it begins with theirs, as in
+    `hard/page:dram:…`.
     """
     if names:
         _names()
         return
     if rerun is not None:
-        _rerun(rerun)
+        _rerun(rerun, set)
         return
     plan = {
         "layers": _list(layers),
@@ -132,6 +135,7 @@ def crash(
         "stores": _list(store),
         "geometries": _list(geometry),
         "workloads": _list(workload),
+        "set": set,
         "depth": depth,
         "faults": faults,
         "seed": seed,
@@ -211,8 +215,8 @@ def _failure(found: dict[str, Any]) -> None:
         out.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _rerun(identity: str) -> None:
-    found = json.loads(_core.crash_rerun(identity))
+def _rerun(identity: str, settings: list[str]) -> None:
+    found = json.loads(_core.crash_rerun(identity, settings))
     if found is None:
         say(f"{identity}: nothing fails")
         return

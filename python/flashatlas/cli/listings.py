@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from flashatlas import tables
+from flashatlas import parts, tables
 from flashatlas.cli.console import out
 from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
 from flashatlas.drive import Drive
@@ -23,8 +23,16 @@ OF_SCHEMES = ("schemes", "maps", "victims", "classifiers")
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (drives, schemes, layers, formats, workloads):
+    for command in (drives, schemes, layers, formats, workloads, plugin_header):
         app.command()(command)
+
+
+def plugin_header() -> None:
+    """Print the folder of the headers `flashatlas_plugin.h` and `flashatlas_plugin.hpp`.
+
+    For example: `cc -O2 -shared -fPIC -I "$(flashatlas plugin-header)" -o mine.so mine.c`
+    """
+    sys.stdout.write(f"{parts.INCLUDE}\n")
 
 
 def drives(

@@ -1,15 +1,53 @@
-"""One value means one: an option that takes one value may be given once."""
+"""What all commands have: an option that takes one value may be given once, and ``--plugin``."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from flashatlas import InputError
+from flashatlas import InputError, parts
+
+
+def _load(paths: list[str]) -> list[str]:
+    """Add parts before other options are looked at: their names complete and are checked."""
+    for path in paths:
+        parts.load(path)
+    return paths
+
+
+Plugin = Annotated[
+    list[str],
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        is_eager=True,
+        callback=_load,
+        help="Add the parts of a shared library (`flashatlas_plugin.h`) or a Python file; may be "
+        "repeated.",
+    ),
+]
+
+
+def _with_plugin(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with one option more, which has done its work before the command runs."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+    plugin = inspect.Parameter(
+        "plugin", inspect.Parameter.KEYWORD_ONLY, default=[], annotation=Plugin
+    )
+
+    @functools.wraps(command)
+    def with_plugin(*args: Any, plugin: list[str], **kwargs: Any) -> Any:
+        return command(*args, **kwargs)
+
+    with_plugin.__signature__ = inspect.Signature([*own, plugin])  # type: ignore[attr-defined]
+    with_plugin.__annotations__ = {p.name: p.annotation for p in [*own, plugin]}
+    return with_plugin
 
 
 class OneValueCommand(TyperCommand):
@@ -38,4 +76,5 @@ class App(typer.Typer):
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """As :meth:`typer.Typer.command`."""
-        return super().command(*args, **{"cls": OneValueCommand, **kwargs})
+        add = super().command(*args, **{"cls": OneValueCommand, **kwargs})
+        return lambda command: add(_with_plugin(command))

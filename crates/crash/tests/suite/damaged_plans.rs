@@ -49,7 +49,7 @@ fn survive(text: &str) -> bool {
             assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
             // long workloads of many steps are as good as short ones here
             if id.steps <= 40 && id.cuts.len() <= 2 {
-                match rerun(&STANDARD, text) {
+                match rerun(&STANDARD, text, &[]) {
                     Ok(found) => {
                         accepted = true;
                         assert!(found.is_none(), "{found:?}");

@@ -24,5 +24,6 @@ fn environment(opener: &dyn Opener) -> Environment<'_> {
         metrics: Entries::of(METRICS),
         opener,
         build,
+        added: &[],
     }
 }

@@ -216,6 +216,7 @@ fn played(registry: &Registry, spec: Value) -> Result<Value, String> {
         metrics: Entries::of(METRICS).with(&UNTOUCHED).unwrap(),
         opener: &opener,
         build: Build { version: "test", sources: "sha256:test", commit: None },
+        added: &[],
     };
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let outcome = run(&spec, &env, &mut |_| true).map_err(|e| e.to_string())?;

@@ -10,7 +10,7 @@ use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::{Medium, ReadPart};
-use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, PartFault, Ppn, SeededBug};
 
 impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full
@@ -71,7 +71,7 @@ impl PageMapped {
                     let waiting =
                         self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
                     let most = self.layout.slots_per_block - 1 - waiting;
-                    let Some(victim) = self.pick(cx.flash.medium, lane, most) else {
+                    let Some(victim) = self.pick_that_fits(cx.flash.medium, lane, most) else {
                         return Ok(false);
                     };
                     let Some(block) = self.pool.borrow_from_map(lane) else { return Ok(false) };
@@ -103,7 +103,7 @@ impl PageMapped {
         let frames = self.layout.frames_per_block - frontier.next;
         let room =
             (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
-        if let Some(victim) = self.pick(cx.flash.medium, lane, room) {
+        if let Some(victim) = self.pick_that_fits(cx.flash.medium, lane, room) {
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
         Ok(())
@@ -176,13 +176,24 @@ impl PageMapped {
             None => 0,
         };
         let room = frontiers.iter().map(room).min().unwrap_or(0);
-        let closed = self
-            .layout
-            .lane_blocks(LaneId(lane))
-            .filter(|&b| self.pool.blocks.role(b) == Role::Closed);
-        closed
-            .min_by_key(|&b| self.pool.blocks.valid(b))
-            .filter(|&b| self.pool.blocks.valid(b) <= room)
+        self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) <= room)
+    }
+
+    /// The closed block with the fewest valid slots.
+    fn emptiest(&self, lane: u32) -> Option<BlockId> {
+        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        closed.min_by_key(|&b| self.pool.blocks.valid(b))
+    }
+
+    /// The policy's victim, or the emptiest block where the policy's has more than `most` valid
+    /// slots: there is no room for those, and another block may do.
+    fn pick_that_fits(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
+        let emptiest = self.emptiest(lane).filter(|&b| {
+            let valid = self.pool.blocks.valid(b);
+            valid <= most && valid < self.layout.slots_per_block
+        });
+        self.pick(medium, lane, most).or(emptiest)
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.
@@ -236,11 +247,16 @@ impl PageMapped {
         };
         let local = self.lanes[lane as usize].policy.pick(&candidates)?;
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
-        assert!(
-            self.pool.blocks.role(block) == Role::Closed,
-            "victim {block} is {:?}",
-            self.pool.blocks.role(block)
-        );
+        if local >= self.layout.blocks_per_lane || self.pool.blocks.role(block) != Role::Closed {
+            let what = match candidates.valid.get(local as usize) {
+                None => format!("it has blocks 0 to {}", blocks - 1),
+                Some(_) => format!("which is {}", self.pool.blocks.role(block).name()),
+            };
+            PartFault::raise(
+                format!("victim policy `{}`", self.settings.victim),
+                format!("picked block {local} of lane {lane}, expected a closed one; {what}"),
+            );
+        }
         (self.pool.blocks.valid(block) <= most).then_some(block)
     }
 

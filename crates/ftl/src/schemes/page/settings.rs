@@ -6,6 +6,7 @@ use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
 use crate::maps::STORE;
 use crate::pool::MapQuota;
 use crate::schemes::SchemeConfig;
+use crate::victims::VICTIM;
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
 
 const GC_MODE: Param<Text> = Param::choice(
@@ -103,6 +104,8 @@ pub(super) struct PageSettings {
     pub low_water: u32,
     pub gc_parallel: bool,
     pub idle_free: u32,
+    /// The name of the victim policy, for what it does wrong.
+    pub victim: &'static str,
     /// Most valid slots of a victim in idle time.
     pub idle_valid: u32,
     pub wear_static: bool,
@@ -261,6 +264,7 @@ impl PageSettings {
             streams,
             low_water: low_water(params, streams),
             gc_parallel: params.get(GC_PARALLEL),
+            victim: config.parts.victim(params.get(VICTIM)).expect("resolved").name,
             idle_free: params.get(IDLE_FREE),
             idle_valid: (params.get(IDLE_VALID) * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.get(WEAR_STATIC),

@@ -1,0 +1,90 @@
+//! A failure again, by its identity.
+
+use crate::Failure;
+use crate::cut::{Cut, CutKind, Id};
+use crate::enumerate::{Depth, Enumerator};
+use crate::faults::Faults;
+use crate::in_flight::subsets;
+use crate::recording::Recording;
+use crate::run::{ALL_SEQUENCES, Finding, Job, bounded, chosen, minimal_lines, power_only};
+use crate::sample::Sample;
+use crate::subject::{GEOMETRIES, Subject, drive, subjects};
+use crate::workloads::{SEQUENCES, WORKLOADS};
+use flashatlas_device::Registry;
+
+/// Run one failure again. Returns what it finds now: nothing, where it does not fail any more.
+///
+/// # Errors
+/// An identity that names nothing that exists.
+pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<Finding>, String> {
+    let id: Id = text.parse()?;
+    bounded(id.steps)?;
+    let named = |s: &Subject| {
+        s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
+    };
+    let stack = subjects(registry).into_iter().find(named);
+    let mut stack = stack.ok_or_else(|| match id.layers.as_str() {
+        "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
+        layers => {
+            format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store)
+        }
+    })?;
+    stack.more = set.to_vec();
+    chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
+    chosen(
+        std::slice::from_ref(&id.workload),
+        "workload",
+        WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]),
+    )?;
+    let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");
+    let workload = WORKLOADS.iter().find(|w| w.name == id.workload);
+    if workload.is_none() && id.seed >= SEQUENCES {
+        return Err(format!(
+            "there are {SEQUENCES} sequences, counted from 0; {} is none of them",
+            id.seed
+        ));
+    }
+    let job = Job { stack, geometry, workload, seeds: 0..0 };
+    let config = drive(&job.stack, job.geometry, job.workload)?;
+    let steps = job.steps(&config, id.seed, id.steps);
+    let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
+    let mut first: Option<Failure> = None;
+    let mut note = |_: &[Cut], failure| {
+        first.get_or_insert(failure);
+    };
+    let missing = match id.cuts.first() {
+        Some(&cut @ Cut { how: CutKind::Subset(_), .. }) => {
+            let start = (job.filled(), id.seed);
+            let all = Sample::all();
+            subsets(&config, &steps, start, Some(cut), all, &mut note).reordered == 0
+        }
+        kind => match Recording::make(&config, &steps, job.filled(), None) {
+            Err(failure) => {
+                note(&[], failure);
+                false
+            }
+            Ok(recording) if matches!(kind, Some(Cut { how: CutKind::FailingPart(_), .. })) => {
+                let parts = job.parts(&config, &recording, depth, (1, ""));
+                let tally = parts.run(Some(&id.cuts), &mut note);
+                tally.failed_parts == 0 || id.cuts.len() > 1 && tally.cuts() == 0
+            }
+            Ok(recording) => {
+                let tally =
+                    Enumerator::new(&config, depth, Some(&id.cuts), &mut note).run(&recording);
+                tally.deeper + 1 < id.cuts.len() as u64 || tally.cuts() == 0 && !id.cuts.is_empty()
+            }
+        },
+    };
+    if first.is_none() && missing {
+        return Err(format!("{text}: the workload has no such failure, or no such cut"));
+    }
+    Ok(first.map(|failure| Finding {
+        id: text.to_owned(),
+        failure: failure.to_string(),
+        minimal: if power_only(&id.cuts) {
+            minimal_lines(&config, &steps, job.filled(), depth)
+        } else {
+            Vec::new()
+        },
+    }))
+}

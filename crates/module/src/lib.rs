@@ -1,0 +1,9 @@
+//! The native module of the package: the binding with the parts that come with the project.
+
+use pyo3::prelude::*;
+
+/// The compiled core of FlashAtlas.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    flashatlas_python::populate(module, None)
+}

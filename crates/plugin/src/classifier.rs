@@ -1,0 +1,145 @@
+//! Classifiers of plug-ins.
+
+use crate::abi::{FA_FAULT, FA_NO_AGE, FA_NO_STREAM, FaClassifier, FaCollected, FaSorted};
+use crate::library::{Common, PluginError, required};
+use crate::{library, params, watch};
+use flashatlas_ftl::MemoryUse;
+use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
+use flashatlas_types::{MemoryKind, Params, PartFault, Ps};
+use std::ffi::c_void;
+
+struct Sorter {
+    who: &'static str,
+    ops: FaClassifier,
+    classifier: *mut c_void,
+    /// Streams of each kind.
+    host: u32,
+    collection: u32,
+}
+
+// SAFETY: as of a victim policy
+unsafe impl Send for Sorter {}
+
+/// The definition of a classifier with these callbacks.
+pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, PluginError> {
+    let who = common.who;
+    required(
+        who,
+        &[
+            ("create", ops.create.is_some()),
+            ("destroy", ops.destroy.is_some()),
+            ("written", ops.written.is_some()),
+            ("moved", ops.moved.is_some()),
+        ],
+    )?;
+    if (ops.host_streams == 0) != (ops.collection_streams == 0) {
+        return Err(PluginError::new(format!(
+            "{who}: host_streams {} and collection_streams {}: expected both, or 0 in both",
+            ops.host_streams, ops.collection_streams
+        )));
+    }
+    let streams = (ops.host_streams > 0)
+        .then_some(Streams { host: ops.host_streams, collection: ops.collection_streams });
+    let declared = common.params;
+    let build = move |params: &Params, pages: u32, streams: u32| {
+        let values = params::values(params, declared);
+        let _call = watch::enter(who, "create", 0);
+        // SAFETY: as the header says; the values outlive the call
+        let classifier = unsafe { ops.create.expect("checked")(values.as_ptr(), pages, streams) };
+        if classifier.is_null() {
+            PartFault::raise(who, "`create` answers with null");
+        }
+        // what declares nothing has as many of both
+        let host = if ops.host_streams > 0 { ops.host_streams } else { streams };
+        Box::new(Sorter { who, ops, classifier, host, collection: streams }) as Box<dyn Classifier>
+    };
+    Ok(ClassifierDef {
+        name: common.name,
+        summary: common.summary,
+        paper: common.paper,
+        params: declared,
+        streams,
+        history: ops.history,
+        build: Box::leak(Box::new(build)),
+    })
+}
+
+/// A stream, and whether it is one of collection.
+fn stream(stream: Option<Stream>) -> (i32, bool) {
+    match stream {
+        None => (FA_NO_STREAM, false),
+        Some(Stream::Host(n)) => (n as i32, false),
+        Some(Stream::Collection(n)) => (n as i32, true),
+    }
+}
+
+fn sorted(page: &Page) -> FaSorted {
+    let (stream, collected) = stream(page.from);
+    let age = page.age.unwrap_or(FA_NO_AGE);
+    FaSorted { lpn: page.lpn.0, clock: page.clock, age, stream, collected }
+}
+
+impl Sorter {
+    /// An answer, which is a stream below `streams`.
+    #[inline]
+    fn checked(&self, callback: &'static str, page: &Page, stream: u32, streams: u32) -> u32 {
+        if stream < streams {
+            return stream;
+        }
+        if stream == FA_FAULT {
+            // SAFETY: as in `written`
+            let why = self.ops.fault.map(|fault| unsafe { fault(self.classifier) });
+            library::fault(self.who, callback, Ps::ZERO, why);
+        }
+        let lpn = page.lpn;
+        PartFault::raise(
+            self.who,
+            format!("`{callback}` of page {lpn}: stream {stream}, expected 0 to {}", streams - 1),
+        )
+    }
+}
+
+impl Classifier for Sorter {
+    fn written(&mut self, page: &Page) -> u32 {
+        let call = watch::enter(self.who, "written", 0);
+        // SAFETY: the classifier is what `create` made and `destroy` has not seen
+        let stream = unsafe { self.ops.written.expect("checked")(self.classifier, &sorted(page)) };
+        drop(call);
+        self.checked("written", page, stream, self.host)
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        let call = watch::enter(self.who, "moved", 0);
+        // SAFETY: as in `written`
+        let stream = unsafe { self.ops.moved.expect("checked")(self.classifier, &sorted(page)) };
+        drop(call);
+        self.checked("moved", page, stream, self.collection)
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        if let Some(erased) = self.ops.erased {
+            let (stream, collected) = stream(block.stream);
+            let &Collected { age, valid, slots, .. } = block;
+            let block = FaCollected { stream, collected, age, valid, slots };
+            let _call = watch::enter(self.who, "erased", 0);
+            // SAFETY: as in `written`
+            unsafe { erased(self.classifier, &block) };
+        }
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let Some(memory) = self.ops.memory else { return Vec::new() };
+        let _call = watch::enter(self.who, "memory", 0);
+        // SAFETY: as in `written`
+        let bytes = unsafe { memory(self.classifier) };
+        vec![MemoryUse { table: "classifier of a plug-in", memory: MemoryKind::Dram, bytes }]
+    }
+}
+
+impl Drop for Sorter {
+    fn drop(&mut self) {
+        let _call = watch::enter(self.who, "destroy", 0);
+        // SAFETY: nobody else has it
+        unsafe { self.ops.destroy.expect("checked")(self.classifier) };
+    }
+}

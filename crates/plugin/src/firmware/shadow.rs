@@ -1,0 +1,87 @@
+//! Where the newest version of each logical page is, as FlashAtlas saw it being programmed: what
+//! the answers of a firmware are compared with.
+
+use flashatlas_ftl::blocks::{Blocks, check_names};
+use flashatlas_ftl::{Place, Role, Superseded};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, Violation};
+
+/// The map of a drive, beside that of its firmware.
+pub(super) struct Shadow {
+    pub layout: Layout,
+    pub newest: Vec<Ppn>,
+    pub blocks: Blocks,
+    pub superseded: Superseded,
+    /// The last erase of each block, for which its programs wait.
+    pub erased: Vec<OpId>,
+}
+
+impl Shadow {
+    /// Of a drive of which nothing is known yet but what its flash shows.
+    pub fn new(medium: &Medium) -> Shadow {
+        let layout = medium.layout().clone();
+        let mut shadow = Shadow {
+            newest: vec![Ppn::NONE; layout.logical_units as usize],
+            blocks: Blocks::new(&layout, medium),
+            superseded: Superseded::new(layout.blocks()),
+            erased: vec![OpId::NONE; layout.blocks() as usize],
+            layout,
+        };
+        for block in (0..shadow.layout.blocks()).map(BlockId) {
+            shadow.programmed(medium, block);
+        }
+        shadow
+    }
+
+    /// The role of a block that is not bad, by how much of it is programmed.
+    pub fn programmed(&mut self, medium: &Medium, block: BlockId) {
+        if self.blocks.role(block) != Role::Bad {
+            let role = match medium.write_pointer(block) {
+                0 => Role::Free,
+                written if written == self.layout.frames_per_block => Role::Closed,
+                _ => Role::Open,
+            };
+            self.blocks.set_role(block, role);
+        }
+    }
+
+    /// `frame` holds the newest version of a page from now on.
+    pub fn moved(&mut self, lpn: Lpn, frame: FrameId, program: OpId, oldest_unfinished: OpId) {
+        self.forget(lpn, program, oldest_unfinished);
+        let slot = self.layout.first_slot(frame);
+        self.newest[lpn.0 as usize] = slot;
+        self.blocks.set_valid(slot);
+    }
+
+    /// A page is nowhere from now on; `program` superseded it, or none did.
+    pub fn forget(&mut self, lpn: Lpn, program: OpId, oldest_unfinished: OpId) {
+        let newest = &mut self.newest[lpn.0 as usize];
+        let Some(old) = newest.mapped() else { return };
+        *newest = Ppn::NONE;
+        let (block, _) = self.blocks.invalidate(old);
+        self.superseded.add(block, program, oldest_unfinished);
+    }
+
+    /// A page whose newest version is in a block.
+    pub fn resident(&self, medium: &Medium, block: BlockId) -> Option<(Lpn, Ppn)> {
+        let slot = self.blocks.first_valid(&self.layout, block)?;
+        Some((medium.lpn(slot).unwrap_or(Lpn::NONE), slot))
+    }
+
+    /// Where a page is.
+    pub fn place(&self, lpn: Lpn) -> Place {
+        self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
+    }
+
+    /// The O(n) rules.
+    pub fn check(&self, medium: &Medium) -> Result<(), Violation> {
+        medium.check()?;
+        self.blocks.check(&self.layout, medium)?;
+        for (lpn, ppn) in (0..).map(Lpn).zip(&self.newest) {
+            if let Some(ppn) = ppn.mapped() {
+                check_names(medium, ppn, lpn)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! What stands for the data of a host in the buffers of a firmware: the simulator keeps contents as
+//! stamps, and a firmware moves them without looking.
+
+use flashatlas_types::{Lpn, Ppn};
+
+/// How a buffer begins that holds data rather than bytes of the firmware's own.
+const MAGIC: [u8; 16] = *b"\xF1ashAtlas: data\0";
+
+/// Bytes of a token.
+pub(super) const TOKEN_BYTES: usize = 32;
+
+/// Data of a logical page: on its way from the host, or as it was read from flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// The logical page.
+    pub lpn: Lpn,
+    /// Where it was read; `Ppn::NONE`: it comes from the host.
+    pub from: Ppn,
+    /// The number of the program that put it there, or of the write.
+    pub number: u64,
+}
+
+impl Token {
+    /// As bytes.
+    pub fn encode(self) -> [u8; TOKEN_BYTES] {
+        let mut bytes = [0; TOKEN_BYTES];
+        bytes[..16].copy_from_slice(&MAGIC);
+        bytes[16..20].copy_from_slice(&self.lpn.0.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.from.0.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.number.to_le_bytes());
+        bytes
+    }
+
+    /// What a buffer begins with, if that is a token.
+    pub fn decode(bytes: &[u8]) -> Option<Token> {
+        let bytes: &[u8; TOKEN_BYTES] = bytes.first_chunk()?;
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
+        bytes.starts_with(&MAGIC).then(|| Token {
+            lpn: Lpn(word(16)),
+            from: Ppn(word(20)),
+            number: u64::from_le_bytes(bytes[24..].try_into().expect("eight")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_told_from_other_bytes() {
+        let token = Token { lpn: Lpn(7), from: Ppn(9), number: 1 << 40 };
+        assert_eq!(Token::decode(&token.encode()), Some(token));
+        assert_eq!(Token::decode(&[0; 64]), None);
+        assert_eq!(Token::decode(&token.encode()[..31]), None);
+    }
+}

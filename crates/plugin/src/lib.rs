@@ -1,0 +1,20 @@
+//! Parts from shared libraries: victim policies, classifiers and whole FTLs through a C ABI.
+//!
+//! `python/flashatlas/include/flashatlas_plugin.h` is the interface, and `src/abi.rs` the same in
+//! Rust. A plug-in is loaded once and stays; its parts are added to a registry and are then like
+//! the others. What a plug-in does wrong with the flash is an error that names the plug-in, the
+//! call and the block (`firmware`). Where it ends the process or never returns, a line says in
+//! which call and when (`watch`). A wild write into memory of this process is not caught.
+//!
+//! This is the only crate beside the Python binding with `unsafe` code.
+
+#[allow(non_camel_case_types, reason = "constants are named as C names them")]
+pub mod abi;
+mod classifier;
+mod firmware;
+mod library;
+mod params;
+mod victim;
+mod watch;
+
+pub use library::{Library, PluginError, load};

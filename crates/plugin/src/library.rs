@@ -1,0 +1,191 @@
+//! Opening a shared library, and what it says it has.
+
+use crate::abi::{FA_ABI_VERSION, FaClassifier, FaFtl, FaKind, FaPart, FaPlugin, FaVictim};
+use crate::{classifier, firmware, params, victim, watch};
+use flashatlas_device::Part;
+use flashatlas_types::{Dur, ParamDef, PartFault, Ps};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Why a library cannot be used.
+#[derive(Debug)]
+pub struct PluginError(String);
+
+impl PluginError {
+    pub(crate) fn new(why: impl Into<String>) -> PluginError {
+        PluginError(why.into())
+    }
+}
+
+impl fmt::Display for PluginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PluginError {}
+
+/// A library that was opened. It stays open.
+#[derive(Clone)]
+pub struct Library {
+    /// The name that it gives itself.
+    pub name: &'static str,
+    /// The version that it gives itself.
+    pub version: &'static str,
+    /// `sha256:` and the digest of the file.
+    pub digest: String,
+    /// What can be added to a registry: kind in words, name, and the part.
+    pub parts: Vec<Part>,
+}
+
+/// What all parts have.
+pub(crate) struct Common {
+    /// `plug-in NAME: part`, in messages.
+    pub who: &'static str,
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub paper: &'static str,
+    pub params: &'static [ParamDef],
+}
+
+/// A text of a plug-in, for ever.
+///
+/// # Safety
+/// `at` is null or points to bytes that end with a zero.
+pub(crate) unsafe fn text(
+    who: &str,
+    what: &str,
+    at: *const c_char,
+) -> Result<&'static str, PluginError> {
+    if at.is_null() {
+        return Err(PluginError::new(format!("{who}: the {what} is null, expected a text")));
+    }
+    // SAFETY: as the caller says
+    let text = unsafe { CStr::from_ptr(at) };
+    let text = text.to_str().map_err(|_| {
+        PluginError::new(format!("{who}: the {what} is not UTF-8: {}", text.to_string_lossy()))
+    })?;
+    Ok(for_ever(text))
+}
+
+/// A text that lives as long as the process; each is kept once.
+fn for_ever(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().expect("nobody panics with it");
+    match texts.get(text) {
+        Some(text) => text,
+        None => {
+            let text: &'static str = text.to_owned().leak();
+            texts.insert(text);
+            text
+        }
+    }
+}
+
+/// The run ends: a callback answered `FA_FAULT`, and this is why.
+pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*const c_char>) -> ! {
+    let at = if now == Ps::ZERO { String::new() } else { format!(" at {}", Dur(now.0)) };
+    // SAFETY: as the header says, a text or null
+    let why = why.and_then(|why| unsafe { text(who, "fault", why) }.ok());
+    PartFault::raise(who, format!("`{callback}`{at}: {}", why.unwrap_or("it says no more")))
+}
+
+/// That these callbacks are there.
+pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), PluginError> {
+    match callbacks.iter().find(|(_, there)| !there) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(PluginError::new(format!("{who}: callback `{name}` is null, expected a function")))
+        }
+    }
+}
+
+/// Open a shared library made with `flashatlas_plugin.h`. `bytes` are those of the file, for the
+/// digest that records name. A call of it that lasts for `patience` ends the process.
+///
+/// # Errors
+/// The library cannot be opened, is none of this interface or of another version of it; or a part
+/// of it is declared wrongly.
+pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, PluginError> {
+    let wrong = |why: String| PluginError::new(format!("{path}: {why}"));
+    // SAFETY: code of the user's own choice runs in this process, which is what a plug-in is for
+    let library = unsafe { libloading::Library::new(path) }
+        .map_err(|error| wrong(format!("cannot be opened as a shared library: {error}")))?;
+    // SAFETY: the symbol has this type by the header, which is all that anybody can know of it
+    let entry =
+        unsafe { library.get::<unsafe extern "C" fn() -> *const FaPlugin>(b"flashatlas_plugin") };
+    let entry = *entry.map_err(|_| {
+        wrong(
+            "it has no symbol `flashatlas_plugin`; expected a library made with \
+             flashatlas_plugin.h (in C++ inside of extern \"C\")"
+                .into(),
+        )
+    })?;
+    // what it says lies in it
+    std::mem::forget(library);
+    watch::begin(patience);
+    // SAFETY: as above
+    let plugin = unsafe { entry().as_ref() }
+        .ok_or_else(|| wrong("`flashatlas_plugin` answers with null".into()))?;
+    if plugin.abi_version != FA_ABI_VERSION {
+        return Err(wrong(format!(
+            "made for version {} of flashatlas_plugin.h, this FlashAtlas has version \
+             {FA_ABI_VERSION}: build it again with the header of `flashatlas plugin-header`",
+            plugin.abi_version
+        )));
+    }
+    // SAFETY: a plug-in of this version says what the header says
+    unsafe {
+        let name = text(path, "name", plugin.name)?;
+        let version = text(path, "version", plugin.version)?;
+        let parts = (0..if plugin.parts.is_null() { 0 } else { plugin.part_count as usize })
+            .map(|index| part(name, &*plugin.parts.add(index)))
+            .collect::<Result<Vec<Part>, PluginError>>()
+            .map_err(|error| wrong(error.0))?;
+        if parts.is_empty() {
+            return Err(wrong("it has no parts".into()));
+        }
+        let digest = Sha256::digest(bytes);
+        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Ok(Library { name, version, digest: format!("sha256:{digest}"), parts })
+    }
+}
+
+/// # Safety
+/// `part` is as the header says.
+unsafe fn part(plugin: &str, part: &FaPart) -> Result<Part, PluginError> {
+    // SAFETY: as the caller says
+    unsafe {
+        let name = text(plugin, "name of a part", part.name)?;
+        let who: &'static str = format!("plug-in {plugin}: {name}").leak();
+        let common = Common {
+            who,
+            name,
+            summary: text(who, "summary", part.summary)?,
+            paper: text(who, "paper", part.paper)?,
+            params: params::declared(who, part.params, part.param_count)?,
+        };
+        if part.ops.is_null() {
+            return Err(PluginError::new(format!("{who}: its callbacks (ops) are null")));
+        }
+        Ok(match part.kind {
+            kind if kind == FaKind::FA_VICTIM as u32 => {
+                let ops = *part.ops.cast::<FaVictim>();
+                Part::Victim(Box::leak(Box::new(victim::definition(common, ops)?)))
+            }
+            kind if kind == FaKind::FA_CLASSIFIER as u32 => {
+                let ops = *part.ops.cast::<FaClassifier>();
+                Part::Classifier(Box::leak(Box::new(classifier::definition(common, ops)?)))
+            }
+            kind if kind == FaKind::FA_FTL as u32 => {
+                let ops = *part.ops.cast::<FaFtl>();
+                Part::Scheme(Box::leak(Box::new(firmware::definition(common, ops)?)))
+            }
+            kind => return Err(PluginError::new(format!("{who}: kind {kind} is no fa_kind"))),
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Who is called right now, for the line that is printed when a plug-in never returns or ends the
+//! process.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Once};
+use std::time::Duration;
+
+/// How often somebody looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Milliseconds after which a plug-in that has not returned never will.
+static PATIENCE: AtomicU64 = AtomicU64::new(0);
+
+/// The exit code of a process that a watchdog ends.
+pub const EXIT: i32 = 70;
+
+/// The call that a thread is in. A name is the address of a static string and its length.
+#[derive(Default)]
+struct Slot {
+    part: (AtomicPtr<u8>, AtomicUsize),
+    callback: (AtomicPtr<u8>, AtomicUsize),
+    now: AtomicU64,
+    /// Calls so far; odd while in one.
+    calls: AtomicU64,
+}
+
+/// Of each thread that ever called a plug-in.
+static SLOTS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// Leaked once a thread: a signal handler may look at it at any time.
+    static MINE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+}
+
+fn slot() -> &'static Slot {
+    MINE.get().unwrap_or_else(|| {
+        let slot = Arc::new(Slot::default());
+        SLOTS.lock().expect("nobody panics with it").push(Arc::clone(&slot));
+        // SAFETY: one reference is never dropped, so the slot lives as long as the process
+        let mine: &'static Slot = unsafe { &*Arc::into_raw(slot) };
+        MINE.set(Some(mine));
+        mine
+    })
+}
+
+/// A call of a plug-in, until it is dropped.
+pub struct Call(&'static Slot);
+
+/// `callback` of `part` is called at simulated time `now`, in picoseconds.
+#[inline]
+pub fn enter(part: &'static str, callback: &'static str, now: u64) -> Call {
+    let slot = slot();
+    slot.part.0.store(part.as_ptr().cast_mut(), Relaxed);
+    slot.part.1.store(part.len(), Relaxed);
+    slot.callback.0.store(callback.as_ptr().cast_mut(), Relaxed);
+    slot.callback.1.store(callback.len(), Relaxed);
+    slot.now.store(now, Relaxed);
+    slot.calls.fetch_add(1, Relaxed);
+    Call(slot)
+}
+
+impl Drop for Call {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.calls.fetch_add(1, Relaxed);
+    }
+}
+
+impl Slot {
+    fn text(name: &(AtomicPtr<u8>, AtomicUsize)) -> &'static str {
+        let (at, len) = (name.0.load(Relaxed), name.1.load(Relaxed));
+        if at.is_null() {
+            return "";
+        }
+        // SAFETY: stored together by `enter`, from a static string; at worst a line is mixed of two
+        unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(at, len)) }
+    }
+
+    /// `page-c: callback write`, and when; nothing is allocated.
+    fn describe(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let (part, callback) = (Slot::text(&self.part), Slot::text(&self.callback));
+        write!(out, "{part}: callback `{callback}`, at simulated time {}", self.now.load(Relaxed))?;
+        out.write_all(b" ps")
+    }
+}
+
+/// Watch this process: a call that lasts for `patience` ends it with [`EXIT`]; so does a signal
+/// inside of a call, as it would, after a line that says where.
+pub fn begin(patience: Duration) {
+    static BEGUN: Once = Once::new();
+    PATIENCE.store(patience.as_millis() as u64, Relaxed);
+    BEGUN.call_once(|| {
+        std::thread::Builder::new()
+            .name("plugin watchdog".into())
+            .spawn(look)
+            .expect("a thread more");
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+            // SAFETY: the handler calls only what may be called in one; it runs once, on its own
+            // stack where the thread has one
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+                action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    });
+}
+
+fn look() {
+    let mut seen: Vec<(u64, u32)> = Vec::new();
+    loop {
+        std::thread::sleep(LOOK);
+        let slots = SLOTS.lock().expect("nobody panics with it");
+        seen.resize(slots.len(), (0, 0));
+        for (slot, (before, same)) in slots.iter().zip(&mut seen) {
+            let calls = slot.calls.load(Relaxed);
+            *same = if calls == *before && calls % 2 == 1 { *same + 1 } else { 0 };
+            *before = calls;
+            let patience = Duration::from_millis(PATIENCE.load(Relaxed));
+            if LOOK * *same >= patience {
+                let mut line = Line::default();
+                let _ = write!(line, "error: ");
+                let _ = slot.describe(&mut line);
+                let _ = writeln!(line, " has not returned for {patience:?}");
+                line.print();
+                // SAFETY: nothing of this process can go on; what is not written is not wanted
+                unsafe { libc::_exit(EXIT) };
+            }
+        }
+    }
+}
+
+/// A line in memory that is there already, as signal handlers need it.
+struct Line {
+    text: [u8; 400],
+    len: usize,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line { text: [0; 400], len: 0 }
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = bytes.len().min(self.text.len() - self.len);
+        self.text[self.len..self.len + taken].copy_from_slice(&bytes[..taken]);
+        self.len += taken;
+        Ok(taken.max(usize::from(bytes.is_empty())))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Line {
+    fn print(&self) {
+        // SAFETY: the line is this long; standard error may be closed, and then nobody reads it
+        unsafe { libc::write(2, self.text.as_ptr().cast(), self.len) };
+    }
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let name = match signal {
+        libc::SIGSEGV => "a wild memory access",
+        libc::SIGBUS => "a bus error",
+        libc::SIGFPE => "an arithmetic fault",
+        libc::SIGILL => "an illegal instruction",
+        _ => "abort, or an exception that nobody caught",
+    };
+    if let Ok(Some(slot)) = MINE.try_with(Cell::get)
+        && slot.calls.load(Relaxed) % 2 == 1
+    {
+        let mut line = Line::default();
+        let _ = write!(line, "error: ");
+        let _ = slot.describe(&mut line);
+        let _ = writeln!(line, ": {name} ended the process");
+        line.print();
+    }
+    // SAFETY: the default action is in place again (SA_RESETHAND)
+    unsafe { libc::raise(signal) };
+}

@@ -1,0 +1,76 @@
+//! Compiling plug-ins, loading them, and running what they bring.
+
+use flashatlas_device::Registry;
+use flashatlas_host::STANDARD;
+use flashatlas_plugin::{Library, load};
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{Build, Environment, RunError, RunSpec, run};
+use flashatlas_types::Entries;
+use flashatlas_workload::Registry as Workloads;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long a call may take here.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The folder of the headers.
+pub fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/include")
+}
+
+/// The examples of the repository.
+pub fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The text compiled, in a file of its own: no library is opened twice under one name.
+pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<PathBuf, String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let n = NUMBER.fetch_add(1, Relaxed);
+    let folder = std::env::temp_dir().join(format!("flashatlas-plugin-{}-{n}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, out) = (folder.join(name), folder.join("plugin.so"));
+    std::fs::write(&source, text).unwrap();
+    let done = Command::new(compiler)
+        .args(["-O2", "-fPIC", "-I"])
+        .arg(include())
+        .args(more)
+        .arg("-o")
+        .args([&out, &source])
+        .output()
+        .map_err(|e| format!("{compiler}: {e}"))?;
+    match done.status.success() {
+        true => Ok(out),
+        false => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+    }
+}
+
+/// The library of a C source, loaded.
+pub fn loaded(text: &str) -> Library {
+    let at = with("cc", "plugin.c", text, &["-shared", "-std=c11"]).unwrap();
+    load(at.to_str().unwrap(), &std::fs::read(&at).unwrap(), PATIENCE)
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Everything that comes with the project, and the parts of a library.
+pub fn registry(library: &Library) -> Registry {
+    library.parts.iter().fold(STANDARD, |r, &part| r.with(part).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// The record of a run.
+pub fn played(registry: &Registry, spec: Value) -> Result<Value, RunError> {
+    let env = Environment {
+        registry,
+        workloads: Workloads::STANDARD,
+        metrics: Entries::of(METRICS),
+        opener: &|_: &str| Err(std::io::Error::other("no file is read here")),
+        build: Build { version: "test", sources: "sha256:test", commit: None },
+        added: &[],
+    };
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    run(&spec, &env, &mut |_| true).map(|outcome| outcome.record)
+}

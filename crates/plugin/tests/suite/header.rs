@@ -1,0 +1,24 @@
+//! The header says what the Rust side says.
+
+use crate::build;
+use crate::generate::header;
+
+#[test]
+fn the_header_is_made_of_the_interface() {
+    let kept = std::fs::read_to_string(build::include().join("flashatlas_plugin.h")).unwrap();
+    assert_eq!(kept, header(), "`make header` writes it anew");
+}
+
+#[test]
+fn c_and_cpp_take_headers_and_example_without_a_warning() {
+    let include = |name: &str| format!("#include <{name}>\n");
+    for (compiler, name, text, standard) in [
+        ("cc", "a.c", include("flashatlas_plugin.h"), "-std=c99"),
+        ("cc", "page.c", build::example("page.c"), "-std=c99"),
+        ("c++", "a.cc", include("flashatlas_plugin.h"), "-std=c++11"),
+        ("c++", "b.cc", include("flashatlas_plugin.hpp"), "-std=c++17"),
+    ] {
+        let strict = [standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-c"];
+        build::with(compiler, name, &text, &strict).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Plug-ins in C, compiled here with the system's compiler.
+
+mod broken;
+mod build;
+mod generate;
+mod header;
+mod page;

@@ -1,0 +1,103 @@
+//! What runs find in this process: the parts that come with the project, those that were added to
+//! it, and this machine.
+
+use crate::{BUILD, InputError, opener::ThisProcess};
+use flashatlas_host::STANDARD;
+use flashatlas_plugin::load;
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{AnyPart, Environment, Origin, Parts};
+use flashatlas_types::{ConfigError, Entries};
+use flashatlas_workload::Registry as Workloads;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::sync::RwLock;
+use std::time::Duration;
+
+/// The parts that come with the project.
+const STANDARD_PARTS: Parts = Parts {
+    drives: STANDARD,
+    workloads: Workloads::STANDARD,
+    metrics: Entries::of(METRICS),
+    added: &[],
+};
+
+/// What this process has: a registry is a value, and which one is used is what changes.
+struct Present {
+    parts: &'static Parts,
+    /// What was added to the standard parts, in order.
+    added: Vec<(AnyPart, Origin)>,
+}
+
+static PRESENT: RwLock<Present> =
+    RwLock::new(Present { parts: &STANDARD_PARTS, added: Vec::new() });
+
+/// The parts that there are now.
+pub fn parts() -> &'static Parts {
+    PRESENT.read().expect("nobody panics with it").parts
+}
+
+/// What a run that begins now finds.
+pub fn environment() -> Environment<'static> {
+    let parts = parts();
+    Environment {
+        registry: &parts.drives,
+        workloads: parts.workloads,
+        metrics: parts.metrics,
+        opener: &ThisProcess,
+        build: BUILD,
+        added: parts.added,
+    }
+}
+
+/// Add parts: all of them, or none. With `replace`, those of the same kind and name that were added
+/// before go; what is there already from the same file stays as it is.
+///
+/// # Errors
+/// As [`Parts::with`].
+pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), ConfigError> {
+    let mut present = PRESENT.write().expect("nobody panics with it");
+    let twin =
+        |part: &AnyPart| present.added.iter().find(|(other, _)| other.named() == part.named());
+    if all.iter().all(|part| twin(part).is_some_and(|(_, from)| from.digest == origin.digest)) {
+        return Ok(());
+    }
+    let goes = |part: &AnyPart| replace && all.iter().any(|one| one.named() == part.named());
+    let kept = present.added.iter().filter(|(part, _)| !goes(part)).cloned();
+    let added: Vec<(AnyPart, Origin)> =
+        kept.chain(all.iter().map(|&part| (part, origin.clone()))).collect();
+    let with = |parts: Parts, (part, origin): &(AnyPart, Origin)| parts.with(*part, origin);
+    let parts = added.iter().try_fold(STANDARD_PARTS, with)?;
+    *present = Present { parts: Box::leak(Box::new(parts)), added };
+    Ok(())
+}
+
+/// Load a shared library made with `flashatlas_plugin.h`, and add its parts. Returns them (JSON).
+#[pyfunction]
+pub fn load_plugin(path: &str, patience_s: f64) -> PyResult<String> {
+    let input = |why: String| InputError::new_err(why);
+    let patience = Duration::try_from_secs_f64(patience_s).ok().filter(|p| !p.is_zero());
+    let patience = patience.ok_or_else(|| {
+        input(format!("patience: {patience_s} s, expected a positive number of seconds"))
+    })?;
+    let bytes = std::fs::read(path).map_err(|e| input(format!("{path}: {e}")))?;
+    // a bare name would be looked for where the system keeps its libraries
+    let absolute = std::fs::canonicalize(path).map_err(|e| input(format!("{path}: {e}")))?;
+    let shown = absolute.to_string_lossy();
+    let library =
+        load(&shown, &bytes, patience).map_err(|e| input(e.to_string().replace(&*shown, path)))?;
+    let origin = Origin {
+        distribution: library.name.into(),
+        version: library.version.into(),
+        digest: library.digest,
+    };
+    let parts: Vec<AnyPart> = library.parts.into_iter().map(AnyPart::Drive).collect();
+    let named: Vec<_> = parts.iter().map(|part| part.named()).collect();
+    add(&parts, &origin, false).map_err(|e| input(format!("{path}: {e}")))?;
+    Ok(json!(named).to_string())
+}
+
+/// The parts that were added to this process, with their origins (JSON).
+#[pyfunction]
+pub fn added_parts() -> String {
+    json!(environment().added).to_string()
+}

@@ -1,0 +1,92 @@
+//! Numbers that Rust writes and numpy reads where they are: no copy, and nothing that could be
+//! freed under a view.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+/// One array, as its memory is shared.
+#[derive(Clone)]
+enum Shared {
+    Bytes(Arc<[AtomicU8]>),
+    Words(Arc<[AtomicU32]>),
+    Longs(Arc<[AtomicU64]>),
+}
+
+/// An array for `numpy.asarray`, which keeps it alive.
+#[pyclass(frozen, name = "Array")]
+pub struct PyArray(Shared);
+
+#[pymethods]
+impl PyArray {
+    /// Where and what it is, as numpy's array interface (version 3) has it; the policy may write
+    /// into bytes alone.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (at, len, typestr, read_only) = match &self.0 {
+            Shared::Bytes(all) => (all.as_ptr() as usize, all.len(), "|u1", false),
+            Shared::Words(all) => (all.as_ptr() as usize, all.len(), "=u4", true),
+            Shared::Longs(all) => (all.as_ptr() as usize, all.len(), "=u8", true),
+        };
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (len,))?;
+        let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+        interface.set_item("typestr", typestr.replace('=', &native.to_string()))?;
+        interface.set_item("data", (at, read_only))?;
+        Ok(interface)
+    }
+}
+
+/// Bytes, which a policy may write.
+#[derive(Clone)]
+pub struct Bytes(Arc<[AtomicU8]>);
+
+/// Numbers of 32 bits.
+#[derive(Clone)]
+pub struct Words(Arc<[AtomicU32]>);
+
+/// Numbers of 64 bits.
+#[derive(Clone)]
+pub struct Longs(Arc<[AtomicU64]>);
+
+macro_rules! array {
+    ($name:ident, $number:ty, $atomic:ident, $shared:ident) => {
+        impl $name {
+            /// So many of one value.
+            pub fn of(value: $number, len: usize) -> $name {
+                $name((0..len).map(|_| $atomic::new(value)).collect())
+            }
+
+            /// How many there are.
+            #[allow(dead_code, reason = "of each kind of array that is of use")]
+            pub fn len(&self) -> usize {
+                self.0.len()
+            }
+
+            /// The number at a place.
+            #[inline]
+            pub fn get(&self, at: usize) -> $number {
+                self.0[at].load(Relaxed)
+            }
+
+            /// Put a number in a place.
+            #[allow(dead_code, reason = "what Python alone writes needs none")]
+            #[inline]
+            pub fn set(&self, at: usize, value: $number) {
+                self.0[at].store(value, Relaxed);
+            }
+
+            /// How Python sees it.
+            pub fn shared(&self) -> PyArray {
+                PyArray(Shared::$shared(self.0.clone()))
+            }
+        }
+    };
+}
+
+array!(Bytes, u8, AtomicU8, Bytes);
+array!(Words, u32, AtomicU32, Words);
+array!(Longs, u64, AtomicU64, Longs);

@@ -1,0 +1,180 @@
+//! A classifier in Python: it is asked for every page, or keeps a table of streams by logical page
+//! that it changes after so many writes.
+
+use super::arrays::{Bytes, Longs, PyArray, Words};
+use super::{Described, leaked, raised, values};
+use flashatlas_ftl::MemoryUse;
+use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
+use flashatlas_types::{MemoryKind, ParamDef, Params, PartFault};
+use pyo3::prelude::*;
+
+/// `age` of a page that nobody wrote.
+const NEVER: u64 = u64::MAX;
+
+/// What a classifier sees of its drive.
+#[pyclass(frozen, name = "Pages")]
+pub struct PyPages {
+    /// Logical pages.
+    #[pyo3(get)]
+    pages: u32,
+    /// Streams of host writes, and of collection.
+    #[pyo3(get)]
+    streams: (u32, u32),
+    table: [Bytes; 2],
+    log: (Words, Longs),
+}
+
+#[pymethods]
+impl PyPages {
+    /// The stream of each logical page: when the host writes it, and when collection moves it.
+    #[getter]
+    fn tables(&self) -> [PyArray; 2] {
+        self.table.each_ref().map(Bytes::shared)
+    }
+
+    /// The last writes: pages, and their ages.
+    #[getter]
+    fn log(&self) -> [PyArray; 2] {
+        [self.log.0.shared(), self.log.1.shared()]
+    }
+}
+
+struct Sorter {
+    who: &'static str,
+    classifier: Py<PyAny>,
+    streams: Streams,
+    table: [Bytes; 2],
+    log: (Words, Longs),
+    /// Writes that it learns from at a time, 0: it is asked; and how many there are in the log.
+    batch: usize,
+    logged: usize,
+    hears_erases: bool,
+}
+
+/// The definition of such a classifier.
+pub fn definition(described: Described, params: &'static [ParamDef]) -> ClassifierDef {
+    let who = leaked(&format!("classifier `{}` ({})", described.name, described.origin.0));
+    let (make, batch, history) = (described.make, described.batch, described.history);
+    let own = described.streams.map(|(host, collection)| Streams { host, collection });
+    let build = move |set: &Params, pages: u32, streams: u32| {
+        let streams = own.unwrap_or(Streams { host: streams, collection: streams });
+        let by_page = if batch > 0 { pages as usize } else { 0 };
+        let table = [Bytes::of(0, by_page), Bytes::of(0, by_page)];
+        let log = (Words::of(0, batch), Longs::of(NEVER, batch));
+        Python::attach(|py| {
+            let seen = PyPages {
+                pages,
+                streams: (streams.host, streams.collection),
+                table: table.clone(),
+                log: log.clone(),
+            };
+            let made = values(py, set, params).and_then(|set| make.call1(py, (set, seen)));
+            let classifier = made.unwrap_or_else(|e| raised(who, "__init__", None, py, e));
+            let hears_erases = history && classifier.getattr(py, "erased").is_ok();
+            Box::new(Sorter {
+                who,
+                classifier,
+                streams,
+                table,
+                log,
+                batch,
+                logged: 0,
+                hears_erases,
+            }) as Box<dyn Classifier>
+        })
+    };
+    ClassifierDef {
+        name: leaked(&described.name),
+        summary: leaked(&described.summary),
+        paper: leaked(&described.paper),
+        params,
+        streams: own,
+        history,
+        build: Box::leak(Box::new(build)),
+    }
+}
+
+/// A stream as Python has it: negative for those of collection, from -1 on; `None`.
+fn numbered(stream: Option<Stream>) -> Option<i64> {
+    stream.map(|stream| match stream {
+        Stream::Host(n) => i64::from(n),
+        Stream::Collection(n) => -1 - i64::from(n),
+    })
+}
+
+impl Sorter {
+    fn checked(&self, method: &str, page: &Page, stream: u32, streams: u32) -> u32 {
+        if stream >= streams {
+            let (lpn, most) = (page.lpn, streams - 1);
+            PartFault::raise(
+                self.who,
+                format!("`{method}` of page {lpn}: stream {stream}, expected 0 to {most}"),
+            );
+        }
+        stream
+    }
+
+    fn ask(&self, method: &str, page: &Page, streams: u32) -> u32 {
+        let stream = Python::attach(|py| {
+            let of = (page.lpn.0, page.clock, page.age, numbered(page.from));
+            let stream = self.classifier.call_method1(py, method, of);
+            stream
+                .and_then(|stream| stream.extract::<u32>(py))
+                .unwrap_or_else(|e| raised(self.who, method, None, py, e))
+        });
+        self.checked(method, page, stream, streams)
+    }
+}
+
+impl Classifier for Sorter {
+    fn written(&mut self, page: &Page) -> u32 {
+        if self.batch == 0 {
+            return self.ask("written", page, self.streams.host);
+        }
+        self.log.0.set(self.logged, page.lpn.0);
+        self.log.1.set(self.logged, page.age.unwrap_or(NEVER));
+        self.logged += 1;
+        if self.logged == self.batch {
+            self.logged = 0;
+            Python::attach(|py| {
+                let learnt = self.classifier.call_method1(py, "_learn", (page.clock,));
+                learnt.unwrap_or_else(|e| raised(self.who, "learn", None, py, e));
+            });
+        }
+        let stream = u32::from(self.table[0].get(page.lpn.0 as usize));
+        self.checked("written", page, stream, self.streams.host)
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        if self.batch == 0 {
+            return self.ask("moved", page, self.streams.collection);
+        }
+        let stream = u32::from(self.table[1].get(page.lpn.0 as usize));
+        self.checked("moved", page, stream, self.streams.collection)
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        if !self.hears_erases {
+            return;
+        }
+        let &Collected { stream, age, valid, slots } = block;
+        Python::attach(|py| {
+            let of = (numbered(stream), age, valid, slots);
+            let heard = self.classifier.call_method1(py, "erased", of);
+            heard.unwrap_or_else(|e| raised(self.who, "erased", None, py, e));
+        });
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let bytes = Python::attach(|py| {
+            let bytes = self.classifier.call_method0(py, "memory");
+            bytes
+                .and_then(|bytes| bytes.extract::<u64>(py))
+                .unwrap_or_else(|e| raised(self.who, "memory", None, py, e))
+        });
+        match bytes {
+            0 => Vec::new(),
+            bytes => vec![MemoryUse { table: "classifier", memory: MemoryKind::Dram, bytes }],
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A victim policy in Python: what it hears stands in arrays, and it is called when it picks.
+
+use super::arrays::{Longs, PyArray, Words};
+use super::{Described, leaked, raised, values};
+use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
+use flashatlas_types::{Dur, ParamDef, Params, PartFault, Rng};
+use pyo3::prelude::*;
+use std::collections::VecDeque;
+
+/// `closed_at` of blocks that are no candidates.
+const NEVER: u64 = u64::MAX;
+
+/// What a policy sees of its lane.
+#[pyclass(frozen, name = "Lane")]
+pub struct PyLane {
+    /// Slots of a block.
+    #[pyo3(get)]
+    slots: u32,
+    valid: Words,
+    erases: Words,
+    closed_at: Longs,
+    changed_at: Longs,
+    /// Clock and simulated time.
+    now: Longs,
+}
+
+#[pymethods]
+impl PyLane {
+    /// The arrays: valid, erases, closed_at, changed_at.
+    #[getter]
+    fn arrays(&self) -> [PyArray; 4] {
+        let PyLane { valid, erases, closed_at, changed_at, .. } = self;
+        [valid.shared(), erases.shared(), closed_at.shared(), changed_at.shared()]
+    }
+
+    /// Slots programmed on the drive so far.
+    #[getter]
+    fn clock(&self) -> u64 {
+        self.now.get(0)
+    }
+
+    /// Simulated time, in picoseconds.
+    #[getter]
+    fn now_ps(&self) -> u64 {
+        self.now.get(1)
+    }
+}
+
+struct Victim {
+    who: &'static str,
+    policy: Py<PyAny>,
+    /// Shared with `lane`.
+    valid: Words,
+    erases: Words,
+    closed_at: Longs,
+    changed_at: Longs,
+    now: Longs,
+    slots: u32,
+    /// Closed since the last pick: their erases are not in the array yet.
+    fresh: Vec<u32>,
+    /// What the policy named and nobody has taken.
+    chosen: VecDeque<u32>,
+}
+
+/// The definition of such a policy.
+pub fn definition(described: Described, params: &'static [ParamDef]) -> VictimDef {
+    let who = leaked(&format!("victim policy `{}` ({})", described.name, described.origin.0));
+    let make = described.make;
+    let build = move |set: &Params, lane: LaneShape, mut rng: Rng| {
+        let (blocks, slots) = (lane.blocks as usize, lane.slots);
+        let victim = |policy| Victim {
+            who,
+            policy,
+            valid: Words::of(0, blocks),
+            erases: Words::of(0, blocks),
+            closed_at: Longs::of(NEVER, blocks),
+            changed_at: Longs::of(0, blocks),
+            now: Longs::of(0, 2),
+            slots,
+            fresh: Vec::new(),
+            chosen: VecDeque::new(),
+        };
+        let seed = rng.below(1 << 63);
+        Python::attach(|py| {
+            let mut victim = victim(py.None());
+            let seen = PyLane {
+                slots,
+                valid: victim.valid.clone(),
+                erases: victim.erases.clone(),
+                closed_at: victim.closed_at.clone(),
+                changed_at: victim.changed_at.clone(),
+                now: victim.now.clone(),
+            };
+            let made = values(py, set, params).and_then(|set| make.call1(py, (set, seen, seed)));
+            victim.policy = made.unwrap_or_else(|e| raised(who, "__init__", None, py, e));
+            Box::new(victim) as Box<dyn VictimPolicy>
+        })
+    };
+    VictimDef {
+        name: leaked(&described.name),
+        summary: leaked(&described.summary),
+        paper: leaked(&described.paper),
+        params,
+        build: Box::leak(Box::new(build)),
+        steady: None,
+    }
+}
+
+impl VictimPolicy for Victim {
+    fn closed(&mut self, block: u32, valid: u32, at: Moment) {
+        let block_at = block as usize;
+        self.valid.set(block_at, valid);
+        self.closed_at.set(block_at, at.clock);
+        self.changed_at.set(block_at, at.clock);
+        self.fresh.push(block);
+    }
+
+    fn invalidated(&mut self, block: u32, valid: u32, at: Moment) {
+        self.valid.set(block as usize, valid);
+        self.changed_at.set(block as usize, at.clock);
+    }
+
+    fn removed(&mut self, block: u32) {
+        self.closed_at.set(block as usize, NEVER);
+    }
+
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+        for block in self.fresh.drain(..) {
+            self.erases.set(block as usize, lane.erases[block as usize]);
+        }
+        while let Some(block) = self.chosen.pop_front() {
+            if self.frees(block) {
+                return Some(block);
+            }
+        }
+        self.now.set(0, lane.at.clock);
+        self.now.set(1, lane.at.now.0);
+        let now = Some(lane.at.now);
+        Python::attach(|py| {
+            let picked = self.policy.call_method0(py, "_pick");
+            let picked = picked.and_then(|picked| picked.extract::<Vec<u32>>(py));
+            let picked = picked.unwrap_or_else(|e: PyErr| raised(self.who, "pick", now, py, e));
+            for &block in &picked {
+                if self.closed_at.len() <= block as usize
+                    || self.closed_at.get(block as usize) == NEVER
+                {
+                    PartFault::raise(
+                        self.who,
+                        format!(
+                            "`pick` at {}: block {block}, expected one of those that are closed",
+                            Dur(lane.at.now.0)
+                        ),
+                    );
+                }
+            }
+            self.chosen.extend(picked);
+        });
+        // a policy may name one that frees nothing, as those that draw at random do
+        self.chosen.pop_front()
+    }
+}
+
+impl Victim {
+    /// Whether a block is closed and has an invalid slot.
+    fn frees(&self, block: u32) -> bool {
+        let at = block as usize;
+        self.closed_at.get(at) != NEVER && self.valid.get(at) < self.slots
+    }
+}

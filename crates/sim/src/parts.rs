@@ -1,0 +1,130 @@
+//! What names of a run choose from: the parts that come with the project, and those that were
+//! added, with where each of these came from.
+
+use crate::metrics::MetricDef;
+use flashatlas_device::{Part, Registry};
+use flashatlas_types::{ConfigError, Entries, Entry};
+use flashatlas_workload::{FormatDef, GeneratorDef};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Every registry of a run. A value: whoever adds a part has another one.
+#[derive(Clone, Copy)]
+pub struct Parts {
+    /// Presets, schemes, map stores, victim policies, classifiers, layers.
+    pub drives: Registry,
+    /// Trace formats and generators.
+    pub workloads: flashatlas_workload::Registry,
+    /// What is measured.
+    pub metrics: Entries<MetricDef>,
+    /// The parts that were added, in order.
+    pub added: &'static [AddedPart],
+}
+
+/// A part of any kind.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum AnyPart {
+    /// Of a drive.
+    Drive(Part),
+    /// A trace format.
+    Format(&'static FormatDef),
+    /// A generator of requests.
+    Generator(&'static GeneratorDef),
+    /// Something that is measured.
+    Metric(&'static MetricDef),
+}
+
+impl<T> From<&'static T> for AnyPart
+where
+    Part: From<&'static T>,
+{
+    fn from(def: &'static T) -> AnyPart {
+        AnyPart::Drive(def.into())
+    }
+}
+
+/// Where a part came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The plug-in, crate or package that brought it.
+    pub distribution: String,
+    /// The version of that.
+    pub version: String,
+    /// `sha256:` and the digest of its file or source.
+    pub digest: String,
+}
+
+/// A part that did not come with the project, as records name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AddedPart {
+    /// What it is: `victim policy`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Where it came from.
+    #[serde(flatten)]
+    pub origin: Origin,
+}
+
+impl AnyPart {
+    /// What it is, in words, and its name.
+    pub fn named(self) -> (&'static str, &'static str) {
+        fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
+            (T::KIND, def.name())
+        }
+        match self {
+            AnyPart::Drive(part) => part.named(),
+            AnyPart::Format(def) => of(def),
+            AnyPart::Generator(def) => of(def),
+            AnyPart::Metric(def) => of(def),
+        }
+    }
+}
+
+impl Parts {
+    /// The same with one more part.
+    ///
+    /// # Errors
+    /// As [`Registry::with`]: a name or a key that is taken; the error says where that came from.
+    pub fn with(mut self, part: AnyPart, origin: &Origin) -> Result<Parts, ConfigError> {
+        let (kind, name) = part.named();
+        if let Some(before) = self.added.iter().find(|p| (p.kind, p.name) == (kind, name)) {
+            let Origin { distribution, version, .. } = &before.origin;
+            return Err(ConfigError::new(
+                kind,
+                format!(
+                    "two are called `{name}`, one of {distribution} {version} and one of {} {}: \
+                     give one another name",
+                    origin.distribution, origin.version
+                ),
+            ));
+        }
+        match part {
+            AnyPart::Drive(part) => self.drives = self.drives.with(part)?,
+            AnyPart::Format(def) => self.workloads = self.workloads.with_format(def)?,
+            AnyPart::Generator(def) => self.workloads = self.workloads.with_generator(def)?,
+            AnyPart::Metric(def) => self.metrics = self.metrics.with(def)?,
+        }
+        let mut added = self.added.to_vec();
+        added.push(AddedPart { kind, name, origin: origin.clone() });
+        Ok(Parts { added: added.leak(), ..self })
+    }
+}
+
+/// Of the parts that were added, those that a run used: a record has their origin.
+pub(crate) fn in_use(added: &[AddedPart], record: &Value) -> Vec<Value> {
+    let config = &record["config"];
+    let texts: Vec<&str> = (config["params"].as_object().into_iter().flat_map(|p| p.values()))
+        .chain([&config["drive"], &record["trace"]["format"]])
+        .filter_map(Value::as_str)
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .chain(config["workload"].as_str().and_then(|text| text.split(':').next()))
+        .collect();
+    added
+        .iter()
+        .filter(|part| part.kind == MetricDef::KIND || texts.contains(&part.name))
+        .map(|part| json!(part))
+        .collect()
+}

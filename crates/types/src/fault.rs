@@ -1,0 +1,57 @@
+//! What a part does that its contract forbids, where no answer can go on: a victim policy that
+//! picks a block that does not exist, firmware that programs a page twice, an exception in somebody
+//! else's code.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// A part broke its contract. The run ends; it is the part's error, not the simulator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartFault {
+    /// Which part, as messages name it: ``victim policy `newest` ``.
+    pub part: String,
+    /// What it did, and what was expected, in one sentence without a full stop.
+    pub what: String,
+}
+
+impl PartFault {
+    /// End the run with this fault: unwinds to [`PartFault::catching`], and prints nothing.
+    pub fn raise(part: impl Into<String>, what: impl Into<String>) -> ! {
+        resume_unwind(Box::new(PartFault { part: part.into(), what: what.into() }))
+    }
+
+    /// What `work` answers, or the fault that ended it. Other panics go on.
+    ///
+    /// # Errors
+    /// A part raised a fault.
+    pub fn catching<T>(work: impl FnOnce() -> T) -> Result<T, PartFault> {
+        catch_unwind(AssertUnwindSafe(work)).or_else(|panic| match panic.downcast() {
+            Ok(fault) => Err(*fault),
+            Err(panic) => resume_unwind(panic),
+        })
+    }
+}
+
+impl fmt::Display for PartFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.part, self.what)
+    }
+}
+
+impl std::error::Error for PartFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_caught_and_other_panics_go_on() {
+        assert_eq!(PartFault::catching(|| 7), Ok(7));
+        let fault =
+            PartFault::catching(|| -> () { PartFault::raise("map store `mine`", "lost page 3") });
+        let fault: PartFault = fault.unwrap_err();
+        assert_eq!(fault.to_string(), "map store `mine`: lost page 3");
+        let other = catch_unwind(|| PartFault::catching(|| resume_unwind(Box::new("other"))));
+        assert_eq!(other.unwrap_err().downcast_ref(), Some(&"other"));
+    }
+}

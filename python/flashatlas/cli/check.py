@@ -1,0 +1,123 @@
+"""The command that tries what a part promises."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from flashatlas import InputError, _core, parts, tables
+from flashatlas.cli.console import EXIT_VIOLATION, out, say
+from flashatlas.cli.isolated import isolated
+from flashatlas.cli.options import Json, Quiet, write_json
+from flashatlas.progress import Bars
+
+COLOURS = {"kept": "green", "broken": "bold red", "not_tried": "dim"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(isolated(check))
+
+
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...",
+            help="Names of parts of any kind; every part that `--plugin` added, if there are none.",
+        ),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every part that there is.")] = False,
+    one_in: Annotated[
+        int, typer.Option("--one-in", min=1, help="One in so many power failures.")
+    ] = 20,
+    requests: Annotated[
+        int, typer.Option("--requests", min=100, max=10_000_000, help="Requests of a workload.")
+    ] = 6000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all of it.")] = 1,
+    swarm: Annotated[
+        int,
+        typer.Option("--swarm", min=0, help="So many cases of parts together, drawn at random."),
+    ] = 0,
+    rerun: Annotated[
+        int | None, typer.Option("--rerun", metavar="N", help="Run one case of the swarm again.")
+    ] = None,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Try what parts promise: yours, and those that come with FlashAtlas, by one suite.
+
+    An array of pages under reads, trims and FLUSHes; a full drive; one that wears out; power
+    failures, also of mounts; the same answers twice; declarations. Exit code 4 if anything is
+    broken, with a command that shows it again.
+
+    For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
+
+    With `--swarm N`: schemes, stores, layers, policies, shapes and parameters anywhere in their
+    ranges, with faults while the drive runs; each case is a number, which `--rerun` repeats.
+    """
+    if swarm or rerun is not None:
+        _swarm(rerun if rerun is not None else seed, swarm or 1, json_, quiet)
+        return
+    known = json.loads(_core.all_parts())
+    wanted = list(names or ())
+    if all_:
+        wanted = [name for _, name in known]
+    elif not wanted:
+        wanted = [part["name"] for part in parts.added()]
+    if not wanted:
+        raise InputError("nothing to check: name a part, add one with --plugin, or say --all")
+    reports = []
+    with Bars(wanted, enabled=not quiet) as bars:
+        for number, name in enumerate(wanted):
+            tell = partial(_tell, bars, number)
+            reports.append(json.loads(_core.check_part(name, one_in, requests, seed, tell)))
+    write_json(json_, json.dumps(reports, indent=1))
+    if json_ != "-":
+        for report in reports:
+            _print(report)
+    if any(p["outcome"] == "broken" for report in reports for p in report["promises"]):
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+def _tell(bars: Bars, number: int, _: str, done: int, share: float | None) -> None:
+    bars.update(number, "run", done, share, "promises")
+
+
+def _print(report: dict[str, Any]) -> None:
+    rows = [
+        (p["outcome"].replace("_", " "), p["promise"], p.get("tried") or p.get("why") or "")
+        for p in report["promises"]
+    ]
+    say(f"[bold]{report['kind']} `{report['name']}`[/]")
+    out.print(tables.listing(["", "promise", "what was tried"], rows))
+    for promise in report["promises"]:
+        if promise["outcome"] == "broken":
+            say(f"[bold red]{promise['promise']}[/]")
+            out.print(f"  {promise['found']}", highlight=False, markup=False, soft_wrap=True)
+            out.print(f"  {promise['rerun']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _swarm(first: int, count: int, json_: str | None, quiet: bool) -> None:
+    with Bars(["swarm"], enabled=not quiet) as bars:
+        text = _core.run_swarm(
+            first, count, lambda _, done, share: bars.update(0, "run", done, share, "cases")
+        )
+    found = json.loads(text)
+    write_json(json_, json.dumps(found, indent=1))
+    if json_ != "-":
+        tally = found["tally"]
+        say(
+            f"{tally['cases']:,} cases, {tally['steps']:,} commands, {tally['mounts']:,} mounts, "
+            f"{tally['compared']:,} units compared, {tally['failed_operations']:,} failed "
+            f"operations: [bold]{len(found['found']):,} findings[/]"
+        )
+        for finding in found["found"]:
+            say(f"\n[bold red]flashatlas check --rerun {finding['id']}[/]")
+            for line in (finding["found"], f"tiny {finding['drive']}", *finding["features"]):
+                out.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+    if found["found"]:
+        raise typer.Exit(EXIT_VIOLATION)

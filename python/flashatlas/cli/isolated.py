@@ -1,0 +1,49 @@
+"""A process of its own for commands that run a shared library through every failure there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import typer
+
+from flashatlas import PartError, parts
+from flashatlas.cli.console import EXIT_INTERNAL
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+CHILD = "FLASHATLAS_ISOLATED"
+"""Set in the environment of the child."""
+
+
+def isolated(command: Command) -> Command:
+    """Where a shared library was loaded, let a child process carry the command out.
+
+    What ends that process is an error here, and not the end of this one.
+    """
+
+    @wraps(command)
+    def apart(*args: Any, **kwargs: Any) -> Any:
+        if CHILD in os.environ or not parts.libraries():
+            return command(*args, **kwargs)
+        line = [sys.executable, "-m", "flashatlas", *sys.argv[1:]]
+        code = subprocess.run(line, env={**os.environ, CHILD: "1"}, check=False).returncode
+        if code < 0:
+            raise PartError(f"the process of the plug-in ended by {_named(-code)}, see above")
+        if code == EXIT_INTERNAL:
+            raise PartError("the process of the plug-in ended, see above")
+        raise typer.Exit(code)
+
+    return apart  # type: ignore[return-value]
+
+
+def _named(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

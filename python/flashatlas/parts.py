@@ -1,0 +1,393 @@
+"""Parts of your own: victim policies and classifiers in Python, and plug-ins in C and C++.
+
+>>> import numpy as np
+>>> from flashatlas import parts
+>>> class Emptiest(parts.Victim):
+...     "The closed block with the fewest valid pages."
+...     name = "emptiest"
+...     def pick(self, lane):
+...         blocks = lane.candidates()
+...         return blocks[np.argmin(lane.valid[blocks])] if len(blocks) else None
+>>> parts.add(Emptiest)
+
+From then on ``emptiest`` is a name like the others in this process: for :func:`flashatlas.run`,
+:func:`flashatlas.compare`, and with ``--plugin FILE.py`` on the command line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, TypedDict
+
+from flashatlas import _core
+from flashatlas._core import InputError
+
+PATIENCE = 30.0
+"""Seconds after which a callback of a plug-in that has not returned ends the process."""
+
+INCLUDE = Path(__file__).with_name("include")
+"""The folder of ``flashatlas_plugin.h`` and ``flashatlas_plugin.hpp``."""
+
+NO_NUMPY = "parts in Python need numpy: pip install numpy"
+
+
+class AddedPart(TypedDict):
+    """A part that was added to this process, as run records name it."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a policy declares; an instance has its value under the same name."""
+
+    key: str
+    kind: str
+    low: float
+    high: float
+    default: str
+    doc: str
+
+
+def whole(key: str, low: int, high: int, default: int, doc: str) -> Any:
+    """A whole number from ``low`` to ``high``; ``key`` is its name in settings (``ftl.window``)."""
+    return Parameter(key, "whole", low, high, str(default), doc)
+
+
+def real(key: str, low: float, high: float, default: float, doc: str) -> Any:
+    """A number from ``low`` to ``high``."""
+    return Parameter(key, "real", low, high, str(default), doc)
+
+
+def flag(key: str, default: bool, doc: str) -> Any:
+    """``True`` or ``False``."""
+    return Parameter(key, "flag", 0, 1, "true" if default else "false", doc)
+
+
+class _Policy:
+    name: ClassVar[str]
+    """The name by which it is chosen."""
+    paper: ClassVar[str] = "none"
+    """Where it is described."""
+    _kind: ClassVar[str]
+
+    @classmethod
+    def _traits(cls) -> dict[str, Any]:
+        """What a classifier says beside; of no meaning for others."""
+        return {"streams": None, "history": False, "batch": 0}
+
+    @classmethod
+    def _parameters(cls) -> dict[str, Parameter]:
+        """The parameters of the class and its bases, by attribute."""
+        found = {k: v for base in reversed(cls.__mro__) for k, v in vars(base).items()}
+        return {name: value for name, value in found.items() if isinstance(value, Parameter)}
+
+    def _take(self, values: dict[str, Any]) -> None:
+        for attribute, parameter in self._parameters().items():
+            setattr(self, attribute, values[parameter.key])
+
+
+class Lane:
+    """What a victim policy sees of its lane: arrays with an element for each block, never copied.
+
+    They are read only, always current, and stay where they are.
+    """
+
+    slots: int
+    """Pages (mapping units) of a block."""
+
+    def __init__(self, core: Any) -> None:
+        numpy = _numpy()
+        self._core = core
+        self.slots = core.slots
+        arrays = [numpy.asarray(array) for array in core.arrays]
+        self.valid, self.erases, self.closed_at, self.changed_at = arrays
+        self._numpy = numpy
+        self._never = numpy.uint64(2**64 - 1)
+
+    @property
+    def clock(self) -> int:
+        """Pages programmed on the drive so far: the clock of ``closed_at`` and ``changed_at``."""
+        return self._core.clock
+
+    @property
+    def now_ps(self) -> int:
+        """Simulated time, in picoseconds."""
+        return self._core.now_ps
+
+    def candidates(self) -> Any:
+        """The closed blocks with an invalid page."""
+        return self._numpy.flatnonzero((self.closed_at != self._never) & (self.valid < self.slots))
+
+
+class Victim(_Policy):
+    """A victim policy: which closed block of a lane is collected next. One is made for each lane.
+
+    A subclass has ``name``, a docstring whose first line is its summary, parameters as class
+    attributes (:func:`whole`, :func:`real`, :func:`flag`), and :meth:`pick`. The seed of its lane
+    is ``self.seed``; whoever draws must draw from it, so that a run can be repeated.
+    """
+
+    _kind = "victim"
+    lane: Lane
+    seed: int
+
+    def setup(self) -> None:
+        """Called once, with ``self.lane``, ``self.seed`` and the parameters in place."""
+
+    def pick(self, lane: Lane) -> int | Sequence[int] | None:
+        """The block to collect next, ``None`` where no closed block has an invalid page.
+
+        Several blocks are taken in this order at the next calls, without asking again, as long as
+        each still has an invalid page: decisions in batches.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def _make(cls, values: dict[str, Any], lane: Any, seed: int) -> Victim:
+        made = cls.__new__(cls)
+        made.lane, made.seed = Lane(lane), seed
+        made._take(values)
+        made.setup()
+        return made
+
+    def _pick(self) -> list[int]:
+        picked = self.pick(self.lane)
+        if picked is None:
+            return []
+        try:
+            return [int(block) for block in picked]  # type: ignore[union-attr]
+        except TypeError:
+            return [int(picked)]  # type: ignore[arg-type]
+
+
+class Classifier(_Policy):
+    """A classifier: into which stream a page is written.
+
+    Either it is asked for every page (:meth:`written`, :meth:`moved`), or it keeps tables of
+    streams by logical page, ``self.host`` and ``self.collection`` (bytes, which it may write), and
+    changes them in :meth:`learn` after every ``batch`` writes.
+    """
+
+    _kind = "classifier"
+    streams: ClassVar[tuple[int, int] | None] = None
+    """Streams of host writes and of collection; ``None``: as many of both as ``ftl.streams``."""
+    history: ClassVar[bool] = False
+    """Whether it is told ages and streams, which takes tables of the drive."""
+    batch: ClassVar[int] = 0
+    """Writes between two calls of :meth:`learn`; 0: it is asked for every page."""
+    pages: int
+    """Logical pages."""
+    stream_counts: tuple[int, int]
+    """Streams of host writes and of collection, as the run has them."""
+
+    def setup(self) -> None:
+        """Called once, with ``self.pages``, ``self.stream_counts`` and the parameters in place."""
+
+    def written(self, lpn: int, clock: int, age: int | None, stream: int | None) -> int:
+        """The stream of a page that the host writes.
+
+        Args:
+            lpn: The logical page.
+            clock: Pages that the host wrote before.
+            age: Pages written since the last write of this one; ``None`` if unknown.
+            stream: The stream of the version that is superseded, -1 and below for streams of
+                collection; ``None`` if unknown.
+
+        """
+        raise NotImplementedError
+
+    def moved(self, lpn: int, clock: int, age: int | None, stream: int | None) -> int:
+        """The stream of a page that collection moves."""
+        raise NotImplementedError
+
+    def learn(self, lpns: Any, ages: Any, clock: int) -> None:
+        """Change ``self.host`` and ``self.collection`` by the last ``batch`` writes.
+
+        ``lpns`` and ``ages`` are arrays that are overwritten afterwards; an unknown age is
+        2**64 - 1.
+        """
+        raise NotImplementedError
+
+    def memory(self) -> int:
+        """Bytes of its tables in the drive."""
+        return 0
+
+    @classmethod
+    def _make(cls, values: dict[str, Any], pages: Any) -> Classifier:
+        made = cls.__new__(cls)
+        made.pages, made.stream_counts = pages.pages, pages.streams
+        if cls.batch:
+            numpy = _numpy()
+            made.host, made.collection = (numpy.asarray(table) for table in pages.tables)
+            lpns, ages = (numpy.asarray(column) for column in pages.log)
+            made._log = lpns, ages
+        made._take(values)
+        made.setup()
+        return made
+
+    @classmethod
+    def _traits(cls) -> dict[str, Any]:
+        return {"streams": cls.streams, "history": cls.history, "batch": cls.batch}
+
+    def _learn(self, clock: int) -> None:
+        self.learn(*self._log, clock)
+
+    host: Any
+    collection: Any
+    _log: tuple[Any, Any]
+
+
+def _numpy() -> ModuleType:
+    try:
+        import numpy  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(NO_NUMPY) from error
+    return numpy
+
+
+def add(
+    cls: type[Victim | Classifier],
+    *,
+    replace: bool = False,
+    version: str = "0",
+    digest: str | None = None,
+) -> None:
+    """Add a policy to this process.
+
+    Args:
+        cls: A subclass of :class:`Victim` or :class:`Classifier`.
+        replace: Whether it takes the place of one that was added under the same name before, as
+            when the cell of a notebook is run again.
+        version: What run records say.
+        digest: The same; of the source of the class where it is not given.
+
+    Raises:
+        InputError: No such class, or a name or key that is taken.
+
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Victim | Classifier)):
+        raise InputError(f"{cls!r}: expected a subclass of flashatlas.parts.Victim or Classifier")
+    what = f"{cls.__module__}.{cls.__qualname__}"
+    if not isinstance(getattr(cls, "name", None), str):
+        raise InputError(f'{what}: expected an attribute `name`, such as name = "emptiest"')
+    _numpy()
+    if digest is None:
+        try:
+            source = inspect.getsource(cls)
+        except (OSError, TypeError):
+            source = what
+        digest = _digest(source.encode())
+    summary = (inspect.getdoc(cls) or "").partition("\n")[0].rstrip(".") or f"{cls.__name__}"
+    parameters = [
+        (p.key, p.kind, p.low, p.high, p.default, p.doc) for p in cls._parameters().values()
+    ]
+    _core.add_policy(
+        {
+            "kind": cls._kind,
+            "name": cls.name,
+            "summary": summary,
+            "paper": cls.paper,
+            "params": parameters,
+            "origin": (cls.__module__, version, digest),
+            "make": cls._make,
+            **cls._traits(),
+        },
+        replace,
+    )
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
+    """Add what a file brings: a shared library made with ``flashatlas_plugin.h``, or Python.
+
+    Of a Python file every subclass of :class:`Victim` and :class:`Classifier` is added that it
+    defines itself; its ``__version__``, if it has one, is what records say.
+
+    Args:
+        path: The file.
+        patience: Seconds after which a callback of a shared library that has not returned ends the
+            process, with a line that names it.
+
+    Raises:
+        InputError: No such file, or nothing that can be added; nothing of it is.
+
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected a shared library, or a Python file")
+    before = len(added())
+    if path.suffix == ".py":
+        _load_python(path)
+    else:
+        _core.load_plugin(str(path), patience)
+        _LIBRARIES.append(path)
+    return added()[before:]
+
+
+_LIBRARIES: list[Path] = []
+
+
+def libraries() -> list[Path]:
+    """The shared libraries that were loaded: what they do wrong may end the process."""
+    return list(_LIBRARIES)
+
+
+def _load_python(path: Path) -> None:
+    name = path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{path}: {type(error).__name__}: {error}") from error
+    classes = [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and issubclass(cls, Victim | Classifier) and cls.__module__ == name
+    ]
+    if not classes:
+        raise InputError(
+            f"{path}: no subclass of flashatlas.parts.Victim or Classifier is defined there"
+        )
+    version = str(getattr(module, "__version__", "0"))
+    for cls in classes:
+        try:
+            add(cls, version=version, digest=_digest(path.read_bytes()))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+
+def added() -> list[AddedPart]:
+    """The parts that were added to this process, in order."""
+    return json.loads(_core.added_parts())
+
+
+def missing(needed: Iterable[AddedPart]) -> str | None:
+    """What stands in the way of a run that used these parts: one is not there, or is another."""
+    there = {(part["kind"], part["name"]): part for part in added()}
+    for part in needed:
+        named = f"{part['kind']} `{part['name']}` of {part['distribution']} {part['version']}"
+        found = there.get((part["kind"], part["name"]))
+        if found is None:
+            return f"{named} ({part['digest']}) is not loaded: give its file with --plugin"
+        if found["digest"] != part["digest"]:
+            return f"{named} is another now: {found['digest']}, the record has {part['digest']}"
+    return None

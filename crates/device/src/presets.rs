@@ -12,13 +12,13 @@ flashatlas_types::entry!(Preset, "drive", "drive", none);
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "tiny", toml: include_str!("../../../devices/tiny.toml") },
-    Preset { name: "mast-4gb", toml: include_str!("../../../devices/mast-4gb.toml") },
-    Preset { name: "jasmine-64gb", toml: include_str!("../../../devices/jasmine-64gb.toml") },
-    Preset { name: "ufs-128gb", toml: include_str!("../../../devices/ufs-128gb.toml") },
-    Preset { name: "superpage-sata", toml: include_str!("../../../devices/superpage-sata.toml") },
-    Preset { name: "tlc-small", toml: include_str!("../../../devices/tlc-small.toml") },
-    Preset { name: "tlc-nvme-1tb", toml: include_str!("../../../devices/tlc-nvme-1tb.toml") },
+    Preset { name: "tiny", toml: include_str!("../devices/tiny.toml") },
+    Preset { name: "mast-4gb", toml: include_str!("../devices/mast-4gb.toml") },
+    Preset { name: "jasmine-64gb", toml: include_str!("../devices/jasmine-64gb.toml") },
+    Preset { name: "ufs-128gb", toml: include_str!("../devices/ufs-128gb.toml") },
+    Preset { name: "superpage-sata", toml: include_str!("../devices/superpage-sata.toml") },
+    Preset { name: "tlc-small", toml: include_str!("../devices/tlc-small.toml") },
+    Preset { name: "tlc-nvme-1tb", toml: include_str!("../devices/tlc-nvme-1tb.toml") },
 ];
 
 #[cfg(test)]

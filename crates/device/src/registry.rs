@@ -160,6 +160,21 @@ impl Registry {
 }
 
 impl Part {
+    /// What it is, in words, and its name.
+    pub fn named(self) -> (&'static str, &'static str) {
+        fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
+            (T::KIND, def.name())
+        }
+        match self {
+            Part::Scheme(def) => of(def),
+            Part::Store(def) => of(def),
+            Part::Victim(def) => of(def),
+            Part::Classifier(def) => of(def),
+            Part::Layer(def) => of(def),
+            Part::Preset(def) => of(def),
+        }
+    }
+
     /// What it is called in errors, and the parameters that it declares.
     fn declares(
         self,

@@ -1,0 +1,258 @@
+//! Parts of a drive: schemes, map stores, victim policies, classifiers and layers.
+
+use crate::{Trial, Tried};
+use flashatlas_crash::Plan;
+use flashatlas_device::Part;
+use flashatlas_sim::input::Stream;
+use flashatlas_sim::{Build, Environment, RunError, RunSpec, run};
+use serde_json::{Value, json};
+use std::io;
+
+/// A way to use a part: settings of a drive.
+type Settings = Vec<String>;
+
+/// More flash for as many pages: reserves need it, whatever the part.
+const MORE: &[&str] = &["drive.blocks=64", "drive.logical_pages=640"];
+
+/// No run of this suite reads a file.
+fn no_files(_: &str) -> io::Result<Stream> {
+    Err(io::Error::other("no file is read here"))
+}
+
+/// A run as the command line would be told.
+fn command(spec: &Value) -> String {
+    let set = spec["set"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let set: String = set.map(|s| format!(" --set {s}")).collect();
+    let text = |key: &str| spec[key].as_str().unwrap_or_default().to_owned();
+    format!(
+        "flashatlas run -d {} --precondition {} --mode {} --seed {} -w {}{set}",
+        text("drive"),
+        text("precondition"),
+        text("mode"),
+        spec["seed"],
+        text("workload"),
+    )
+}
+
+/// The settings under which a part is tried, each of which chooses it.
+fn ways(trial: &Trial<'_>, part: Part) -> Vec<Settings> {
+    let (_, name) = part.named();
+    let own = |key: &str, small: &[&[&str]]| -> Vec<Settings> {
+        let small = if small.is_empty() { &[&[][..]] } else { small };
+        let with = |more: &&[&str]| -> Settings {
+            let more = more.iter().map(|&s| s.to_owned());
+            [format!("{key}={name}")].into_iter().chain(more).collect()
+        };
+        small.iter().map(with).collect()
+    };
+    let roomy = |ways: Vec<Settings>, more: &[&str]| -> Vec<Settings> {
+        let more = more.iter().map(|&s| s.to_owned());
+        ways.into_iter().map(|way| way.into_iter().chain(more.clone()).collect()).collect()
+    };
+    match part {
+        Part::Scheme(def) => roomy(own("ftl.scheme", def.small), MORE),
+        Part::Store(def) => roomy(own("map.store", def.small), MORE),
+        Part::Victim(_) => own("ftl.victim", &[]),
+        Part::Classifier(def) => {
+            let streams: &[&str] = match (def.streams, def.name) {
+                (Some(_), _) | (None, "none") => &[],
+                _ => &["ftl.streams=2"],
+            };
+            roomy(own("ftl.classifier", &[streams]), MORE)
+        }
+        Part::Layer(def) => {
+            // a layer may need a store that hands its map out
+            let fits = |more: &[&str]| -> Vec<Settings> {
+                let ways = roomy(roomy(own("layers", def.small), MORE), more);
+                let loads = |way: &Settings| trial.parts.drives.load("tiny", None, way).is_ok();
+                ways.into_iter().filter(loads).collect()
+            };
+            let found = [fits(&[]), fits(&["map.store=demand"])].concat();
+            if found.is_empty() { roomy(own("layers", def.small), MORE) } else { found }
+        }
+        _ => vec![vec![]],
+    }
+}
+
+/// A run whose every read is compared.
+fn spec(trial: &Trial<'_>, part: Part, set: &[String], workload: &str, timed: bool) -> Value {
+    let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
+    json!({
+        "drive": drive, "set": set, "precondition": "none", "seed": trial.effort.seed,
+        "mode": if timed { "asap" } else { "untimed" }, "workload": workload,
+    })
+}
+
+/// The record of a run, or how it ended.
+fn played(trial: &Trial<'_>, spec: &Value) -> Result<Value, RunError> {
+    let parts = trial.parts;
+    let env = Environment {
+        registry: &parts.drives,
+        workloads: parts.workloads,
+        metrics: parts.metrics,
+        opener: &no_files,
+        build: Build { version: "check", sources: "none", commit: None },
+        added: parts.added,
+    };
+    let spec: RunSpec = serde_json::from_value(spec.clone()).expect("made here");
+    run(&spec, &env, &mut |_| true).map(|outcome| outcome.record)
+}
+
+/// What a run must have found: every unit right.
+fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String, String)> {
+    let record = record.map_err(|e| (e.to_string(), command(spec)))?;
+    if record["oracle"]["violations"] != 0 {
+        let found = format!("wrong data: {}", record["oracle"]["examples"]);
+        return Err((found, command(spec)));
+    }
+    Ok(record)
+}
+
+/// Try a part of a drive.
+pub fn check(trial: &mut Trial<'_>, part: Part) {
+    let ways = ways(trial, part);
+    let fits = |trial: &Trial<'_>, way: &Settings| {
+        let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
+        trial.parts.drives.load(drive, None, way)
+    };
+    trial.promise("a drive takes it", "", |trial| {
+        for way in &ways {
+            if let Err(error) = fits(trial, way) {
+                let set: String = way.iter().map(|s| format!(" --set {s}")).collect();
+                return Err((error.to_string(), format!("flashatlas drives tiny{set}")));
+            }
+        }
+        Ok(format!("{} variants", ways.len()))
+    });
+    let ways: Vec<Settings> = ways.into_iter().filter(|way| fits(trial, way).is_ok()).collect();
+    if ways.is_empty() {
+        return;
+    }
+    if matches!(part, Part::Preset(_)) {
+        trial.not_tried("model", "a preset is a file: its parts are tried by themselves");
+        return;
+    }
+    let requests = trial.effort.requests;
+    let each = |trial: &Trial<'_>, workload: &str, timed: bool| -> Result<u64, (String, String)> {
+        let mut checked = 0;
+        for way in &ways {
+            let spec = spec(trial, part, way, workload, timed);
+            let record = right(&spec, played(trial, &spec))?;
+            checked += record["oracle"]["units_checked"].as_u64().unwrap_or(0);
+            checked += record["oracle"]["units_swept"].as_u64().unwrap_or(0);
+        }
+        Ok(checked)
+    };
+    let mixed = format!("uniform:requests={requests},size=2KiB,read=0.4,trim=0.05,flush_every=40");
+    trial.promise("an array of pages", "", |trial| {
+        each(trial, &mixed, true).map(|n| format!("{n} units compared, with trims and FLUSHes"))
+    });
+    trial.promise("parts of pages", "", |trial| {
+        let parts = format!("uniform:requests={requests},size=512,read=0.4,flush_every=200");
+        each(trial, &parts, false).map(|n| format!("{n} units compared, written sector by sector"))
+    });
+    trial.promise("a full drive, written over", "", |trial| {
+        let full = format!("uniform:requests={},size=2KiB", 2 * requests);
+        let mut waf = 0f64;
+        for way in &ways {
+            let mut spec = spec(trial, part, way, &full, false);
+            spec["precondition"] = "fill".into();
+            let record = right(&spec, played(trial, &spec))?;
+            waf = waf.max(record["waf"].as_f64().unwrap_or(0.0));
+        }
+        Ok(format!("{} requests a variant, WAF {waf:.2} at most", 2 * requests))
+    });
+    trial.promise("the same answers twice", "", |trial| twice(trial, part, &ways[0], &mixed));
+    trial.promise("a drive that wears out", "", |trial| {
+        let worn = format!("uniform:requests={},size=2KiB,read=0.2", 20 * requests);
+        for way in &ways {
+            let way: Settings = way.iter().cloned().chain(["nand.endurance=12".into()]).collect();
+            let spec = spec(trial, part, &way, &worn, false);
+            match played(trial, &spec) {
+                // it ends for lack of blocks, and says so
+                Err(error) if error.kind() == "drive" => {}
+                other => drop(right(&spec, other)?),
+            }
+        }
+        Ok("every read right until no block was left".into())
+    });
+    if trial.is_broken() {
+        let why = "another promise is broken: power failures would show that again";
+        trial.not_tried("power failures", why);
+        return;
+    }
+    trial.promise("power failures", "", |trial| cuts(trial, part, &ways[0], 1));
+    trial.promise("power failures of mounts", "", |trial| cuts(trial, part, &ways[0], 2));
+}
+
+/// The same run twice, and with another seed.
+fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried {
+    let spec = spec(trial, part, way, workload, true);
+    let (one, two) = (played(trial, &spec), played(trial, &spec));
+    let (one, two) = (right(&spec, one)?, right(&spec, two)?);
+    if one == two {
+        return Ok("two records, equal byte by byte".into());
+    }
+    let differs = one.as_object().and_then(|record| {
+        record.iter().find(|&(key, value)| two[key] != *value).map(|(key, _)| key.clone())
+    });
+    let key = differs.unwrap_or_default();
+    let found = format!("two runs of one seed differ in `{key}`: {} and {}", one[&key], two[&key]);
+    Err((found, command(&spec)))
+}
+
+/// A sample of the power failures of short workloads.
+fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
+    let (_, name) = part.named();
+    let mut plan = Plan {
+        depth,
+        one_in: trial.effort.one_in * depth,
+        seed: trial.effort.seed,
+        steps: if depth == 1 { 160 } else { 60 },
+        ..Plan::default()
+    };
+    if depth > 1 {
+        // as `make crash` does: shapes with pages of the same cells have open findings at depth 2
+        // (docs/RELIABILITY.md)
+        plan.geometries = vec!["square".into()];
+    }
+    let only = vec![name.to_owned()];
+    let mut args = String::new();
+    match part {
+        Part::Scheme(_) => {
+            plan.schemes = only;
+            args = format!(" --scheme {name}");
+        }
+        Part::Store(_) => {
+            plan.stores = only;
+            args = format!(" --store {name}");
+        }
+        Part::Layer(_) => {
+            plan.layers = only;
+            args = format!(" --layers {name}");
+        }
+        _ => {
+            plan.schemes = vec!["page.1".into()];
+            plan.layers = vec!["-".into()];
+            plan.stores = vec!["dram".into(), "demand".into()];
+            plan.set = way.iter().filter(|s| !s.starts_with("drive.")).cloned().collect();
+            plan.set.iter().for_each(|s| args += &format!(" --set {s}"));
+        }
+    }
+    let rerun = format!("flashatlas crash --depth {depth}{args}");
+    let report = flashatlas_crash::run(&trial.parts.drives, &plan, &mut |_, _| true)
+        .map_err(|e| (e, rerun.clone()))?;
+    if let Some(found) = report.found.first() {
+        let set: String = plan.set.iter().map(|s| format!(" --set {s}")).collect();
+        let minimal: String = found.minimal.iter().map(|line| format!("\n    {line}")).collect();
+        return Err((
+            format!("{}{minimal}", found.failure),
+            format!("flashatlas crash --rerun {}{set}", found.id),
+        ));
+    }
+    let cuts: u64 = report.rows.iter().map(|row| row.cuts).sum();
+    if cuts == 0 {
+        return Err(("no drive was found on which the power could fail".into(), rerun));
+    }
+    Ok(format!("{cuts} cuts at depth {depth}, one in {}", plan.one_in))
+}

@@ -1,0 +1,204 @@
+//! What every part promises, tried: the suite that FlashAtlas' own parts pass, for anybody's.
+//!
+//! [`check`] takes a part by its name, of whatever kind, and tries what such a part must do: its
+//! declarations, a model of an array on workloads with reads, trims and FLUSHes, a full drive, a
+//! drive that wears out, power failures, the same answers twice. A [`Report`] has a line for each
+//! promise; what is broken comes with a command that shows it again. [`conformance!`] makes a test
+//! of it. [`swarm`] tries parts together, drawn from a seed.
+
+mod declared;
+mod drives;
+mod requests;
+pub mod swarm;
+
+use flashatlas_sim::{AnyPart, Parts};
+use flashatlas_types::{ConfigError, PartFault, nearest};
+use serde::Serialize;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// One in so many power failures.
+    pub one_in: u32,
+    /// Requests of a workload.
+    pub requests: u32,
+    /// The seed of all of it.
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort { one_in: 20, requests: 6000, seed: 1 }
+    }
+}
+
+/// What became of a promise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// It was tried, and held.
+    Kept {
+        /// What was tried.
+        tried: String,
+    },
+    /// It does not hold.
+    Broken {
+        /// What was found.
+        found: String,
+        /// A command that shows it again.
+        rerun: String,
+    },
+    /// It could not be tried, and why.
+    NotTried {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A promise, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Promise {
+    /// Its name.
+    pub promise: &'static str,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What was found of a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// What it is: `victim policy`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Its promises, in the order in which they were tried.
+    pub promises: Vec<Promise>,
+}
+
+impl Report {
+    /// The promises that do not hold.
+    pub fn broken(&self) -> impl Iterator<Item = &Promise> {
+        self.promises.iter().filter(|p| matches!(p.outcome, Outcome::Broken { .. }))
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} `{}`", self.kind, self.name)?;
+        for Promise { promise, outcome } in &self.promises {
+            match outcome {
+                Outcome::Kept { tried } => writeln!(f, "  kept       {promise}: {tried}")?,
+                Outcome::NotTried { why } => writeln!(f, "  not tried  {promise}: {why}")?,
+                Outcome::Broken { found, rerun } => {
+                    writeln!(f, "  BROKEN     {promise}: {found}")?;
+                    writeln!(f, "             {rerun}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tries promises one by one, and writes down what became of each.
+struct Trial<'a> {
+    parts: &'a Parts,
+    effort: Effort,
+    promises: Vec<Promise>,
+    progress: &'a mut dyn FnMut(usize) -> bool,
+    stopped: bool,
+}
+
+/// What a trial of a promise says: what was tried, or what was found and how to see it again.
+type Tried = Result<String, (String, String)>;
+
+impl Trial<'_> {
+    /// Try one. A fault that a part raises breaks it.
+    fn promise(&mut self, promise: &'static str, rerun: &str, work: impl FnOnce(&Self) -> Tried) {
+        if self.stopped {
+            return self.not_tried(promise, "it was stopped");
+        }
+        let tried = PartFault::catching(|| work(self))
+            .unwrap_or_else(|fault| Err((fault.to_string(), rerun.to_owned())));
+        let outcome = match tried {
+            Ok(tried) => Outcome::Kept { tried },
+            Err((found, rerun)) => Outcome::Broken { found, rerun },
+        };
+        self.promises.push(Promise { promise, outcome });
+        self.stopped = !(self.progress)(self.promises.len());
+    }
+
+    fn is_broken(&self) -> bool {
+        self.promises.iter().any(|p| matches!(p.outcome, Outcome::Broken { .. }))
+    }
+
+    fn not_tried(&mut self, promise: &'static str, why: impl Into<String>) {
+        self.promises.push(Promise { promise, outcome: Outcome::NotTried { why: why.into() } });
+    }
+}
+
+/// Every part of every kind.
+pub fn all(parts: &Parts) -> Vec<AnyPart> {
+    let ftl = &parts.drives.ftl;
+    (ftl.schemes.iter().map(AnyPart::from))
+        .chain(ftl.stores.iter().map(AnyPart::from))
+        .chain(ftl.victims.iter().map(AnyPart::from))
+        .chain(ftl.classifiers.iter().map(AnyPart::from))
+        .chain(parts.drives.layers.iter().map(AnyPart::from))
+        .chain(parts.drives.presets.iter().map(AnyPart::from))
+        .chain(parts.workloads.formats.iter().map(AnyPart::Format))
+        .chain(parts.workloads.generators.iter().map(AnyPart::Generator))
+        .chain(parts.metrics.iter().map(AnyPart::Metric))
+        .collect()
+}
+
+/// Try what the part called `name` promises. `progress` hears how many promises were tried, and
+/// stops it by answering `false`.
+///
+/// # Errors
+/// No part of any kind has this name.
+pub fn check(
+    parts: &Parts,
+    name: &str,
+    effort: &Effort,
+    progress: &mut dyn FnMut(usize) -> bool,
+) -> Result<Report, ConfigError> {
+    let all = all(parts);
+    let Some(&part) = all.iter().find(|part| part.named().1 == name) else {
+        let names: Vec<&str> = all.iter().map(|part| part.named().1).collect();
+        let mut error = ConfigError::new("check", format!("no part is called `{name}`"));
+        error.nearest = nearest(name, &names).map(str::to_owned);
+        return Err(error);
+    };
+    let mut trial =
+        Trial { parts, effort: *effort, promises: Vec::new(), progress, stopped: false };
+    declared::check(&mut trial, part);
+    match part {
+        AnyPart::Drive(part) => drives::check(&mut trial, part),
+        AnyPart::Format(def) => requests::check_format(&mut trial, def),
+        AnyPart::Generator(def) => requests::check_generator(&mut trial, def),
+        AnyPart::Metric(def) => requests::check_metric(&mut trial, def),
+        _ => trial.not_tried("conformance", "this kind of part has no suite"),
+    }
+    let (kind, name) = part.named();
+    Ok(Report { kind, name, promises: trial.promises })
+}
+
+/// The tests of a part: that it keeps every promise of its kind. The first argument is an
+/// expression for the [`Parts`] that hold it, the second its name.
+///
+/// ```ignore
+/// flashatlas::conformance!(my_registry().parts(), "newest");
+/// ```
+#[macro_export]
+macro_rules! conformance {
+    ($parts:expr, $name:expr) => {
+        #[test]
+        fn conformance() {
+            let effort = $crate::Effort::default();
+            let report = $crate::check(&$parts, $name, &effort, &mut |_| true)
+                .unwrap_or_else(|e| panic!("{e}"));
+            assert!(report.broken().next().is_none(), "{report}");
+        }
+    };
+}

@@ -1,0 +1,143 @@
+//! Trace formats, generators and metrics.
+
+use crate::{Trial, Tried};
+use flashatlas_sim::metrics::{METRICS, MetricDef};
+use flashatlas_types::{RawConfig, Rng, Seed};
+use flashatlas_workload::{FormatDef, GeneratorDef, ReadOptions, RecordSource, Start};
+use std::io::Cursor;
+
+/// Records of a source, at most so many.
+const MOST: usize = 5000;
+
+/// Texts that are no trace, or almost none: a reader answers with records or an error.
+fn garbage(seed: u64) -> Vec<Vec<u8>> {
+    let mut rng = Rng::stream(Seed(seed), "conformance.garbage");
+    let mut all: Vec<Vec<u8>> = vec![
+        vec![],
+        b"\n".to_vec(),
+        vec![0; 64],
+        vec![0xff; 4096],
+        b"1,2,3,4,5,6,7\n".to_vec(),
+        b"0 0 18446744073709551615 18446744073709551615 1\n".to_vec(),
+        b"-1 -1 -1 -1 -1\n".to_vec(),
+        b"1e400,nan,inf,W,0,0\n".to_vec(),
+    ];
+    for _ in 0..200 {
+        let len = rng.below(400) as usize;
+        all.push((0..len).map(|_| rng.below(256) as u8).collect());
+        let words = ["0", "1", "W", "R", ",", " ", "\n", "4096", "write", "9999999999999999999"];
+        let words = (0..rng.below(60)).map(|_| words[rng.below(words.len() as u64) as usize]);
+        all.push(words.collect::<String>().into_bytes());
+    }
+    all
+}
+
+/// A format says what it reads, and answers to everything.
+pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
+    let rerun = format!("flashatlas trace info --format {} FILE", def.name);
+    trial.promise("any bytes", &rerun, |trial| {
+        let defaults =
+            RawConfig::default().resolve(&def.params.iter().collect::<Vec<_>>(), |_| None);
+        let Ok(params) = defaults else {
+            return Ok("nothing: a parameter of it has no default".into());
+        };
+        let options = ReadOptions::default();
+        let (mut read, mut errors) = (0u64, 0u64);
+        for bytes in garbage(trial.effort.seed) {
+            let head = bytes[..bytes.len().min(4096)].to_vec();
+            (def.sniff)(&head);
+            let start = Start { head: &head, params: &params, options: &options };
+            let opened = (def.open)(Box::new(Cursor::new(bytes)), &start);
+            let Ok(mut reader) = opened else {
+                errors += 1;
+                continue;
+            };
+            for _ in 0..MOST {
+                match reader.source.next() {
+                    Ok(Some(_)) => read += 1,
+                    Ok(None) => break,
+                    Err(_) => {
+                        errors += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(format!("{read} records and {errors} errors of texts that are none"))
+    });
+}
+
+/// Why a generator has no records.
+enum Refused {
+    /// It does not take the drive.
+    Drive(String),
+    /// It goes wrong.
+    Wrong(String),
+}
+
+impl Refused {
+    fn text(self) -> String {
+        match self {
+            Refused::Drive(text) | Refused::Wrong(text) => text,
+        }
+    }
+}
+
+/// The records of a generator on a drive of so many sectors.
+fn generated(def: &'static GeneratorDef, sectors: u64, seed: u64) -> Result<Vec<String>, Refused> {
+    let params = RawConfig::default()
+        .resolve(&def.params.iter().collect::<Vec<_>>(), |_| None)
+        .map_err(|e| Refused::Wrong(e.to_string()))?;
+    let mut source: Box<dyn RecordSource> =
+        (def.build)(&params, sectors, Seed(seed)).map_err(|e| Refused::Drive(e.to_string()))?;
+    let mut all = Vec::new();
+    while all.len() < MOST {
+        let Some(record) = source.next().map_err(|e| Refused::Wrong(e.to_string()))? else { break };
+        let request = record.request;
+        let end = request.lba.0.checked_add(u64::from(request.sectors));
+        if end.is_none_or(|end| end > sectors) {
+            let what = format!("{request:?} ends beyond the {sectors} sectors of the drive");
+            return Err(Refused::Wrong(what));
+        }
+        all.push(format!("{record:?}"));
+    }
+    Ok(all)
+}
+
+/// A generator stays on the drive, and says the same twice.
+pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
+    let rerun = format!("flashatlas workloads {}", def.name);
+    trial.promise("requests on the drive, the same twice", &rerun, |trial| -> Tried {
+        let seed = trial.effort.seed;
+        let mut count = 0;
+        // drives of 8 MiB to 1 TiB
+        for sectors in [1 << 14, 1 << 21, 1 << 31] {
+            let one = match generated(def, sectors, seed) {
+                // what needs more room than a drive has says so
+                Err(Refused::Drive(_)) if sectors < 1 << 31 => continue,
+                one => one.map_err(|e| (e.text(), rerun.clone()))?,
+            };
+            let two = generated(def, sectors, seed).map_err(|e| (e.text(), rerun.clone()))?;
+            if one != two {
+                let at = one.iter().zip(&two).position(|(a, b)| a != b).unwrap_or(0);
+                let found = format!("request {at} differs between two runs of one seed");
+                return Err((found, rerun.clone()));
+            }
+            if one.is_empty() {
+                let found = format!("no request on a drive of {sectors} sectors");
+                return Err((found, rerun.clone()));
+            }
+            count += one.len();
+        }
+        Ok(format!("{count} requests on three drives"))
+    });
+}
+
+/// A metric observes: without it a run gives the same otherwise.
+pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
+    if METRICS.iter().any(|own| own.name == def.name) {
+        trial.not_tried("observes", "it is in every record that tests look at");
+        return;
+    }
+    trial.not_tried("observes", "metrics get shared references: they cannot change anything");
+}

@@ -1,0 +1,19 @@
+//! The suite on our own parts, and on parts that break a promise each.
+
+mod broken;
+mod own_parts;
+mod swarm;
+
+use flashatlas_sim::Parts;
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_types::Entries;
+
+/// The parts that come with the project.
+fn standard() -> Parts {
+    Parts {
+        drives: flashatlas_host::STANDARD,
+        workloads: flashatlas_workload::Registry::STANDARD,
+        metrics: Entries::of(METRICS),
+        added: &[],
+    }
+}

@@ -1,0 +1,138 @@
+//! FlashAtlas as one crate: everything that a part of your own needs, and everything that runs it.
+//!
+//! A part is a definition: a `const` with a name, a summary, parameters and a constructor. A
+//! [`Registry`] with it is used as the one without:
+//!
+//! ```
+//! use flashatlas::prelude::*;
+//!
+//! /// Last in, first out.
+//! #[derive(Default)]
+//! struct Newest(Vec<u32>);
+//!
+//! impl VictimPolicy for Newest {
+//!     fn closed(&mut self, block: u32, _: u32, _: Moment) {
+//!         self.0.push(block);
+//!     }
+//!     fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
+//!     fn removed(&mut self, block: u32) {
+//!         self.0.retain(|&closed| closed != block);
+//!     }
+//!     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+//!         let frees = |block: &u32| lane.valid[*block as usize] < lane.slots;
+//!         self.0.iter().rev().copied().find(frees)
+//!     }
+//! }
+//!
+//! const NEWEST: VictimDef = VictimDef {
+//!     name: "newest",
+//!     summary: "the block that was closed last and has an invalid slot",
+//!     paper: "none",
+//!     params: &[],
+//!     build: &|_, _, _| Box::<Newest>::default(),
+//!     steady: None,
+//! };
+//!
+//! let registry = Registry::standard().with(&NEWEST)?;
+//! let record = registry.run(serde_json::json!({
+//!     "drive": "tiny", "mode": "untimed", "precondition": "fill",
+//!     "workload": "uniform:requests=5000,size=2KiB", "set": ["ftl.victim=newest"],
+//! }))?;
+//! assert_eq!(record["oracle"]["violations"], 0);
+//! assert!(record["waf"].as_f64() > Some(1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`conformance!`] makes the tests of a part that FlashAtlas' own parts pass. With the feature
+//! `python`, `extension!` makes a Python extension: the whole command line, API and reports know
+//! its parts.
+//!
+//! What may change and what will not is said in `docs/STABILITY.md` of the repository.
+
+pub use flashatlas_conformance as testing;
+pub use flashatlas_conformance::conformance;
+pub use flashatlas_crash as crash;
+pub use flashatlas_device as device;
+pub use flashatlas_dram as dram;
+pub use flashatlas_ftl as ftl;
+pub use flashatlas_host as host;
+pub use flashatlas_lookup as lookup;
+pub use flashatlas_nand as nand;
+#[cfg(feature = "python")]
+pub use flashatlas_python as python;
+pub use flashatlas_sim as sim;
+pub use flashatlas_timing as timing;
+pub use flashatlas_types as types;
+pub use flashatlas_workload as workload;
+
+mod registry;
+
+pub use registry::{Registry, digest};
+
+/// What a part of each kind needs.
+pub mod prelude {
+    pub use crate::Registry;
+    pub use crate::device::{
+        Cmd, Device, Done, DriveConfig, Inspect, Layer, LayerDef, LayerLimit, PowerCycle, Reply,
+        Stack, SubmitError,
+    };
+    pub use crate::ftl::classifiers::{
+        Classifier, ClassifierDef, Collected, Page, Stream, Streams,
+    };
+    pub use crate::ftl::maps::{MapContext, MapStore, MapStoreDef};
+    pub use crate::ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
+    pub use crate::ftl::{
+        Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place,
+        Programmed, Role, SchemeConfig, SchemeDef,
+    };
+    pub use crate::nand::{Flash, Medium, OobRole, ReadPart, Unit};
+    pub use crate::sim::metrics::{Findings, Metric, MetricDef, Snapshot};
+    pub use crate::sim::{Origin, RunSpec};
+    pub use crate::types::{
+        BlockId, Cause, Class, ConfigError, Dur, FrameId, FtlError, HostOp, LaneId, Layout, Lba,
+        Lpn, Mechanism, MediumError, MemoryKind, OpId, OpKind, Param, ParamDef, Params, PartFault,
+        Ppn, Ps, Request, Rng, Seed, Stamp, Tag, Text, Violation,
+    };
+    pub use crate::workload::{
+        Account, FormatDef, GeneratorDef, Presence, Reader, Record, RecordSource, Sniff, TraceError,
+    };
+}
+
+/// Where the parts of this crate come from, for run records: its name and version, and the digest
+/// of the source files that are named, as `include_bytes!` finds them.
+///
+/// ```
+/// let origin = flashatlas::origin!("lib.rs");
+/// assert!(origin.digest.starts_with("sha256:"));
+/// ```
+#[macro_export]
+macro_rules! origin {
+    ($($source:literal),+ $(,)?) => {
+        $crate::sim::Origin {
+            distribution: env!("CARGO_PKG_NAME").into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            digest: $crate::digest(&[$(include_bytes!($source)),+]),
+        }
+    };
+}
+
+/// A Python extension: a native module of this name that holds all of FlashAtlas, and these parts.
+///
+/// ```ignore
+/// flashatlas::extension!(my_parts, origin!("lib.rs"), [&NEWEST]);
+/// ```
+#[cfg(feature = "python")]
+#[macro_export]
+macro_rules! extension {
+    ($name:ident, $origin:expr, [$($part:expr),+ $(,)?]) => {
+        #[$crate::python::pyo3::pymodule]
+        #[pyo3(crate = "flashatlas::python::pyo3")]
+        fn $name(
+            module: &$crate::python::pyo3::Bound<'_, $crate::python::pyo3::types::PyModule>,
+        ) -> $crate::python::pyo3::PyResult<()> {
+            let parts = vec![$($crate::sim::AnyPart::from($part)),+];
+            let extension = $crate::python::Extension { origin: $origin, parts };
+            $crate::python::populate(module, Some(extension))
+        }
+    };
+}

@@ -1,0 +1,108 @@
+//! What names choose from, with the parts of whoever adds some.
+
+use flashatlas_conformance::{Effort, Report};
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{AnyPart, Build, Environment, Opener, Origin, Parts, RunError, RunSpec};
+use flashatlas_types::{ConfigError, Entries};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io;
+
+/// The files of this machine.
+struct Files;
+
+impl Opener for Files {
+    fn open(&self, path: &str) -> io::Result<flashatlas_sim::input::Stream> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok((Box::new(file), Some(length)))
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// `sha256:` and the digest of sources.
+pub fn digest(sources: &[&[u8]]) -> String {
+    let mut all = Sha256::new();
+    sources.iter().for_each(|source| all.update(source));
+    let hex: String = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// Every part that a run may name. A value: [`Registry::with`] makes another one.
+#[derive(Clone)]
+pub struct Registry {
+    parts: Parts,
+    origin: Origin,
+}
+
+impl Registry {
+    /// The parts that come with the project.
+    pub fn standard() -> Registry {
+        let parts = Parts {
+            drives: flashatlas_host::STANDARD,
+            workloads: flashatlas_workload::Registry::STANDARD,
+            metrics: Entries::of(METRICS),
+            added: &[],
+        };
+        let origin = Origin {
+            distribution: "this program".into(),
+            version: "0".into(),
+            digest: "none".into(),
+        };
+        Registry { parts, origin }
+    }
+
+    /// The parts that are added from now on come from here: `flashatlas::origin!("lib.rs")`.
+    pub fn from_origin(self, origin: Origin) -> Registry {
+        Registry { origin, ..self }
+    }
+
+    /// The same registry with one more part: of a drive, a trace format, a generator or a metric.
+    ///
+    /// # Errors
+    /// A part of its kind has this name already; or one of its keys has another meaning elsewhere.
+    pub fn with(self, part: impl Into<AnyPart>) -> Result<Registry, ConfigError> {
+        let parts = self.parts.with(part.into(), &self.origin)?;
+        Ok(Registry { parts, ..self })
+    }
+
+    /// Every part, for the crates below this one.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// What runs with these parts find. `opener` opens files and looks at the environment.
+    pub fn environment<'a>(&'a self, opener: &'a dyn Opener) -> Environment<'a> {
+        Environment {
+            registry: &self.parts.drives,
+            workloads: self.parts.workloads,
+            metrics: self.parts.metrics,
+            opener,
+            build: Build { version: env!("CARGO_PKG_VERSION"), sources: "facade", commit: None },
+            added: self.parts.added,
+        }
+    }
+
+    /// Carry out a run, as JSON says it (the keys of [`RunSpec`]), on files of this machine.
+    /// Returns its record.
+    ///
+    /// # Errors
+    /// Bad input, a drive that cannot go on, a part that broke its contract.
+    pub fn run(&self, spec: serde_json::Value) -> Result<serde_json::Value, RunError> {
+        let spec: RunSpec = serde_json::from_value(spec)
+            .map_err(|e| RunError::Unusable(format!("run specification: {e}")))?;
+        let environment = self.environment(&Files);
+        flashatlas_sim::run(&spec, &environment, &mut |_| true).map(|outcome| outcome.record)
+    }
+
+    /// What a part of this registry promises, tried: see [`crate::testing`].
+    ///
+    /// # Errors
+    /// No part of any kind has this name.
+    pub fn check(&self, name: &str, effort: &Effort) -> Result<Report, ConfigError> {
+        flashatlas_conformance::check(&self.parts, name, effort, &mut |_| true)
+    }
+}

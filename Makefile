@@ -14,7 +14,7 @@ FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-full test-rust test-seeded-bugs test-python test-checked test-guides \
+.PHONY: help demo build test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
   clean tools rustdoc header wheel test-wheel test-wheel-root
 
@@ -75,7 +75,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 test: test-rust test-seeded-bugs test-python crash ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
 
 test-full: ## all tests with every random case and every power failure, and with checked arithmetic (half an hour)
-	$(MAKE) --no-print-directory test test-checked test-guides FLASHATLAS_PROOFS=1
+	$(MAKE) --no-print-directory test test-checked test-guides test-templates FLASHATLAS_PROOFS=1
 
 test-rust: tools
 	cargo test --release --quiet --workspace
@@ -85,6 +85,9 @@ test-seeded-bugs: tools # bugs on purpose, each of which `crash` must find; a bu
 
 test-checked: tools # the Rust tests with debug assertions and overflow checks
 	cargo test --profile checked --quiet --workspace
+
+test-templates: $(STAMP) $(TESTS) # a part of each kind in Rust, made, built and checked (a minute)
+	FLASHATLAS_TEMPLATES=1 $(PY) -m pytest -q tests/test_scaffold.py -k rust
 
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
@@ -107,6 +110,7 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 wheel: $(VENV)/.tools ## a source distribution, and a wheel built from it, in dist/ (any Linux, any Python from 3.10 on)
 	$(PY) -m pip install --quiet --disable-pip-version-check --group package
 	$(PY) packaging/licences.py
+	$(PY) packaging/sources.py
 	rm -rf dist
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)" \
 	  $(VENV)/bin/maturin build --sdist --profile dist --zig --compatibility manylinux2014 --out dist

@@ -33,7 +33,7 @@ def compiled(folder: Path, source: str, name: str = "plugin.c") -> Path:
     return out
 
 
-PAGE = (ROOT / "examples/plugins/page.c").read_text()
+PAGE = (ROOT / "python/flashatlas/templates/c/page.c").read_text()
 
 
 def page_with(good: str, bad: str) -> str:

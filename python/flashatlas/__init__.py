@@ -9,6 +9,10 @@ Simulate a drive on a trace, with every read checked:
 0
 """
 
+from flashatlas import extensions
+
+extensions.use()  # before anything imports the core
+
 from flashatlas import parts
 from flashatlas._core import (
     DriveError,

@@ -2,7 +2,11 @@
 //! added, with where each of these came from.
 
 use crate::metrics::MetricDef;
-use flashatlas_device::{Part, Registry};
+use flashatlas_device::{LayerDef, Part, Preset, Registry};
+use flashatlas_ftl::SchemeDef;
+use flashatlas_ftl::classifiers::ClassifierDef;
+use flashatlas_ftl::maps::MapStoreDef;
+use flashatlas_ftl::victims::VictimDef;
 use flashatlas_types::{ConfigError, Entries, Entry};
 use flashatlas_workload::{FormatDef, GeneratorDef};
 use serde::Serialize;
@@ -35,13 +39,31 @@ pub enum AnyPart {
     Metric(&'static MetricDef),
 }
 
-impl<T> From<&'static T> for AnyPart
-where
-    Part: From<&'static T>,
-{
-    fn from(def: &'static T) -> AnyPart {
-        AnyPart::Drive(def.into())
-    }
+/// `From` for each kind of part.
+macro_rules! any_part {
+    ($($def:ty => $make:expr),* $(,)?) => {
+        $(impl From<&'static $def> for AnyPart {
+            fn from(def: &'static $def) -> AnyPart {
+                $make(def)
+            }
+        })*
+    };
+}
+
+fn of_drive(part: impl Into<Part>) -> AnyPart {
+    AnyPart::Drive(part.into())
+}
+
+any_part! {
+    SchemeDef => of_drive,
+    MapStoreDef => of_drive,
+    VictimDef => of_drive,
+    ClassifierDef => of_drive,
+    LayerDef => of_drive,
+    Preset => of_drive,
+    FormatDef => AnyPart::Format,
+    GeneratorDef => AnyPart::Generator,
+    MetricDef => AnyPart::Metric,
 }
 
 /// Where a part came from.

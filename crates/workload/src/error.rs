@@ -41,7 +41,9 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    pub(crate) fn new(
+    /// What is wrong at a place, and what was expected there. Readers that know more of the record
+    /// fill in the other fields.
+    pub fn new(
         place: Place,
         why: impl Into<Cow<'static, str>>,
         expected: &'static str,

@@ -21,6 +21,7 @@ from flashatlas.cli import (
     frames,
     listings,
     lookup,
+    new,
     probe,
     reproduce,
     runs,
@@ -86,6 +87,7 @@ app.add_typer(traces.app, name="trace")
 lookup.register(app)
 crash.register(app)
 check.register(app)
+new.register(app)
 listings.register(app)
 explain.register(app)
 app.add_typer(probe.app, name="probe")

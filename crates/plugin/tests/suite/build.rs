@@ -21,9 +21,10 @@ pub fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/include")
 }
 
-/// The examples of the repository.
+/// The example that is the template of a scheme in C, too.
 pub fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/templates/c");
+    let path = folder.join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

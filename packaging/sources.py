@@ -1,0 +1,47 @@
+"""The sources of the Rust crates inside of the package, until crates.io has them.
+
+``python packaging/sources.py`` writes ``python/flashatlas/sources``, which goes into wheels: a
+workspace of the crates that the facade reaches, without tests.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INTO = ROOT / "python/flashatlas/sources"
+LEFT_OUT = {"module", "testing", "capi"}
+"""Crates that no part needs."""
+
+
+def main() -> None:
+    """Write the folder anew."""
+    shutil.rmtree(INTO, ignore_errors=True)
+    for crate in sorted(path.parent for path in ROOT.glob("crates/*/Cargo.toml")):
+        if crate.name in LEFT_OUT:
+            continue
+        to = INTO / "crates" / crate.name
+        shutil.copytree(
+            crate,
+            to,
+            ignore=shutil.ignore_patterns("tests", "examples", "examples_c", "*.md", "*.json"),
+        )
+        manifest = (
+            (to / "Cargo.toml").read_text(encoding="utf-8").partition("[dev-dependencies]")[0]
+        )
+        manifest = re.sub(r"^readme = .*\n", "", manifest, flags=re.MULTILINE)
+        (to / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    workspace = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    workspace = workspace.replace('members = ["crates/*", "benches"]', 'members = ["crates/*"]')
+    workspace = re.sub(r'^exclude = \["fuzz"\]\n', "", workspace, flags=re.MULTILINE)
+    workspace = re.sub(
+        r"^flashatlas-(testing|module|capi) = .*\n", "", workspace, flags=re.MULTILINE
+    )
+    (INTO / "Cargo.toml").write_text(workspace, encoding="utf-8")
+    shutil.copy(ROOT / "Cargo.lock", INTO / "Cargo.lock")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The command that makes a part of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashatlas import scaffold
+from flashatlas.cli.console import out, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(new)
+
+
+NEXT = {
+    "rust": ["cargo test --release", "cargo run --release", "pip install ."],
+    "c": ["make check", "make run"],
+    "python": ["flashatlas check {name} --plugin ./{ident}.py", "pytest"],
+}
+
+
+def new(
+    kind: Annotated[
+        str, typer.Argument(help=f"What it is: {', '.join(scaffold.KINDS)}.", show_default=False)
+    ],
+    name: Annotated[
+        str, typer.Argument(help="Its name, by which it is chosen.", show_default=False)
+    ],
+    language: Annotated[str, typer.Option("--lang", "-l", help="rust, c or python.")] = "rust",
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="DIR", help="The folder to make; by default NAME."),
+    ] = None,
+    crates: Annotated[
+        str | None,
+        typer.Option(
+            "--crates",
+            metavar="PATH|VERSION",
+            help="In Rust: the crates of FlashAtlas; by default those of this installation.",
+        ),
+    ] = None,
+) -> None:
+    """Make a part of your own, outside of FlashAtlas, with its tests.
+
+    For example: `flashatlas new victim mine --lang python`, `flashatlas new scheme mine --lang c`
+    """
+    folder = to or Path(name)
+    for path in scaffold.new(kind, name, language, folder, crates):
+        out.print(str(path), highlight=False, markup=False)
+    say(f"\ncd {folder}")
+    for line in NEXT[language]:
+        say(line.format(name=name, ident=name.replace("-", "_")))

@@ -1,0 +1,213 @@
+"""``flashatlas new``: a part of one's own, outside of this repository, with its tests."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashatlas._core import InputError
+from flashatlas.names import hint, unknown
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of part that there are templates of."""
+
+    words: str
+    key: str
+    """What chooses one."""
+    base: str
+    """A part of the kind that comes with the project."""
+    languages: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    """What its drive needs."""
+
+
+KINDS = {
+    "victim": Kind("victim policy", "ftl.victim", "greedy", ("rust", "c", "python")),
+    "classifier": Kind(
+        "classifier",
+        "ftl.classifier",
+        "none",
+        ("rust", "c", "python"),
+        ("drive.blocks=64", "drive.logical_pages=640"),
+    ),
+    "store": Kind("map store", "map.store", "dram", ("rust",)),
+    "scheme": Kind("scheme", "ftl.scheme", "page", ("rust", "c")),
+    "layer": Kind("layer", "layers", "", ("rust",)),
+    "format": Kind("trace format", "format", "", ("rust",)),
+    "generator": Kind("generator", "workload", "uniform", ("rust",)),
+}
+
+REASONS = {
+    ("store", "c"): "a store needs the types of collection and recovery; a whole FTL in C (scheme) "
+    "brings its own map",
+    ("layer", "c"): "a layer owns the device below it, which has no C type",
+    (
+        "format",
+        "c",
+    ): "a format reads through the buffers of Rust; convert the file to another format",
+    ("generator", "c"): "a generator yields records of Rust; write a trace file instead",
+    ("store", "python"): "a store is asked at every lookup, which Python is too slow for",
+    ("scheme", "python"): "a scheme decides every operation of the flash, which Python is too slow "
+    "for",
+    ("layer", "python"): "a layer sees every command, which Python is too slow for",
+    ("format", "python"): "make an Arrow table of the trace and give it to flashatlas.Trace",
+    ("generator", "python"): "make an Arrow table of requests and give it to flashatlas.Trace",
+}
+"""Why a kind has no template in a language."""
+
+EXAMPLE = {
+    '"page-c"': '"{{NAME}}"',
+    '"page", "1.0"': '"{{NAME}}", "0.1.0"',
+    "scheme=page-c": "scheme={{NAME}}",
+    "page_c_low_water": "{{IDENT}}_low_water",
+    "page.so page.c": "{{NAME}}.so {{NAME}}.c",
+    "./page.so": "./{{NAME}}.so",
+    "the example of FlashAtlas": "none",
+}
+"""What becomes of the names of the example in C."""
+
+LANGUAGES = ("rust", "c", "python")
+
+
+def crates() -> str | None:
+    """The folder of the Rust crates: beside the package in a wheel, or in its repository."""
+    packed = Path(__file__).with_name("sources")
+    for root in (packed, Path(__file__).parents[2]):
+        if (root / "crates/flashatlas/Cargo.toml").is_file():
+            return str(root / "crates/flashatlas")
+    return None
+
+
+def _dependency(given: str | None) -> str:
+    """How a crate depends on FlashAtlas: by path, or by version."""
+    if given is not None and re.fullmatch(r"[\^=~]?\d+(\.\d+){0,2}", given):
+        return f'version = "{given}"'
+    path = given if given is not None else crates()
+    if path is None:
+        raise InputError(
+            "the sources of the crates are not here: say where with --crates PATH, or --crates "
+            "VERSION for those of the registry"
+        )
+    folder = Path(path)
+    if (folder / "crates/flashatlas/Cargo.toml").is_file():
+        folder = folder / "crates/flashatlas"
+    if not (folder / "Cargo.toml").is_file():
+        raise InputError(f"--crates {path}: no Cargo.toml there, and no version such as 0.1")
+    return f'path = "{folder.resolve()}"'
+
+
+def _checked(kind: str, name: str, language: str) -> Kind:
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
+    if language not in LANGUAGES:
+        raise InputError(
+            f"--lang: `{language}` is not known{hint(language, LANGUAGES)} (allowed: "
+            f"{', '.join(LANGUAGES)})"
+        )
+    if language not in KINDS[kind].languages:
+        raise InputError(
+            f"a {KINDS[kind].words} has no template in {language}: {REASONS[kind, language]} "
+            f"(it has: {', '.join(KINDS[kind].languages)})"
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise InputError(
+            f"`{name}`: expected a name of lower-case letters, digits and dashes, such as my-{kind}"
+        )
+    return KINDS[kind]
+
+
+def _files(kind: str, name: str, language: str) -> dict[str, str]:
+    """Template of each file that is made."""
+    ident = name.replace("-", "_")
+    if language == "rust":
+        return {
+            "Cargo.toml": "rust/Cargo.toml.in",
+            "pyproject.toml": "rust/pyproject.toml.in",
+            "README.md": "rust/README.md.in",
+            "src/lib.rs": "rust/lib.rs.in",
+            "src/part.rs": f"rust/{kind}.rs.in",
+            "src/main.rs": "rust/main.rs.in",
+            "tests/conformance.rs": "rust/conformance.rs.in",
+        }
+    if language == "c":
+        source = "page.c" if kind == "scheme" else f"{kind}.c.in"
+        return {
+            "Makefile": "c/Makefile.in",
+            "README.md": "c/README.md.in",
+            f"{name}.c": f"c/{source}",
+        }
+    return {
+        "README.md": "python/README.md.in",
+        f"{ident}.py": f"python/{kind}.py.in",
+        f"test_{ident}.py": "python/test.py.in",
+    }
+
+
+def _values(kind: str, name: str, of: Kind, dependency: str) -> dict[str, str]:
+    ident = name.replace("-", "_")
+    settings = [*of.settings]
+    both = "".join(f" --set {setting}" for setting in settings)
+    spec = (
+        '{ "drive": "tiny", "mode": "untimed", "precondition": "fill", '
+        '"workload": "uniform:requests=50000,size=2KiB" }'
+    )
+
+    def chosen(part: str) -> str:
+        if kind == "format" or not part:
+            return "{}"
+        if kind == "generator":
+            return f'{{ "workload": "{part}:requests=20000,size=2KiB" }}'
+        text = ", ".join(f'"{s}"' for s in [f"{of.key}={part}", *settings])
+        return f'{{ "set": [{text}] }}'
+
+    return {
+        "NAME": name,
+        "IDENT": ident,
+        "CLASS": "".join(word.capitalize() for word in name.split("-")),
+        "KIND_WORDS": of.words,
+        "KEY": of.key,
+        "CRATES": dependency,
+        "COMPARE": f"--vary {of.key}={of.base},{name}{both}",
+        "BASE": of.base or "without",
+        "RUN": spec,
+        "RUN_BASE": chosen(of.base),
+        "RUN_MINE": chosen(name),
+    }
+
+
+def new(
+    kind: str, name: str, language: str, into: Path, crates_at: str | None = None
+) -> list[Path]:
+    """Make a part of one's own in a new folder; returns its files.
+
+    Raises:
+        InputError: A kind, name or language that does not exist, or a folder that does.
+
+    """
+    of = _checked(kind, name, language)
+    if into.exists():
+        raise InputError(f"{into}: is there already; nothing was written")
+    values = _values(kind, name, of, _dependency(crates_at) if language == "rust" else "")
+    made: list[Path] = []
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=into.parent, prefix=".flashatlas-new-") as folder:
+        for file, template in _files(kind, name, language).items():
+            text = (TEMPLATES / template).read_text(encoding="utf-8")
+            if template == "c/page.c":  # a complete example, with names of its own
+                for mine, theirs in EXAMPLE.items():
+                    text = text.replace(mine, theirs)
+            for key, value in values.items():
+                text = text.replace("{{" + key + "}}", value)
+            path = Path(folder) / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            made.append(into / file)
+        shutil.copytree(folder, into)
+    return made

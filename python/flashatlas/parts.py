@@ -334,13 +334,21 @@ def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
     before = len(added())
     if path.suffix == ".py":
         _load_python(path)
+        _FILES.append(path)
     else:
         _core.load_plugin(str(path), patience)
         _LIBRARIES.append(path)
+        _FILES.append(path)
     return added()[before:]
 
 
 _LIBRARIES: list[Path] = []
+_FILES: list[Path] = []
+
+
+def files() -> list[Path]:
+    """Every file that was loaded, in order."""
+    return list(dict.fromkeys(_FILES))
 
 
 def libraries() -> list[Path]:

@@ -270,7 +270,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         let depth = self.depth.cuts as usize + self.parts;
         let deeper =
             self.path.len() < depth || self.only.is_some_and(|only| only.len() > level + 1);
-        match self.verifier.examine(left, model, self.tally.cuts(), deeper, &self.remains()) {
+        let number = number(&self.path);
+        match self.verifier.examine(left, model, number, deeper, &self.remains()) {
             Err(failure) => {
                 self.tally.violations += 1;
                 (self.on_failure)(&self.path, failure);
@@ -311,4 +312,14 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
         assert_eq!(after as usize, operations);
     }
+}
+
+/// A number that a cut has wherever it is met, in a run and when it is run again: it chooses how
+/// long the drive is written on (FNV-1a of its identity).
+fn number(path: &[Cut]) -> u64 {
+    let text = path.iter().flat_map(|cut| format!("{cut}.").into_bytes());
+    let mixed = text.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    mixed >> 32
 }

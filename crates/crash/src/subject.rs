@@ -224,7 +224,13 @@ pub fn drive(
             (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 })
         {
             let load = |pages: u32| config(stack, geometry, unit, blocks, pages);
-            let Some(slots) = load_slots(stack, geometry, unit, blocks) else { continue };
+            let slots = match load_slots(stack, geometry, unit, blocks) {
+                Ok(slots) => slots,
+                Err(why) => {
+                    last = why;
+                    continue;
+                }
+            };
             // at least two and a half blocks of data, so that something is collected; layers need
             // more
             let least = match stack.layers.is_empty() {
@@ -267,10 +273,15 @@ pub fn drive(
 }
 
 /// Slots of the whole drive.
-fn load_slots(stack: &Subject, geometry: &Geometry, unit: &str, blocks: u32) -> Option<u32> {
+fn load_slots(
+    stack: &Subject,
+    geometry: &Geometry,
+    unit: &str,
+    blocks: u32,
+) -> Result<u32, String> {
     let bare = Subject { layers: Vec::new(), ..stack.clone() };
-    let layout = config(&bare, geometry, unit, blocks, 7).ok()?.layout().ok()?;
-    Some(layout.slots())
+    let layout = config(&bare, geometry, unit, blocks, 7)?.layout().map_err(|e| e.to_string())?;
+    Ok(layout.slots())
 }
 
 /// The largest number from `low` to `high` that is `good`, where `low` is and all below a good one

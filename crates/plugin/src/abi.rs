@@ -257,7 +257,8 @@ pub enum FaState {
     FA_DATA = 1,
     /// Holds bytes of the plug-in's own.
     FA_OWN = 2,
-    /// Was being programmed when the power failed, or cannot be read any more.
+    /// Was being programmed when the power failed, or could be read and cannot any more: a drive
+    /// cannot tell the two apart.
     FA_TORN = 3,
 }
 
@@ -311,15 +312,16 @@ pub struct FaTable {
     pub bytes: u64,
 }
 
-/// What an FTL works with. Every call acts at once, and is an operation that takes time in the
-/// simulation: by itself it waits for the one before it, as firmware does that does one thing after
-/// the other; `after` says otherwise.
+/// What an FTL works with: the same for as long as the drive is on. Every call acts at once, and is
+/// an operation that takes time in the simulation: by itself it waits for the one before it, as
+/// firmware does that does one thing after the other; `after` says otherwise.
 #[repr(C)]
 pub struct FaHost {
     /// Of FlashAtlas.
     pub context: *mut c_void,
-    /// Read bytes of a page. One operation of the flash. Of a page of data the first 32 bytes say
-    /// whose it is, for `program`, and the others are 0.
+    /// Read bytes of a page: one operation of the flash, which transfers the whole page, however
+    /// few are wanted. Of a page of data the first 32 bytes say whose it is, for `program`, and the
+    /// others are 0. A page that is erased or torn is `FA_UNREADABLE`; `spare` tells which.
     pub read: unsafe extern "C" fn(
         host: *const FaHost,
         page: u32,
@@ -327,13 +329,16 @@ pub struct FaHost {
         bytes: u32,
         buffer: *mut c_void,
     ) -> FaStatus,
-    /// Program a page, once after each erase and in the order of its block, with a page of bytes.
+    /// Program a page, once after each erase and in ascending order in its block (pages may be left
+    /// out), with a page of bytes. A block in which a program failed takes no more programs and no
+    /// erase; `is_bad` says so once an erase has been refused.
     /// Where they begin as `data` of `write` does, they stand for that data, which is then the
     /// newest version of its logical page; where they were read from a page of data, they are a
     /// copy of it; all others are bytes of the plug-in's own.
     pub program:
         unsafe extern "C" fn(host: *const FaHost, page: u32, data: *const c_void) -> FaStatus,
-    /// Read a page and program it, whatever it holds, into another.
+    /// Read a page and program it, whatever it holds, into another. A copy of the newest version is
+    /// the newest version from then on.
     pub copy: unsafe extern "C" fn(host: *const FaHost, from: u32, to: u32) -> FaStatus,
     /// Erase a block.
     pub erase: unsafe extern "C" fn(host: *const FaHost, block: u32) -> FaStatus,
@@ -393,7 +398,8 @@ pub struct FaFtl {
         ) -> i32,
     >,
     /// Switch the drive on: make the tables of what is on flash, which may be erased, or what a
-    /// power failure left. Null: `fail` says why, or the power is lost again.
+    /// power failure left. Null: `fail` says why, or the power is lost again. Afterwards FlashAtlas
+    /// asks `locate` for every page once, at no cost; a place that cannot be read counts as lost.
     pub mount: Option<
         unsafe extern "C" fn(
             host: *const FaHost,
@@ -412,8 +418,8 @@ pub struct FaFtl {
             page: *mut u32,
         ) -> u32,
     >,
-    /// Write a logical page: `data` must be programmed when this returns. What else is in `data` is
-    /// FlashAtlas' own.
+    /// Write a logical page: `data` must be programmed when this returns; the last program of it
+    /// counts. What cannot be answered is handed up as it came (`FA_UNREADABLE` of a copy, say).
     pub write: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,

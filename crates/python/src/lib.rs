@@ -8,6 +8,7 @@
 mod check;
 mod crash;
 mod environment;
+mod gym;
 mod lookup;
 mod names;
 mod opener;
@@ -288,6 +289,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(check::check_part, module)?)?;
     module.add_function(wrap_pyfunction!(check::all_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check::run_swarm, module)?)?;
+    module.add_class::<gym::Episode>()?;
     module.add_class::<policies::PyArray>()?;
     module.add_class::<policies::PyLane>()?;
     module.add_class::<policies::PyPages>()?;

@@ -98,7 +98,9 @@ def _print(report: dict[str, Any]) -> None:
         if promise["outcome"] == "broken":
             say(f"[bold red]{promise['promise']}[/]")
             out.print(f"  {promise['found']}", highlight=False, markup=False, soft_wrap=True)
-            out.print(f"  {promise['rerun']}", highlight=False, markup=False, soft_wrap=True)
+            again = "".join(f" --plugin {path}" for path in parts.files())
+            line = f"  {promise['rerun']}{again}"
+            out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _swarm(first: int, count: int, json_: str | None, quiet: bool) -> None:

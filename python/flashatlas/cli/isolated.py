@@ -20,6 +20,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 CHILD = "FLASHATLAS_ISOLATED"
 """Set in the environment of the child."""
 
+PROGRAM = "import sys; sys.path.pop(0); from flashatlas.cli import main; main()"
+"""Without the folder at hand on the path: a plug-in there may be called like a module of Python."""
+
 
 def isolated(command: Command) -> Command:
     """Where a shared library was loaded, let a child process carry the command out.
@@ -31,7 +34,7 @@ def isolated(command: Command) -> Command:
     def apart(*args: Any, **kwargs: Any) -> Any:
         if CHILD in os.environ or not parts.libraries():
             return command(*args, **kwargs)
-        line = [sys.executable, "-m", "flashatlas", *sys.argv[1:]]
+        line = [sys.executable, "-c", PROGRAM, *sys.argv[1:]]
         code = subprocess.run(line, env={**os.environ, CHILD: "1"}, check=False).returncode
         if code < 0:
             raise PartError(f"the process of the plug-in ended by {_named(-code)}, see above")

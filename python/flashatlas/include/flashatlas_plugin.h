@@ -95,7 +95,8 @@ enum fa_state
   FA_DATA = 1,
   // Holds bytes of the plug-in's own.
   FA_OWN = 2,
-  // Was being programmed when the power failed, or cannot be read any more.
+  // Was being programmed when the power failed, or could be read and cannot any more: a drive
+  // cannot tell the two apart.
   FA_TORN = 3,
 };
 #ifndef __cplusplus
@@ -340,25 +341,29 @@ typedef struct fa_table {
   uint64_t bytes;
 } fa_table;
 
-// What an FTL works with. Every call acts at once, and is an operation that takes time in the
-// simulation: by itself it waits for the one before it, as firmware does that does one thing after
-// the other; `after` says otherwise.
+// What an FTL works with: the same for as long as the drive is on. Every call acts at once, and is
+// an operation that takes time in the simulation: by itself it waits for the one before it, as
+// firmware does that does one thing after the other; `after` says otherwise.
 typedef struct fa_host {
   // Of FlashAtlas.
   void *context;
-  // Read bytes of a page. One operation of the flash. Of a page of data the first 32 bytes say
-  // whose it is, for `program`, and the others are 0.
+  // Read bytes of a page: one operation of the flash, which transfers the whole page, however
+  // few are wanted. Of a page of data the first 32 bytes say whose it is, for `program`, and the
+  // others are 0. A page that is erased or torn is `FA_UNREADABLE`; `spare` tells which.
   fa_status (*read)(const struct fa_host *host,
                     uint32_t page,
                     uint32_t offset,
                     uint32_t bytes,
                     void *buffer);
-  // Program a page, once after each erase and in the order of its block, with a page of bytes.
+  // Program a page, once after each erase and in ascending order in its block (pages may be left
+  // out), with a page of bytes. A block in which a program failed takes no more programs and no
+  // erase; `is_bad` says so once an erase has been refused.
   // Where they begin as `data` of `write` does, they stand for that data, which is then the
   // newest version of its logical page; where they were read from a page of data, they are a
   // copy of it; all others are bytes of the plug-in's own.
   fa_status (*program)(const struct fa_host *host, uint32_t page, const void *data);
-  // Read a page and program it, whatever it holds, into another.
+  // Read a page and program it, whatever it holds, into another. A copy of the newest version is
+  // the newest version from then on.
   fa_status (*copy)(const struct fa_host *host, uint32_t from, uint32_t to);
   // Erase a block.
   fa_status (*erase)(const struct fa_host *host, uint32_t block);
@@ -409,7 +414,8 @@ typedef struct fa_ftl {
                   char *why,
                   uint32_t room);
   // Switch the drive on: make the tables of what is on flash, which may be erased, or what a
-  // power failure left. Null: `fail` says why, or the power is lost again.
+  // power failure left. Null: `fail` says why, or the power is lost again. Afterwards FlashAtlas
+  // asks `locate` for every page once, at no cost; a place that cannot be read counts as lost.
   void *(*mount)(const struct fa_host *host,
                  const struct fa_shape *shape,
                  const struct fa_value *values);
@@ -417,8 +423,8 @@ typedef struct fa_ftl {
   void (*destroy)(void *ftl, const struct fa_host *host);
   // Where the newest version of a logical page is, or `FA_NOWHERE`.
   uint32_t (*locate)(void *ftl, const struct fa_host *host, uint32_t lpn, uint32_t *page);
-  // Write a logical page: `data` must be programmed when this returns. What else is in `data` is
-  // FlashAtlas' own.
+  // Write a logical page: `data` must be programmed when this returns; the last program of it
+  // counts. What cannot be answered is handed up as it came (`FA_UNREADABLE` of a copy, say).
   uint32_t (*write)(void *ftl, const struct fa_host *host, uint32_t lpn, const void *data);
   // Forget a logical page.
   uint32_t (*trim)(void *ftl, const struct fa_host *host, uint32_t lpn);

@@ -297,13 +297,20 @@ impl<'a, 'b> Session<'a, 'b> {
         if unit.lpn == Lpn::NONE {
             self.state.counts.own_programs += 1;
         } else if from_host {
-            self.programmed = true;
             self.state.shadow.moved(unit.lpn, frame, op, oldest);
-            self.cx.programmed.push(Programmed { op, units: 1 });
+            // written again, as after a checkpoint that failed: the page counts once, by the last
+            match self.cx.programmed.last_mut().filter(|_| self.programmed) {
+                Some(before) => before.op = op,
+                None => self.cx.programmed.push(Programmed { op, units: 1 }),
+            }
+            self.programmed = true;
         } else {
             self.state.counts.copies += 1;
             let newest = self.state.shadow.newest.get(unit.lpn.0 as usize).copied();
-            if newest.is_some_and(|newest| Some(newest) == from) {
+            // of two copies of one version either may be the one that is copied on
+            let medium = &*self.cx.flash.medium;
+            let same = |at: Ppn| medium.unit(at).is_ok_and(|there| there == *unit);
+            if newest.and_then(Ppn::mapped).is_some_and(|at| Some(at) == from || same(at)) {
                 self.state.shadow.moved(unit.lpn, frame, op, oldest);
             }
         }
@@ -329,6 +336,7 @@ impl<'a, 'b> Session<'a, 'b> {
             let sensed = self.cx.flash.read(frame, 1, ReadPart::Whole, cause, &after);
             self.state.chain = sensed.map_err(|e| self.failed(e))?;
             self.state.counts.own_reads += 1;
+            self.state.mount.map_page_reads += u64::from(self.mounting);
         }
         let (medium, slot) = (&*self.cx.flash.medium, self.state.shadow.layout.first_slot(frame));
         let number = medium.frame_sequence(frame).map_err(|e| self.failed(e))?;

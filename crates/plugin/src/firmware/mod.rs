@@ -184,6 +184,9 @@ impl Firmware {
             let place = self.ask(cx, lpn, true)?;
             if let Some(at) = place.mapped() {
                 let found = cx.flash.medium.lpn(at);
+                if found.is_err() {
+                    continue; // it is lost, and the mount has counted what cannot be read
+                }
                 if found != Ok(lpn) {
                     let session = Session::new(cx, &mut self.state, "locate");
                     let found = found.map_or_else(|e| e.to_string(), |f| format!("holds page {f}"));
@@ -213,6 +216,20 @@ impl Firmware {
             session.raise(format!("page {lpn}: in page {page}, the drive has 0 to {}", frames - 1));
         }
         Ok(if page == FA_NOWHERE { Ppn::NONE } else { Ppn(page) })
+    }
+
+    /// Whether another place than the one that was programmed last will do: it holds the same
+    /// version, and is the one from now on; or the page was lost before a mount.
+    fn is_as_good(&mut self, cx: &FtlContext<'_>, lpn: Lpn, found: Ppn, newest: Ppn) -> bool {
+        let Some(found) = found.mapped() else { return false };
+        let Ok(here) = cx.flash.medium.unit(found) else { return newest == Ppn::NONE };
+        let Some(newest) = newest.mapped() else { return false };
+        let same = cx.flash.medium.unit(newest).is_ok_and(|there| there == here);
+        if same && here.lpn == lpn {
+            let frame = self.state.shadow.layout.frame_of(found);
+            self.state.shadow.moved(lpn, frame, OpId::NONE, OpId::NONE);
+        }
+        same && here.lpn == lpn
     }
 
     /// Make what was written and trimmed outlive a power failure.
@@ -256,6 +273,9 @@ impl Ftl for Firmware {
         let found = self.ask(cx, lpn, false)?;
         let ready = std::mem::replace(&mut self.state.chain, chain);
         let newest = self.state.shadow.newest[lpn.0 as usize];
+        if found != newest && self.is_as_good(cx, lpn, found, newest) {
+            return Ok(Located { place: self.peek(lpn), ready });
+        }
         if found != newest {
             let named = |at: Ppn| at.mapped().map_or("nowhere".into(), |at| format!("page {at}"));
             let session = Session::new(cx, &mut self.state, "locate");

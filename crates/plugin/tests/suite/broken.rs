@@ -88,6 +88,26 @@ fn what_a_firmware_does_to_the_flash_is_named() {
 }
 
 #[test]
+fn what_a_firmware_may_do_is_no_error() {
+    let good = "done = host->program(host, page, data);";
+    let more = "if (done == FA_OK && in->open[HOST].next + 1 < ftl->shape.pages)";
+    for bad in [
+        // the data again, as after a checkpoint that failed; the last program counts
+        "{ in->open[HOST].next++; page++; done = host->program(host, page, data); }",
+        // a second copy, and the first is used on
+        "{ in->open[HOST].next++; host->copy(host, page, page + 1); }",
+    ] {
+        let text = page_with(good, &format!("{good} {more} {bad}"));
+        let registry = build::registry(&build::loaded(&text));
+        let mut spec = spec(&["ftl.scheme=page-c", "drive.blocks=96", "drive.logical_pages=300"]);
+        spec["workload"] = "uniform:requests=10000,size=2KiB,read=0.1".into();
+        let record = build::played(&registry, spec).unwrap_or_else(|e| panic!("{bad}: {e}"));
+        assert_eq!(record["oracle"]["violations"], 0);
+        assert!(record["waf"].as_f64() > Some(1.4), "{}", record["waf"]);
+    }
+}
+
+#[test]
 fn calls_outside_of_a_call_are_named() {
     let bad = page_with("ftl->shape = *shape;", "ftl->shape = *shape; kept = host;");
     let bad = bad.replace(

@@ -1,0 +1,280 @@
+//! Decisions of a run, one at a time: environments for learning (`python/flashatlas/gym.py`).
+//!
+//! The run has a thread of its own. Where it wants to know which block to collect, or into which
+//! stream a page goes, it sends what it knows and waits for an answer; [`Episode::step`] gives that
+//! and waits for the next question, without the interpreter's lock.
+
+use crate::environment::environment;
+use crate::{InputError, PartError, to_python};
+use flashatlas_ftl::MemoryUse;
+use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
+use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
+use flashatlas_sim::{Environment, Outcome, RunError, RunSpec, run};
+use flashatlas_types::PartFault;
+use pyo3::prelude::*;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Candidates that an observation shows.
+const CANDIDATES: usize = 8;
+
+/// Numbers for each of them: share of valid slots, age since it closed and since it last changed,
+/// erases beside the mean.
+const FEATURES: usize = 4;
+
+/// Streams that pages are placed in.
+const STREAMS: u32 = 4;
+
+/// What the run says: a question, or its end.
+enum Message {
+    Question { observation: Vec<f32>, choices: u32, reward: f32 },
+    End { outcome: Box<Result<Outcome, RunError>>, reward: f32 },
+}
+
+/// The run's side of the conversation.
+struct Link {
+    ask: SyncSender<Message>,
+    answers: Receiver<u32>,
+    reward: f32,
+}
+
+impl Link {
+    /// The answer to a question; the run ends where nobody answers any more.
+    fn ask(&mut self, observation: Vec<f32>, choices: u32) -> u32 {
+        let reward = std::mem::take(&mut self.reward);
+        let asked = self.ask.send(Message::Question { observation, choices, reward });
+        match asked.ok().and_then(|()| self.answers.recv().ok()) {
+            Some(answer) => answer.min(choices - 1),
+            None => PartFault::raise("environment", "the episode was closed"),
+        }
+    }
+}
+
+type Shared = Arc<Mutex<Link>>;
+
+/// Age as a number from 0 to 1: sixteen doublings.
+fn age(pages: u64) -> f32 {
+    ((pages + 1) as f32).log2().min(16.0) / 16.0
+}
+
+/// Asks which of a lane's emptiest blocks is collected.
+struct Asking {
+    link: Shared,
+    /// Clocks at which blocks closed and changed, of closed ones.
+    closed: Vec<Option<(u64, u64)>>,
+}
+
+impl VictimPolicy for Asking {
+    fn closed(&mut self, block: u32, _: u32, at: Moment) {
+        self.closed[block as usize] = Some((at.clock, at.clock));
+    }
+
+    fn invalidated(&mut self, block: u32, _: u32, at: Moment) {
+        if let Some((_, changed)) = &mut self.closed[block as usize] {
+            *changed = at.clock;
+        }
+    }
+
+    fn removed(&mut self, block: u32) {
+        self.closed[block as usize] = None;
+    }
+
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+        let frees = |&(block, _): &(u32, (u64, u64))| lane.valid[block as usize] < lane.slots;
+        let known = (0..).zip(&self.closed).filter_map(|(block, at)| Some((block, (*at)?)));
+        let mut all: Vec<(u32, (u64, u64))> = known.filter(frees).collect();
+        all.sort_unstable_by_key(|&(block, (closed, _))| {
+            (lane.valid[block as usize], closed, block)
+        });
+        all.truncate(CANDIDATES);
+        if all.is_empty() {
+            return None;
+        }
+        let mean = lane.erases.iter().map(|&e| f64::from(e)).sum::<f64>();
+        let mean = (mean / lane.erases.len() as f64) as f32;
+        let mut observation = vec![1.0; CANDIDATES * FEATURES];
+        for (&(block, (closed, changed)), features) in
+            all.iter().zip(observation.chunks_mut(FEATURES))
+        {
+            let at = block as usize;
+            features[0] = lane.valid[at] as f32 / lane.slots as f32;
+            features[1] = age(lane.at.clock - closed);
+            features[2] = age(lane.at.clock - changed);
+            features[3] = ((lane.erases[at] as f32 - mean) / 16.0).clamp(-1.0, 1.0);
+        }
+        let mut link = self.link.lock().expect("one thread runs");
+        let choice = link.ask(observation, all.len() as u32);
+        let block = all[choice as usize].0;
+        link.reward -= lane.valid[block as usize] as f32 / lane.slots as f32;
+        Some(block)
+    }
+}
+
+/// Asks into which stream a page of the host goes.
+struct Placing {
+    link: Shared,
+    pages: u32,
+}
+
+impl Classifier for Placing {
+    fn written(&mut self, page: &Page) -> u32 {
+        let seen = page.age.map_or(1.0, age);
+        let from = match page.from {
+            Some(Stream::Host(n)) => (n + 1) as f32 / STREAMS as f32,
+            Some(Stream::Collection(n)) => -((n + 1) as f32) / STREAMS as f32,
+            None => 0.0,
+        };
+        let place = page.lpn.0 as f32 / self.pages as f32;
+        let known = f32::from(page.age.is_some());
+        let mut link = self.link.lock().expect("one thread runs");
+        link.ask(vec![seen, known, from, place], STREAMS)
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        match page.from {
+            Some(Stream::Host(n) | Stream::Collection(n)) => n.min(STREAMS - 1),
+            None => 0,
+        }
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        let mut link = self.link.lock().expect("one thread runs");
+        link.reward -= block.valid as f32 / block.slots as f32;
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        Vec::new()
+    }
+}
+
+/// One run, question by question.
+#[pyclass]
+pub struct Episode {
+    answers: Option<SyncSender<u32>>,
+    messages: Mutex<Receiver<Message>>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether the end was heard.
+    ended: bool,
+}
+
+/// Observation, choices, reward, and at the end the record (JSON).
+type Step = (Option<Vec<f32>>, u32, f32, Option<String>);
+
+#[pymethods]
+impl Episode {
+    /// Begin a run (JSON of a `RunSpec`); `kind` is `collection` or `placement`.
+    #[new]
+    fn new(kind: &str, spec: &str) -> PyResult<Episode> {
+        let mut spec: RunSpec = serde_json::from_str(spec)
+            .map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+        let (ask, messages) = sync_channel(1);
+        let (answers, hear) = sync_channel(1);
+        let end = ask.clone();
+        let link: Shared = Arc::new(Mutex::new(Link { ask, answers: hear, reward: 0.0 }));
+        let last = link.clone();
+        let registry = *environment().registry;
+        // definitions live for ever: one for each episode, of some hundred bytes
+        let added = match kind {
+            "collection" => {
+                spec.set.push("ftl.victim=environment".into());
+                registry.with(&*Box::leak(Box::new(collection(link))))
+            }
+            "placement" => {
+                spec.set.push("ftl.classifier=environment".into());
+                registry.with(&*Box::leak(Box::new(placement(link))))
+            }
+            other => return Err(InputError::new_err(format!("environment `{other}`"))),
+        };
+        let registry = added.map_err(|e| InputError::new_err(e.to_string()))?;
+        let thread = std::thread::spawn(move || {
+            let environment = Environment { registry: &registry, ..environment() };
+            let outcome = Box::new(run(&spec, &environment, &mut |_| true));
+            let reward = last.lock().map_or(0.0, |link| link.reward);
+            // nobody listens to an episode that was closed
+            let _ = end.send(Message::End { outcome, reward });
+        });
+        let messages = Mutex::new(messages);
+        Ok(Episode { answers: Some(answers), messages, thread: Some(thread), ended: false })
+    }
+
+    /// The first question.
+    fn begin(&mut self, py: Python<'_>) -> PyResult<Step> {
+        self.next(py)
+    }
+
+    /// Answer the question at hand; returns the next one.
+    fn step(&mut self, py: Python<'_>, answer: u32) -> PyResult<Step> {
+        let sent = self.answers.as_ref().and_then(|answers| answers.send(answer).ok());
+        if sent.is_none() {
+            return Err(PartError::new_err("the episode is over: reset the environment"));
+        }
+        self.next(py)
+    }
+
+    /// End the run, wherever it is.
+    fn close(&mut self, py: Python<'_>) {
+        self.answers = None;
+        let (thread, ended) = (self.thread.take(), self.ended);
+        py.detach(|| {
+            if let Some(thread) = thread.filter(|_| !ended) {
+                // definitions keep their end of the channel for ever: the last message is the end
+                let messages = self.messages.lock().expect("one at a time");
+                while let Ok(Message::Question { .. }) = messages.recv() {}
+                let _ = thread.join();
+            }
+        });
+    }
+}
+
+impl Episode {
+    fn next(&mut self, py: Python<'_>) -> PyResult<Step> {
+        let received = py.detach(|| self.messages.lock().expect("one at a time").recv());
+        match received {
+            Ok(Message::Question { observation, choices, reward }) => {
+                Ok((Some(observation), choices, reward, None))
+            }
+            Ok(Message::End { outcome, reward }) => {
+                (self.answers, self.ended) = (None, true);
+                let outcome = outcome.map_err(|e| to_python(&e))?;
+                Ok((None, 0, reward, Some(outcome.record.to_string())))
+            }
+            Err(_) => Err(PartError::new_err("the run of the episode ended by a panic")),
+        }
+    }
+}
+
+impl Drop for Episode {
+    fn drop(&mut self) {
+        // the run ends at its next question, for which there is no answer
+        self.answers = None;
+    }
+}
+
+fn collection(link: Shared) -> VictimDef {
+    VictimDef {
+        name: "environment",
+        summary: "asks which block is collected",
+        paper: "none",
+        params: &[],
+        build: Box::leak(Box::new(move |_: &_, lane: LaneShape, _| {
+            let closed = vec![None; lane.blocks as usize];
+            Box::new(Asking { link: link.clone(), closed }) as Box<dyn VictimPolicy>
+        })),
+        steady: None,
+    }
+}
+
+fn placement(link: Shared) -> ClassifierDef {
+    ClassifierDef {
+        name: "environment",
+        summary: "asks into which stream a page is written",
+        paper: "none",
+        params: &[],
+        streams: Some(Streams { host: STREAMS, collection: STREAMS }),
+        history: true,
+        build: Box::leak(Box::new(move |_: &_, pages: u32, _| {
+            Box::new(Placing { link: link.clone(), pages }) as Box<dyn Classifier>
+        })),
+    }
+}

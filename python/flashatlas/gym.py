@@ -1,0 +1,198 @@
+"""Environments for learning: which block is collected, and into which stream a page is written.
+
+>>> import gymnasium
+>>> import flashatlas.gym
+>>> env = gymnasium.make("FlashAtlas/Collection-v0", workload="uniform:requests=2000,size=2KiB")
+>>> observation, info = env.reset(seed=1)
+>>> observation.shape, int(env.action_space.n)
+((32,), 8)
+>>> done = False
+>>> while not done:
+...     observation, reward, done, _, info = env.step(0)  # the emptiest block: greedy
+>>> info["record"]["oracle"]["violations"]
+0
+
+An episode is one run: every read is compared, as always. It ends with the run, whose record is in
+``info``. The run has a thread of its own and does not hold the interpreter's lock: episodes of
+several environments run side by side (:class:`Several`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy
+from gymnasium import spaces
+
+from flashatlas import _core, parts
+from flashatlas.api import specification
+
+CANDIDATES, FEATURES, STREAMS = 8, 4, 4
+"""Blocks that an observation shows, numbers for each, streams that pages are placed in."""
+
+DEFAULTS = {
+    "drive": "tiny",
+    "workload": "uniform:requests=20000,size=2KiB",
+    "precondition": "fill",
+    "mode": "untimed",
+}
+"""The run of an episode, where nothing else is said."""
+
+
+class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
+    """One decision of a run at a time."""
+
+    kind: ClassVar[str]
+    shape: ClassVar[tuple[int, ...]]
+    low: ClassVar[float] = 0.0
+    actions: ClassVar[int]
+
+    def __init__(self, **run: Any) -> None:
+        self.run = {**DEFAULTS, **run}
+        specification(**self.run)  # what is wrong with it is said now
+        self.observation_space = spaces.Box(-1.0, 1.0, self.shape, numpy.float32)
+        self.action_space = spaces.Discrete(self.actions)
+        self._episode: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[numpy.ndarray, dict[str, Any]]:
+        """Begin a run; its seed is drawn from the environment's."""
+        super().reset(seed=seed)
+        self.close()
+        drawn = int(self.np_random.integers(0, 2**31))
+        spec = specification(**{**self.run, "seed": drawn})
+        self._episode = _core.Episode(self.kind, json.dumps(spec))
+        observation, choices, _, record = self._episode.begin()
+        if observation is None:
+            return self._last(), {"record": json.loads(record or "{}"), "choices": 0}
+        return numpy.array(observation, numpy.float32), self._info(choices)
+
+    def step(
+        self, action: numpy.int64 | int
+    ) -> tuple[numpy.ndarray, float, bool, bool, dict[str, Any]]:
+        """Answer; what lies beyond the choices that there are (``info``) stands for the last."""
+        observation, choices, reward, record = self._episode.step(int(action))
+        if record is not None:
+            found = json.loads(record)
+            info = {"record": found, "waf": found.get("waf"), "choices": 0}
+            return self._last(), reward, True, False, info
+        assert observation is not None
+        info = self._info(choices)
+        return numpy.array(observation, numpy.float32), reward, False, False, info
+
+    def _info(self, choices: int) -> dict[str, Any]:
+        mask = numpy.zeros(self.actions, numpy.int8)
+        mask[:choices] = 1
+        return {"choices": choices, "action_mask": mask}
+
+    def _last(self) -> numpy.ndarray:
+        return numpy.ones(self.shape, numpy.float32)
+
+    def close(self) -> None:
+        """End the run, wherever it is."""
+        if self._episode is not None:
+            self._episode.close()
+            self._episode = None
+
+
+class Collection(_Episodes):
+    """Which block of a lane is collected next.
+
+    Observation: of the :data:`CANDIDATES` closed blocks with the fewest valid pages, the emptiest
+    first, the share of valid pages, the age since the block was filled and since it last lost a
+    page (0 to 1: sixteen doublings of pages programmed), and its erases beside the mean of the
+    lane, in sixteenths. Rows of blocks that do not exist are 1. Action: which of them. Reward:
+    minus the share of pages that had to be copied. Over a run of given writes the sum is what
+    write amplification is made of.
+    """
+
+    kind = "collection"
+    shape = (CANDIDATES * FEATURES,)
+    actions = CANDIDATES
+
+
+class Placement(_Episodes):
+    """Into which of :data:`STREAMS` streams a page of the host is written.
+
+    Observation: the age of the version that is superseded (0 to 1: sixteen doublings of pages
+    written), whether it is known, the stream of that version (negative: of collection), and the
+    place of the page in the drive. Action: the stream. Reward: minus the valid share of blocks that
+    were collected since.
+    """
+
+    kind = "placement"
+    shape = (4,)
+    actions = STREAMS
+
+    def __init__(self, **run: Any) -> None:
+        roomy = {"drive.blocks": 96, "drive.logical_pages": 640}
+        super().__init__(**{"set": roomy, **run})
+
+
+class Several:
+    """Environments that are stepped together, each on a core of its own as far as there are any."""
+
+    def __init__(self, envs: Sequence[_Episodes]) -> None:
+        self.envs = list(envs)
+        self._pool = ThreadPoolExecutor(len(self.envs))
+
+    def reset(self, seed: int | None = None) -> list[tuple[numpy.ndarray, dict[str, Any]]]:
+        """Begin a run in each."""
+        seeds = [None if seed is None else seed + i for i in range(len(self.envs))]
+        return list(
+            self._pool.map(
+                lambda pair: pair[0].reset(seed=pair[1]), zip(self.envs, seeds, strict=True)
+            )
+        )
+
+    def step(self, actions: Sequence[int]) -> list[tuple[numpy.ndarray, float, bool, bool, Any]]:
+        """A step in each."""
+        pairs = zip(self.envs, actions, strict=True)
+        return list(self._pool.map(lambda pair: pair[0].step(pair[1]), pairs))
+
+    def close(self) -> None:
+        """End every run."""
+        for env in self.envs:
+            env.close()
+        self._pool.shutdown()
+
+
+def as_victim(predict: Any, name: str) -> type[parts.Victim]:
+    """A policy that was trained in :class:`Collection`, as an ordinary one in Python.
+
+    Args:
+        predict: From an observation to an action: ``lambda o: model.predict(o)[0]``.
+        name: The name by which it is chosen, once :func:`flashatlas.parts.add` has added it.
+
+    """
+
+    def pick(self: parts.Victim, lane: parts.Lane) -> int | None:
+        blocks = lane.candidates()
+        if not len(blocks):
+            return None
+        order = numpy.lexsort((blocks, lane.closed_at[blocks], lane.valid[blocks]))
+        blocks = blocks[order][:CANDIDATES]
+        observation = numpy.ones((CANDIDATES, FEATURES), numpy.float32)
+        ages = [
+            lane.clock - times[blocks].astype(float) for times in (lane.closed_at, lane.changed_at)
+        ]
+        mine = observation[: len(blocks)]
+        mine[:, 0] = lane.valid[blocks] / lane.slots
+        for column, age in enumerate(ages, 1):
+            mine[:, column] = numpy.minimum(numpy.log2(age + 1), 16) / 16
+        beside = (lane.erases[blocks] - lane.erases.mean()) / 16
+        mine[:, 3] = numpy.clip(beside, -1, 1)
+        chosen = min(int(predict(observation.ravel())), len(blocks) - 1)
+        return int(blocks[chosen])
+
+    doc = f"Trained: {name}."
+    return type(name, (parts.Victim,), {"name": name, "pick": pick, "__doc__": doc})
+
+
+for _name, _class in (("Collection", Collection), ("Placement", Placement)):
+    gymnasium.register(id=f"FlashAtlas/{_name}-v0", entry_point=f"{__name__}:{_class.__name__}")

@@ -9,6 +9,7 @@ mod layers;
 mod log_blocks;
 mod lookup;
 mod maps;
+mod plugins;
 
 use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_host::STANDARD;
@@ -215,7 +216,7 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 12] = [
+    let parts: [(&str, fn()); 13] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -228,6 +229,7 @@ fn main() {
         ("lookup", lookup::print),
         ("layers", layers::print),
         ("crash", crash::print),
+        ("plugins", plugins::print),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

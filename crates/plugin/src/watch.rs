@@ -57,18 +57,24 @@ pub fn enter(part: &'static str, callback: &'static str, now: u64) -> Call {
     slot.callback.0.store(callback.as_ptr().cast_mut(), Relaxed);
     slot.callback.1.store(callback.len(), Relaxed);
     slot.now.store(now, Relaxed);
-    slot.calls.fetch_add(1, Relaxed);
+    slot.step();
     Call(slot)
 }
 
 impl Drop for Call {
     #[inline]
     fn drop(&mut self) {
-        self.0.calls.fetch_add(1, Relaxed);
+        self.0.step();
     }
 }
 
 impl Slot {
+    /// One more entry or exit; only the thread of the slot counts.
+    #[inline]
+    fn step(&self) {
+        self.calls.store(self.calls.load(Relaxed) + 1, Relaxed);
+    }
+
     fn text(name: &(AtomicPtr<u8>, AtomicUsize)) -> &'static str {
         let (at, len) = (name.0.load(Relaxed), name.1.load(Relaxed));
         if at.is_null() {

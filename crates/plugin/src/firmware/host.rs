@@ -14,6 +14,7 @@ use flashatlas_types::{
     BlockId, Cause, Class, Dur, FrameId, FtlError, Lpn, MediumError, MemoryKind, OpId, OpKind,
     PartFault, Ppn, Stamp,
 };
+use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -35,6 +36,9 @@ pub(super) struct HostCell {
     pub(super) allocations: Cell<u64>,
     pub(super) allocated: Cell<u64>,
 }
+
+/// What an operation waits for: seldom more than its data, and an erase.
+pub(super) type Waits = SmallVec<[OpId; 4]>;
 
 /// What a firmware did since the counters were reset.
 #[derive(Clone, Copy, Default)]
@@ -73,7 +77,7 @@ pub(super) struct Session<'a, 'b> {
     /// Looked up behind the drive's back: nothing is counted, nothing takes time.
     pub silent: bool,
     /// What the next operation waits for instead of the last one.
-    pub(super) after: Option<Vec<OpId>>,
+    pub(super) after: Option<Waits>,
     operations: u64,
     /// What the medium said last that the firmware may hand up.
     said: Option<(FaStatus, MediumError)>,
@@ -198,7 +202,7 @@ impl<'a, 'b> Session<'a, 'b> {
     }
 
     /// One operation more; what it waits for.
-    fn begin(&mut self, more: &[OpId]) -> Result<Vec<OpId>, FaStatus> {
+    fn begin(&mut self, more: &[OpId]) -> Result<Waits, FaStatus> {
         if matches!(self.wrong, Some(Wrong::Medium(_))) {
             return Err(FA_POWER_LOST);
         }
@@ -207,9 +211,9 @@ impl<'a, 'b> Session<'a, 'b> {
         if self.operations > most {
             return Err(self.refuse(format!("{most} operations in one call, expected an end")));
         }
-        let mut after = self.after.take().unwrap_or_else(|| vec![self.state.chain]);
-        after.extend(more);
-        after.retain(|&op| op != OpId::NONE && op >= self.cx.oldest_unfinished);
+        let mut after = self.after.take().unwrap_or_else(|| smallvec![self.state.chain]);
+        after.extend_from_slice(more);
+        after.retain(|&mut op| op != OpId::NONE && op >= self.cx.oldest_unfinished);
         Ok(after)
     }
 
@@ -375,7 +379,7 @@ impl<'a, 'b> Session<'a, 'b> {
             Err(error) => Err(error),
         };
         let unit = unit.map_err(|e| self.failed(e))?;
-        self.after = Some(vec![sensed]);
+        self.after = Some(smallvec![sensed]);
         Ok(self.program_unit(target, &unit, Some(slot), OpId::NONE))
     }
 

@@ -16,7 +16,7 @@ use crate::library::{Common, PluginError, required, text};
 use crate::{params, watch};
 use flashatlas_ftl::{
     Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place, Registry,
-    Role, SchemeConfig, SchemeDef, blocks, schemes::TextOf,
+    Role, SchemeConfig, SchemeDef, schemes::TextOf,
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
@@ -113,7 +113,13 @@ fn fits(
     declared: &'static [ParamDef],
     layout: &Layout,
 ) -> Result<(), ConfigError> {
-    blocks::fits_whole_frames(layout, "firmware of a plug-in keeps")?;
+    if layout.slots_per_frame > 1 {
+        let (frame, unit) = (layout.frame_bytes(), layout.unit_bytes);
+        let why = format!(
+            "{who} programs whole frames: the unit must be one ({frame} bytes), not {unit}"
+        );
+        return Err(ConfigError::new("map.unit", why));
+    }
     let Some(fits) = ops.fits else { return Ok(()) };
     let values = params::values(config.params, declared);
     let mut why = [0u8; WHY_BYTES];

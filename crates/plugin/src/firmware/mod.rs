@@ -20,8 +20,8 @@ use flashatlas_ftl::{
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MemoryKind, OpId, ParamDef, PartFault, Ppn,
-    Violation,
+    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, ParamDef,
+    PartFault, Ppn, Violation,
 };
 use host::{Counts, HostCell, Session, State};
 use shadow::Shadow;
@@ -187,11 +187,17 @@ impl Firmware {
     fn learn(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let chain = self.state.chain;
         for lpn in (0..self.state.shadow.layout.logical_units).map(Lpn) {
-            let place = self.ask(cx, lpn, true)?;
+            // what cannot be read is lost, and the mount has counted it
+            let place = match self.ask(cx, lpn, true) {
+                Err(FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_))) => {
+                    continue;
+                }
+                place => place?,
+            };
             if let Some(at) = place.mapped() {
                 let found = cx.flash.medium.lpn(at);
                 if found.is_err() {
-                    continue; // it is lost, and the mount has counted what cannot be read
+                    continue;
                 }
                 if found != Ok(lpn) {
                     let session = Session::new(cx, &mut self.state, "locate");

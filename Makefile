@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools rustdoc header wheel test-wheel test-wheel-root
+  clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,17 @@ test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 
 header: tools ## the C header of plug-ins anew, of crates/plugin/src/abi.rs
 	cargo run --release --quiet -p flashatlas-plugin --example header > python/flashatlas/include/header.new && mv python/flashatlas/include/header.new python/flashatlas/include/flashatlas_plugin.h
+
+# libflashatlas for programs in C; another profile (dist) takes longer and makes it faster
+PREFIX ?= out/capi
+CAPI_PROFILE ?= release
+
+capi: tools ## libflashatlas, shared and static, with headers and pkg-config, in PREFIX (out/capi)
+	cargo build --profile $(CAPI_PROFILE) --quiet -p flashatlas-capi
+	crates/capi/install.sh $${CARGO_TARGET_DIR:-target}/$(CAPI_PROFILE) $(PREFIX)
+
+capi-header: tools ## the C header of libflashatlas anew, of crates/capi/src/abi.rs
+	cargo run --release --quiet -p flashatlas-capi --example header > crates/capi/include/header.new && mv crates/capi/include/header.new crates/capi/include/flashatlas.h
 
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)

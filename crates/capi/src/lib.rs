@@ -1,0 +1,17 @@
+//! `libflashatlas`: a drive of FlashAtlas for simulators and programs in C.
+//!
+//! `include/flashatlas.h` is the interface, and `src/abi.rs` the same in Rust. The host keeps the
+//! clock: it submits a command at a time of its own, asks when something happens next, and fetches
+//! what is complete (`drive.rs`). A drive is a value. Nothing is shared between two of them, and
+//! the same calls give the same answers.
+//!
+//! What a host gets wrong is a code and a sentence, and changes nothing. A panic below is caught at
+//! the interface; the drive takes no further command then.
+
+#[allow(non_camel_case_types, reason = "constants are named as C names them")]
+pub mod abi;
+mod command;
+mod drive;
+mod guard;
+mod power;
+mod record;

@@ -1,0 +1,226 @@
+//! What a host gets: geometry, bytes, times, numbers, and the same again.
+
+use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
+use flashatlas_capi::abi::*;
+
+fn tiny(settings: &[&str], seed: u64) -> Hosted {
+    create("tiny", settings, seed).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// 2 channels x 2 ways x 32 blocks x 8 pages of 2 KiB, less 60 % over-provisioning: 640 units.
+#[test]
+fn the_geometry_is_that_of_the_drive_file() {
+    let found = tiny(&["host.queue_depth=5"], 1).geometry();
+    let expected = FaGeometry {
+        sectors: 640 * 4,
+        unit_bytes: 2048,
+        queue_depth: 5,
+        keeps_bytes: 0,
+        reserved: 0,
+    };
+    assert_eq!(found, expected);
+    assert_eq!(tiny(&["nand.data=ram"], 1).geometry().keeps_bytes, 1);
+    let toml = "[drive]\nbase = \"tiny\"\nblocks = 16\n";
+    let half = create_of(None, Some(toml), &["drive.over_provisioning=1.0"], 1).unwrap();
+    assert_eq!(half.geometry().sectors, 2 * 2 * 16 * 8 / 2 * 4);
+}
+
+#[test]
+fn bytes_come_back_as_they_were_written_across_units_and_after_a_trim() {
+    let drive = tiny(&["nand.data=ram"], 1);
+    // 6 sectors at sector 3: a part of unit 0, all of unit 1, a part of unit 2
+    let data: Vec<u8> = (0..6 * SECTOR).map(|i| (i % 253) as u8).collect();
+    let mut now = drive.write(0, 3, &data);
+    let mut expected = vec![0; 12 * SECTOR];
+    expected[3 * SECTOR..9 * SECTOR].copy_from_slice(&data);
+    assert_eq!(drive.read(&mut now, 0, 12), expected);
+    now = drive.carry_out(now, &command(FaOp::FA_OP_TRIM, 2, 8), None);
+    // of the range only unit 1 lies whole inside
+    expected[4 * SECTOR..8 * SECTOR].fill(0);
+    assert_eq!(drive.read(&mut now, 0, 12), expected);
+    drive.check();
+}
+
+/// The stamp of a unit changes with what is written, and is 0 where nothing was.
+#[test]
+fn stamps_stand_for_bytes_where_none_are_kept() {
+    let drive = tiny(&[], 1);
+    let stamps = |now: &mut u64| {
+        let mut stamps = [9; 2];
+        let mut place = reply(&mut [], &mut stamps);
+        *now = drive.carry_out(*now, &command(FaOp::FA_OP_READ, 3, 2), Some(&mut place));
+        assert_eq!(place.stamp_count, 2);
+        stamps
+    };
+    let mut now = 0;
+    let mut whole = command(FaOp::FA_OP_WRITE, 4, 4);
+    assert_eq!(stamps(&mut now), [0, 0]);
+    now = drive.carry_out(now, &whole, None);
+    let [none, first] = stamps(&mut now);
+    now = drive.carry_out(now, &whole, None);
+    let [_, second] = stamps(&mut now);
+    assert!(none == 0 && first != 0 && second != 0 && first != second);
+    // a host's own name for what it writes gives the same stamp whenever that is
+    whole.content = 5;
+    now = drive.carry_out(now, &whole, None);
+    let named = stamps(&mut now);
+    now = drive.carry_out(now, &whole, None);
+    assert_eq!(stamps(&mut now), named);
+    assert_ne!(named[1], second);
+}
+
+/// A page that nobody reads ahead: 25 us in the cells, and 4 sectors of 512 bytes over a channel of
+/// 40 MB/s, 51.2 us. The commands and the host link of this drive take no time that is told here.
+#[test]
+fn a_read_of_flash_takes_what_the_drive_file_says() {
+    let settings = ["cache.mode=write-through", "host.command_time=0", "timing.t_command=0"];
+    let settings = &settings[..if create("tiny", &settings, 1).is_ok() { 3 } else { 2 }];
+    let drive = tiny(settings, 1);
+    let now = drive.carry_out(0, &command(FaOp::FA_OP_WRITE, 0, 4), None);
+    let took = drive.carry_out(now, &command(FaOp::FA_OP_READ, 0, 4), None) - now;
+    assert!((76_200_000..90_000_000).contains(&took), "{took} ps");
+}
+
+/// Commands overlap: two reads of two dies on two channels take less than one after the other.
+#[test]
+fn commands_in_flight_share_the_drive() {
+    let drive = tiny(&["cache.mode=write-through"], 1);
+    let mut now = 0;
+    for lba in [0, 4] {
+        now = drive.carry_out(now, &command(FaOp::FA_OP_WRITE, lba, 4), None);
+    }
+    let alone = drive.carry_out(now, &command(FaOp::FA_OP_READ, 0, 4), None) - now;
+    now += alone;
+    for tag in [1, 2] {
+        drive.submit(now, tag, &command(FaOp::FA_OP_READ, 4 * (tag - 1), 4), None).unwrap();
+    }
+    let done = drive.advance(FA_NEVER).unwrap();
+    assert_eq!(done.len(), 2);
+    assert!(done[1].1 - now < 2 * alone, "{done:?}, one alone {alone} ps");
+}
+
+/// What is complete before a submission is told of at the next fetch, at its own time, in order,
+/// and as many as there is room for.
+#[test]
+fn completions_wait_until_they_are_fetched() {
+    let drive = tiny(&[], 1);
+    for tag in 0..5 {
+        drive.submit(tag * 1_000_000_000, tag, &command(FaOp::FA_OP_READ, 0, 4), None).unwrap();
+    }
+    assert!(drive.next_event() < 1_000_000_000);
+    // those of the first four were handled on the way; only the first lies before this
+    assert_eq!(drive.advance(1_000_000_000 - 1).unwrap().len(), 1);
+    let (mut one, mut count) = ([FaDone { tag: 0, at_ps: 0 }; 2], 9);
+    // SAFETY: there is room for so many
+    let code = unsafe { fa_advance(drive.0, FA_NEVER, one.as_mut_ptr(), 2, &mut count) };
+    drive.outcome(code).unwrap();
+    assert_eq!((count, one.map(|d| d.tag)), (2, [1, 2]));
+    let rest = drive.advance(FA_NEVER).unwrap();
+    assert_eq!(rest.iter().map(|d| d.0).collect::<Vec<_>>(), [3, 4]);
+    assert!((4_000_000_000..5_000_000_000).contains(&rest[1].1));
+    assert_eq!(drive.next_event(), FA_NEVER);
+}
+
+/// One step of a host with four commands in flight; what completed is added to `log`.
+struct Load {
+    drive: Hosted,
+    now: u64,
+    state: u64,
+    next: u64,
+    log: Vec<(u64, u64)>,
+}
+
+impl Load {
+    fn new(settings: &[&str], seed: u64) -> Load {
+        let drive = tiny(settings, seed);
+        Load { drive, now: 0, state: seed, next: 0, log: Vec::new() }
+    }
+
+    fn step(&mut self) {
+        while self.next < self.log.len() as u64 + 4 {
+            self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let op = if self.state >> 63 == 0 { FaOp::FA_OP_READ } else { FaOp::FA_OP_WRITE };
+            let command = command(op, (self.state >> 33) % 640 * 4, 4);
+            self.drive.submit(self.now, self.next, &command, None).unwrap();
+            self.next += 1;
+        }
+        self.now = self.drive.next_event();
+        self.log.extend(self.drive.advance(self.now).unwrap());
+    }
+}
+
+#[test]
+fn two_drives_in_turn_do_what_each_does_alone() {
+    let settings: [(&[&str], u64); 2] = [(&["ftl.victim=random"], 3), (&["ftl.streams=2"], 4)];
+    let alone = settings.map(|(settings, seed)| {
+        let mut load = Load::new(settings, seed);
+        (0..9000).for_each(|_| load.step());
+        (load.drive.record(), load.log)
+    });
+    let mut both = settings.map(|(settings, seed)| Load::new(settings, seed));
+    for _ in 0..9000 {
+        both.iter_mut().for_each(Load::step);
+    }
+    for (load, (record, log)) in both.iter().zip(&alone) {
+        assert!(log.len() > 1000, "{} commands", log.len());
+        assert!(record["nand"]["erases"].as_object().is_some_and(|e| !e.is_empty()), "{record}");
+        assert_eq!(&load.log, log);
+        assert_eq!(&load.drive.record(), record);
+        load.drive.check();
+    }
+    assert_ne!(alone[0].1, alone[1].1, "the two loads are the same: they prove nothing");
+}
+
+/// Write-through, so each write of a unit is one program, and one of half a unit is one, too.
+#[test]
+fn the_record_counts_commands_and_flash_and_begins_anew() {
+    let drive = tiny(&["cache.mode=write-through"], 1);
+    let mut now = 0;
+    for unit in 0..10 {
+        now = drive.carry_out(now, &command(FaOp::FA_OP_WRITE, unit * 4, 4), None);
+    }
+    for unit in 10..20 {
+        now = drive.carry_out(now, &command(FaOp::FA_OP_WRITE, unit * 4, 2), None);
+    }
+    let record = drive.record();
+    assert_eq!(record["schema"], "flashatlas.drive/1");
+    assert_eq!(record["config"]["cache.mode"], "write-through");
+    assert_eq!(record["now_ps"], now);
+    let writes = &record["commands"]["write"];
+    assert_eq!(writes["submitted"], 20);
+    assert_eq!(writes["bytes"], 10 * 2048 + 10 * 1024);
+    assert_eq!(writes["completed"], 20);
+    assert!(writes["latency_ns"]["p99"].as_f64() >= writes["latency_ns"]["p50"].as_f64());
+    assert!(record["commands"]["read"].get("latency_ns").is_none());
+    assert_eq!(record["nand"]["programs"]["host"], 20);
+    // 20 pages of 2 KiB for 30 KiB
+    assert_eq!(record["waf"].as_f64(), Some(40.0 / 30.0));
+    // SAFETY: it is a drive
+    drive.outcome(unsafe { fa_reset_counters(drive.0) }).unwrap();
+    let record = drive.record();
+    assert_eq!(record["commands"]["write"]["submitted"], 0);
+    assert!(record.get("waf").is_none());
+}
+
+#[test]
+fn a_full_drive_holds_every_unit_and_collects_when_it_is_written_on() {
+    let drive = tiny(&["nand.data=ram"], 1);
+    let mut now = drive.write(0, 0, &[7; 2048]);
+    // SAFETY: it is a drive
+    drive.outcome(unsafe { fa_fill(drive.0) }).unwrap();
+    // what was in the write cache is older
+    assert_eq!(drive.read(&mut now, 0, 4), [0; 2048]);
+    let mut stamps = [0; 640];
+    let mut place = reply(&mut [], &mut stamps);
+    let all = command(FaOp::FA_OP_READ, 0, 2560);
+    now = drive.carry_out(now, &all, Some(&mut place));
+    assert!(stamps.iter().all(|&stamp| stamp != 0));
+    let data = [5; 2048];
+    for round in 0..1500 {
+        now = drive.carry_out(now, &write(round * 37 % 640 * 4, &data), None);
+    }
+    // SAFETY: it is a drive
+    drive.outcome(unsafe { fa_idle(drive.0, now, now + 1_000_000_000_000) }).unwrap();
+    assert!(drive.record()["since_power_on"]["blocks_collected"]["foreground"].as_u64() > Some(0));
+    drive.check();
+}

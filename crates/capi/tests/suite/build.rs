@@ -1,0 +1,75 @@
+//! Installing the library, and compiling programs against it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// The folder of this crate.
+pub fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// An example.
+pub fn example(name: &str) -> PathBuf {
+    here().join("examples_c").join(name)
+}
+
+/// Where the library is installed for these tests, as `make capi` does it.
+pub fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<TempDir> = OnceLock::new();
+    PREFIX.get_or_init(install).path()
+}
+
+fn install() -> TempDir {
+    let prefix = TempDir::new().expect("a temporary folder");
+    // Cargo puts the library beside the test that it was built for
+    let test = std::env::current_exe().expect("this program is a file");
+    let built = test.parent().expect("a file is in a folder");
+    let script = here().join("install.sh");
+    succeeds(Command::new("sh").arg(script).args([built, prefix.path()]));
+    prefix
+}
+
+/// What a command wrote to its output.
+pub fn succeeds(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{out}\n{err}");
+    out.into_owned()
+}
+
+/// A source compiled against the library, every warning an error, and run.
+pub fn run(compiler: &str, source: &Path, more: &[&str], arguments: &[&str]) -> String {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = folder.path().join("program");
+    let lib = prefix().join("lib");
+    succeeds(
+        Command::new(compiler)
+            .args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+            .arg(prefix().join("include"))
+            .arg(source)
+            .arg("-o")
+            .arg(&program)
+            .arg("-L")
+            .arg(&lib)
+            .arg("-lflashatlas")
+            .args(more),
+    );
+    succeeds(Command::new(program).args(arguments).env("LD_LIBRARY_PATH", lib))
+}
+
+/// A source that need only compile.
+pub fn compiles(compiler: &str, standard: &str, name: &str, text: &str, include: &[&Path]) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let source = folder.path().join(name);
+    std::fs::write(&source, text).expect("a temporary file");
+    let mut command = Command::new(compiler);
+    command.args([standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
+    command.arg(folder.path().join("object")).arg(source);
+    for path in include {
+        command.arg("-I").arg(path);
+    }
+    succeeds(&mut command);
+}

@@ -1,0 +1,25 @@
+//! The headers say what the Rust side says.
+
+use crate::build::{compiles, here};
+use crate::generate::header;
+
+#[test]
+fn the_header_is_made_of_the_interface() {
+    let kept = std::fs::read_to_string(here().join("include/flashatlas.h")).unwrap();
+    assert_eq!(kept, header(), "`make capi-header` writes it anew");
+}
+
+/// A program that brings a policy and drives a drive takes the headers of both.
+#[test]
+fn c_and_cpp_take_the_headers_without_a_warning_and_those_of_plugins_beside_them() {
+    let own = here().join("include");
+    let plugins = here().join("../../python/flashatlas/include");
+    let include = [own.as_path(), plugins.as_path()];
+    let both = "#include <flashatlas.h>\n#include <flashatlas_plugin.h>\n\
+                const fa_plugin *flashatlas_plugin(void) { return 0; }\n";
+    compiles("cc", "-std=c99", "a.c", both, &include);
+    compiles("cc", "-std=c17", "a.c", both, &include);
+    compiles("c++", "-std=c++11", "a.cc", "#include <flashatlas.hpp>\n", &include);
+    let both = "#include <flashatlas.hpp>\n#include <flashatlas_plugin.hpp>\n";
+    compiles("c++", "-std=c++17", "a.cc", both, &include);
+}

@@ -1,0 +1,10 @@
+//! The library as C, C++ and Python have it.
+
+mod behaviour;
+mod build;
+mod examples;
+mod generate;
+mod header;
+mod hosted;
+mod power;
+mod refusals;

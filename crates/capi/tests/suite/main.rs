@@ -4,6 +4,7 @@ mod behaviour;
 mod build;
 mod examples;
 mod generate;
+mod guide;
 mod header;
 mod hosted;
 mod power;

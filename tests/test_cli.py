@@ -379,7 +379,7 @@ def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        time.sleep(2)
+        time.sleep(6)  # until it runs, also where other tests keep the cores busy
         assert process.poll() is None, process.communicate()
         os.kill(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=20)

@@ -294,7 +294,8 @@ pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> 
 /// Let everything happen up to and including `until_ps`, and fetch what is complete by then in the
 /// order of time: at most `room`; what remains comes first next time. `count` says how many are in
 /// `done`. `FA_NEVER`: until every command is complete, and no further, for a host that waits; the
-/// drive's own work goes on after that.
+/// drive's own work goes on after that. `FA_ERR_POWER_LOST`, of a layer that writes meanwhile: what
+/// is in `done` is complete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_advance(
     drive: *mut FaDrive,

@@ -160,6 +160,7 @@ impl Drive {
             has_room(place, &cmd, &self.shape, self.keeps_bytes)?;
         }
         self.run(now.0)?;
+        self.clock = self.clock.max(now);
         let submitted = powered(&mut self.power)?.submit(now, Tag(tag), cmd, &mut self.reply);
         self.still_on(now)?;
         submitted.map_err(|error| self.refused(error))?;

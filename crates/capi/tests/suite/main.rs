@@ -1,5 +1,6 @@
 //! The library as C, C++ and Python have it.
 
+mod any_calls;
 mod behaviour;
 mod build;
 mod examples;

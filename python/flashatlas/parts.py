@@ -334,15 +334,12 @@ def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
     before = len(added())
     if path.suffix == ".py":
         _load_python(path)
-        _FILES.append(path)
     else:
         _core.load_plugin(str(path), patience)
-        _LIBRARIES.append(path)
-        _FILES.append(path)
+    _FILES.append(path)
     return added()[before:]
 
 
-_LIBRARIES: list[Path] = []
 _FILES: list[Path] = []
 
 
@@ -353,7 +350,7 @@ def files() -> list[Path]:
 
 def libraries() -> list[Path]:
     """The shared libraries that were loaded: what they do wrong may end the process."""
-    return list(_LIBRARIES)
+    return [path for path in _FILES if path.suffix != ".py"]
 
 
 def _load_python(path: Path) -> None:

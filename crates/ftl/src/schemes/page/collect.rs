@@ -189,11 +189,12 @@ impl PageMapped {
     /// The policy's victim, or the emptiest block where the policy's has more than `most` valid
     /// slots: there is no room for those, and another block may do.
     fn pick_that_fits(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
-        let emptiest = self.emptiest(lane).filter(|&b| {
-            let valid = self.pool.blocks.valid(b);
-            valid <= most && valid < self.layout.slots_per_block
-        });
-        self.pick(medium, lane, most).or(emptiest)
+        self.pick(medium, lane, most).or_else(|| {
+            self.emptiest(lane).filter(|&b| {
+                let valid = self.pool.blocks.valid(b);
+                valid <= most && valid < self.layout.slots_per_block
+            })
+        })
     }
 
     /// Other lanes that are down to the low-water mark collect one block at the same time.

@@ -13,6 +13,7 @@ import pytest
 
 os.environ |= {"NO_COLOR": "1", "COLUMNS": "110"}
 
+from flashatlas import parts
 from flashatlas.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +28,13 @@ class Finished(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_its_own_parts():
+    """No file of tests finds the parts that another one added: they share a process."""
+    with parts.temporary():
+        yield
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -383,6 +384,20 @@ def _load_python(path: Path) -> None:
 def added() -> list[AddedPart]:
     """The parts that were added to this process, in order."""
     return json.loads(_core.added_parts())
+
+
+@contextmanager
+def temporary() -> Iterator[None]:
+    """Take back on leaving what was added within: a trial, or a test.
+
+    What took the place of a part that was there before stays.
+    """
+    before, files_before = len(added()), len(_FILES)
+    try:
+        yield
+    finally:
+        _core.keep_parts(before)
+        del _FILES[files_before:]
 
 
 def missing(needed: Iterable[AddedPart]) -> str | None:

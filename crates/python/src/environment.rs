@@ -28,6 +28,14 @@ struct Present {
     added: Vec<(AnyPart, Origin)>,
 }
 
+impl Present {
+    fn of(added: Vec<(AnyPart, Origin)>) -> Result<Present, ConfigError> {
+        let with = |parts: Parts, (part, origin): &(AnyPart, Origin)| parts.with(*part, origin);
+        let parts = added.iter().try_fold(STANDARD_PARTS, with)?;
+        Ok(Present { parts: Box::leak(Box::new(parts)), added })
+    }
+}
+
 static PRESENT: RwLock<Present> =
     RwLock::new(Present { parts: &STANDARD_PARTS, added: Vec::new() });
 
@@ -61,14 +69,24 @@ pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), Config
     if all.iter().all(|part| twin(part).is_some_and(|(_, from)| from.digest == origin.digest)) {
         return Ok(());
     }
-    let goes = |part: &AnyPart| replace && all.iter().any(|one| one.named() == part.named());
-    let kept = present.added.iter().filter(|(part, _)| !goes(part)).cloned();
-    let added: Vec<(AnyPart, Origin)> =
-        kept.chain(all.iter().map(|&part| (part, origin.clone()))).collect();
-    let with = |parts: Parts, (part, origin): &(AnyPart, Origin)| parts.with(*part, origin);
-    let parts = added.iter().try_fold(STANDARD_PARTS, with)?;
-    *present = Present { parts: Box::leak(Box::new(parts)), added };
+    let mut added = present.added.clone();
+    for part in all {
+        let twin = added.iter_mut().find(|(other, _)| replace && other.named() == part.named());
+        match twin {
+            Some(twin) => *twin = (*part, origin.clone()),
+            None => added.push((*part, origin.clone())),
+        }
+    }
+    *present = Present::of(added)?;
     Ok(())
+}
+
+/// Keep the first of the parts that were added; those that came after them go.
+#[pyfunction]
+pub fn keep_parts(first: usize) {
+    let mut present = PRESENT.write().expect("nobody panics with it");
+    let kept = present.added.iter().take(first).cloned().collect();
+    *present = Present::of(kept).expect("they were there together");
 }
 
 /// Load a shared library made with `flashatlas_plugin.h`, and add its parts. Returns them (JSON).

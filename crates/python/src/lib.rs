@@ -285,6 +285,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(environment::load_plugin, module)?)?;
     module.add_function(wrap_pyfunction!(environment::added_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::keep_parts, module)?)?;
     module.add_function(wrap_pyfunction!(policies::add_policy, module)?)?;
     module.add_function(wrap_pyfunction!(check::check_part, module)?)?;
     module.add_function(wrap_pyfunction!(check::all_parts, module)?)?;

@@ -13,6 +13,7 @@ from flashatlas.cli import main
 from flashatlas.reproduce.demand_map import page as demand_map_page
 from flashatlas.reproduce.demand_map import plan as demand_map_plan
 from flashatlas.reproduce.nvm_map import page as nvm_map_page
+from flashatlas.reproduce.nvm_map import plan as nvm_map_plan
 from flashatlas.reproduce.workloads import load
 
 
@@ -154,10 +155,13 @@ def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):
     )
 
 
-def test_the_report_and_the_command_of_nvm_map(nvm, command):
+def test_the_report_and_the_command_of_nvm_map(nvm, command, monkeypatch):
     html = nvm_map_page.page(nvm, "flashatlas reproduce nvm-map")
     assert "Calls a second, with “map pages” as 1" in html
-    numbers, printed = command("nvm-map", "--operations", "5")
+    # the runs were made: they take a minute
+    made = [row.result for row in [*nvm.rows, *nvm.policies]]
+    monkeypatch.setattr(nvm_map_plan, "compare", lambda cases, **_: made[: len(cases)])
+    numbers, printed = command("nvm-map", "--operations", "60")
     assert numbers["published_gain_max"] == 3.7
     assert {row["violations"] for row in numbers["rows"]} == {0}
     assert "Largest gain of DRAM+NVM" in printed

@@ -69,7 +69,7 @@ def test_a_part_in_python_passes_its_own_tests(tmp_path, kind):
 def test_a_part_in_rust_keeps_its_promises(tmp_path, kind):
     folder = made(tmp_path, kind, "rust")
     shutil.copy(ROOT / "Cargo.lock", folder)
-    target = {"CARGO_TARGET_DIR": str(ROOT / "target/templates")}
+    target = {"CARGO_TARGET_DIR": str(ROOT / "target")}
     shown = run("cargo", "test", "--release", "--test", "conformance", cwd=folder, **target)
     assert "1 passed" in shown
     shown = run("cargo", "run", "--release", "--quiet", cwd=folder, **target)

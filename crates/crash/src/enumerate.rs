@@ -208,16 +208,20 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         if self.sample.takes() {
             self.examine(medium, Cut { after, how: CutKind::Before }, model, None);
         }
-        for torn in self.depth.faults.torn(medium.layout(), change) {
-            // what holds where a page is lost is said of drives on which all blocks work
-            if self.broken && torn == Torn::Paired {
-                continue;
-            }
+        for torn in self.torn(medium, change) {
             if self.sample.takes() {
                 let cut = Cut { after, how: CutKind::Torn(torn) };
                 self.examine(medium, cut, model, Some((change, torn)));
             }
         }
+    }
+
+    /// How a change may be left half done.
+    fn torn(&self, medium: &Medium, change: &Change) -> Vec<Torn> {
+        let mut ways: Vec<Torn> = self.depth.faults.torn(medium.layout(), change).collect();
+        // what holds where a page is lost is said of drives on which all blocks work
+        ways.retain(|&torn| !(self.broken && torn == Torn::Paired));
+        ways
     }
 
     /// What the verifier may find after the cuts so far.
@@ -295,7 +299,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                 if after > 0 {
                     self.examine(&medium, Cut { after, how: CutKind::Before }, model, None);
                 }
-                for torn in self.depth.faults.torn(medium.layout(), change) {
+                for torn in self.torn(&medium, change) {
                     self.examine(
                         &medium,
                         Cut { after, how: CutKind::Torn(torn) },

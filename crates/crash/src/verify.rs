@@ -57,9 +57,11 @@ impl Lost {
         self.units.is_empty() && !self.map
     }
 
-    /// Whether a unit may hold an older version, or none.
-    fn excuses(&self, model: &Model, unit: u32) -> bool {
-        self.units.contains(&unit) || self.map && model.versions(unit).contains(&Stamp::ZERO)
+    /// Whether a unit may hold an older version, or none. Of the map only trims are lost where the
+    /// drive does not trust it alone.
+    fn excuses(&self, model: &Model, unit: u32, trusts_its_map: bool) -> bool {
+        let of_map = trusts_its_map || model.versions(unit).contains(&Stamp::ZERO);
+        self.units.contains(&unit) || self.map && of_map
     }
 }
 
@@ -218,11 +220,14 @@ impl<'c> Verifier<'c> {
             matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_))
         };
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
+        let trusts_its_map = drive.ssd().ftl_report().trusts_its_map;
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
             let allowed = model.versions(unit);
             let old = || match remains {
-                Remains::Damaged(lost) => lost.excuses(model, unit) && model.ever_held(unit, held),
+                Remains::Damaged(lost) => {
+                    lost.excuses(model, unit, trusts_its_map) && model.ever_held(unit, held)
+                }
                 _ => false,
             };
             let right = model.allows(unit, held);

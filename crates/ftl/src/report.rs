@@ -277,6 +277,9 @@ pub struct FtlReport {
     /// Whether trims do not outlive a mount: after one, a trimmed page may hold any version that it
     /// ever had.
     pub forgets_trims: bool,
+    /// Whether mounts take nothing of the map from the spare areas of data: where a page of the map
+    /// is lost, an older one takes its place, and is reported.
+    pub trusts_its_map: bool,
     /// Map accesses.
     pub map: MapCounters,
     /// Map pages on flash, read and written.

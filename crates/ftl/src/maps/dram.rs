@@ -116,7 +116,7 @@ impl MapStore for Volatile {
         _: &[BlockId],
         _: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
+        Ok(Replay::everything(1))
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
@@ -204,7 +204,13 @@ impl MapStore for Flushed {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        self.resident.map.load_all(io, blocks, mount)
+        let mut replay = self.resident.map.load_all(io, blocks, mount)?;
+        self.resident.map.take_up(&mut replay, mount);
+        Ok(replay)
+    }
+
+    fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.resident.map.before_discard(io)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {

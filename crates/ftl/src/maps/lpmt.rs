@@ -216,7 +216,7 @@ impl MapStore for LpmtStore {
         _: &[BlockId],
         _: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        Ok(Replay { upto: vec![0], version: vec![0], from: 0 })
+        Ok(Replay::everything(1))
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {

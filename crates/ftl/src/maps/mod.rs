@@ -51,6 +51,23 @@ pub struct Replay {
     /// Number of the last program whose changes all map pages hold: blocks that were written later
     /// are looked at.
     pub from: u64,
+    /// Number of the newest copy, and whether a mount wrote it that was mending the map.
+    pub newest: (u64, bool),
+}
+
+impl Replay {
+    /// No copy of any of so many map pages.
+    pub(crate) fn everything(pages: u32) -> Replay {
+        let none = vec![0; pages as usize];
+        Replay { upto: none.clone(), version: none, from: 0, newest: (0, false) }
+    }
+
+    /// There is a copy with this number.
+    pub(crate) fn hear(&mut self, number: u64, mending: bool) {
+        if number > self.newest.0 {
+            self.newest = (number, mending);
+        }
+    }
 }
 
 /// A change of one entry.
@@ -161,6 +178,16 @@ pub trait MapStore: Send {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
+
+    /// During a mount: blocks that cannot be read are erased next, and with them goes what shows
+    /// that a part of the map may be lost.
+    ///
+    /// # Errors
+    /// When the power fails.
+    fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        let _ = io;
+        Ok(())
+    }
 
     /// During a mount: the newest version of a page that a spare area names, programmed with number
     /// `sequence`; or that its entry points nowhere.

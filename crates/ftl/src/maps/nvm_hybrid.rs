@@ -390,6 +390,7 @@ impl MapStore for NvmHybrid {
                     halved.push(segment);
                 }
                 replay.from = replay.from.max(header.replay_from);
+                replay.hear(header.version, header.mending);
                 newer
             });
         if !SeededBug::NumbersBeginAgain.is_active() {
@@ -405,7 +406,12 @@ impl MapStore for NvmHybrid {
         } else if !held.is_empty() && !self.resident.map.rolls_forward() {
             replay.from = u64::MAX;
         }
+        self.resident.map.take_up(&mut replay, mount);
         Ok(replay)
+    }
+
+    fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.resident.map.before_discard(io)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {

@@ -253,6 +253,7 @@ impl Device for Hard {
             self.lower.advance(at, out);
             self.fire_timer(at);
         }
+        self.latest = self.latest.max(until);
         self.lower.advance(until, out);
     }
 

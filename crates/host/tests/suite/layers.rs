@@ -325,3 +325,43 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
         "{parts} parts of {checkpoints} checkpoints"
     );
 }
+
+/// Work in idle time may end after the time that it was given. What is gathered afterwards, in no
+/// time, is sent when that time has come, and not before.
+#[test]
+fn what_is_gathered_after_idle_time_is_sent_after_it() {
+    let settings = [
+        "map.unit=1KiB",
+        "drive.blocks=36",
+        "drive.logical_pages=600",
+        "layers=hard",
+        "hard.superpage=4KiB",
+        "hard.page=2KiB",
+        "hard.reserve=0.3",
+        "ftl.idle_free=2048",
+        "ftl.idle_valid=1",
+        "host.idle_after=1us",
+    ]
+    .map(String::from);
+    let config = STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    let mut late = 0;
+    for number in 1..400 {
+        stack.set_instant(true);
+        let write = Cmd::Write {
+            lba: Lba(number * 52 % 512),
+            sectors: 4,
+            fua: false,
+            content: number,
+            data: None,
+        };
+        stack.submit(Ps::ZERO, Tag(1), write, &mut Reply::default()).unwrap();
+        stack.set_instant(false);
+        let now = stack.drain();
+        let until = now.after(Dur::from_us(30));
+        stack.idle(now, until).unwrap();
+        late += u32::from(stack.drain() > until);
+    }
+    assert!(late > 20, "only {late} times was work in idle time late");
+    stack.check().unwrap();
+}

@@ -7,6 +7,7 @@
 //! directory in the controller's memory; what it says is persisted with every map page, whose spare
 //! area names it and carries the number of its program.
 
+use super::table::{HEADER_BYTES, Header};
 use crate::FtlContext;
 use crate::maps::MapContext;
 use crate::pool::Pool;
@@ -59,6 +60,8 @@ pub(crate) struct MapArea {
     /// lane may have.
     erases: Vec<OpId>,
     ready: Vec<OpId>,
+    /// What copies say of a mount that is not done ([`Header::mending`]).
+    pub mending: bool,
     /// Map pages copied by collection.
     pub copies: u64,
 }
@@ -74,6 +77,7 @@ impl MapArea {
             superseded: Superseded::new(layout.blocks()),
             erases: vec![OpId::NONE; layout.lanes as usize],
             ready: vec![OpId::NONE; layout.lanes as usize],
+            mending: false,
             copies: 0,
         }
     }
@@ -185,6 +189,15 @@ impl MapArea {
         (at.0..at.0 + self.shape.slots).map(Ppn)
     }
 
+    /// Make room for a write of this page.
+    pub fn make_room_for(
+        &mut self,
+        io: &mut MapContext<'_, '_>,
+        page: u32,
+    ) -> Result<(), FtlError> {
+        self.make_room(io, page % self.shape.lanes)
+    }
+
     /// Make sure that the frontier of a lane can take a frame.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
@@ -255,9 +268,8 @@ impl MapArea {
                 if !self.knows(page) || self.place(page) != Some(at) {
                     return Err(FtlError::NotMapped { at, found: Lpn(page) });
                 }
-                let bytes = Arc::clone(io.cx.flash.medium.map_page(at)?);
                 sensed.push(self.read_at(io.cx, at, &[])?);
-                images.push(Image { page, bytes });
+                images.push(self.copy(io, page, at)?);
             }
             self.copies += images.len() as u64;
             if self.frontiers[lane as usize].is_none() {
@@ -271,6 +283,53 @@ impl MapArea {
         after.extend(others);
         self.erases[lane as usize] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
         Ok(())
+    }
+
+    /// A map page for another place; what it says of a mount is what holds now.
+    fn copy(&self, io: &MapContext<'_, '_>, page: u32, at: Ppn) -> Result<Image, FtlError> {
+        let bytes = io.cx.flash.medium.map_page(at)?;
+        let header = Header::decode(bytes);
+        let bytes = match header.mending == self.mending {
+            true => Arc::clone(bytes),
+            false => {
+                let mut changed = bytes.to_vec();
+                let header = Header { mending: self.mending, ..header };
+                changed[..HEADER_BYTES].copy_from_slice(&header.encode());
+                Arc::from(changed)
+            }
+        };
+        Ok(Image { page, bytes })
+    }
+
+    /// Say on flash that a mount is mending the map, before it erases anything that shows it: a
+    /// page is copied in a lane that has room beside what it must collect. `blank` is a page that
+    /// was never written. Returns the page; `None` where no lane has that room.
+    pub fn mark(
+        &mut self,
+        io: &mut MapContext<'_, '_>,
+        blank: impl Fn(u32) -> Image,
+    ) -> Result<Option<u32>, FtlError> {
+        let roomy = (0..self.shape.lanes.min(self.shape.pages)).find(|&lane| {
+            let free = io.pool.free_for_map(lane);
+            let (room, free) = match self.frontiers[lane as usize] {
+                Some(_) => (self.room(lane), free),
+                None if free > 0 => (self.frames_per_block * self.shape.per_frame, free - 1),
+                None => return false,
+            };
+            free > 0 || self.pick(io.pool, lane, room - self.shape.per_frame).is_some()
+        });
+        let Some(lane) = roomy else { return Ok(None) };
+        if self.frontiers[lane as usize].is_none() {
+            self.open(io, lane)?;
+        }
+        let of_lane = || (lane..self.shape.pages).step_by(self.shape.lanes as usize);
+        let image = match of_lane().find_map(|page| Some((page, self.place(page)?))) {
+            Some((page, at)) => self.copy(io, page, at)?,
+            None => blank(lane),
+        };
+        let page = image.page;
+        self.program(io, lane, &[image], &[])?;
+        Ok(Some(page))
     }
 
     /// Take over the map blocks that a mount found, with the newest intact version of each page.
@@ -324,6 +383,11 @@ impl MapArea {
                 Err(error) => return Err(error.into()),
             }
         }
+        Ok(())
+    }
+
+    /// After a mount: a collection that was cut is done again where a lane has no block left.
+    pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         for lane in 0..self.shape.lanes {
             // a collection that was cut had the last block: what it left is moved first, and fits
             if io.pool.free_for_map(lane) > 0 {

@@ -46,6 +46,8 @@ pub(crate) struct MapOnFlash {
     /// A mount found that map pages may be missing: it reads every spare area, and writes what it
     /// finds there.
     incomplete: bool,
+    /// The page that says so on flash ([`MapArea::mark`]), until the mount is done.
+    marked: Option<u32>,
     /// Counts up whenever no change is left that a mount could not find; and for each block, its
     /// value when a change was made that a mount could find only where the block's pages still
     /// are.
@@ -68,6 +70,7 @@ impl MapOnFlash {
             table,
             roll_forward: shape.roll_forward,
             incomplete: false,
+            marked: None,
             epoch: 1,
             pointed: vec![0; layout.blocks() as usize],
             in_flight: VecDeque::new(),
@@ -233,22 +236,24 @@ impl MapOnFlash {
         let lanes = self.area.shape.lanes;
         pages.sort_unstable_by_key(|&page| (page % lanes, page));
         let mut written = Vec::with_capacity(pages.len());
-        for of_lane in pages.chunk_by(|&a, &b| a % lanes == b % lanes) {
-            for group in of_lane.chunks(together) {
-                let newest =
-                    group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
-                let mut waits = after.to_vec();
-                waits.extend(io.pool.unfinished(newest));
-                let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
-                group.iter().for_each(|&page| self.changes.clear(page));
-                let header = self.header(io);
-                let images: Vec<Image> =
-                    group.iter().map(|&page| self.image(header, page)).collect();
-                self.pages.writes[reason as usize] += images.len() as u64;
-                let op = self.area.write(io, &images, &waits)?;
-                self.copied(op, since);
-                written.push(op);
+        let of_lanes = pages.chunk_by(|&a, &b| a % lanes == b % lanes);
+        for group in of_lanes.flat_map(|of_lane| of_lane.chunks(together)) {
+            let newest = group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
+            let mut waits = after.to_vec();
+            waits.extend(io.pool.unfinished(newest));
+            let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
+            group.iter().for_each(|&page| self.changes.clear(page));
+            if self.area.mending && self.changes.len() == 0 {
+                self.area.make_room_for(io, group[0])?; // what it copies is still mending
+                self.area.mending = false;
+                waits.extend_from_slice(&written);
             }
+            let header = self.header(io);
+            let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
+            self.pages.writes[reason as usize] += images.len() as u64;
+            let op = self.area.write(io, &images, &waits)?;
+            self.copied(op, since);
+            written.push(op);
         }
         self.note_survival();
         let written = io.cx.flash.plan.join(flashatlas_types::Class::Map, &written);
@@ -297,6 +302,7 @@ impl MapOnFlash {
             } else {
                 survives
             },
+            mending: self.area.mending,
         }
     }
 
@@ -322,8 +328,7 @@ impl MapOnFlash {
         mount.unreadable_frames += unreadable;
         let mut damaged = Vec::new();
         self.area.mount(io, blocks, &mut |page| damaged.push(page))?;
-        let pages = self.table.pages() as usize;
-        let mut replay = Replay { upto: vec![0; pages], version: vec![0; pages], from: 0 };
+        let mut replay = Replay::everything(self.table.pages());
         let mut any = false;
         for page in 0..self.table.pages() {
             let Some(at) = self.area.place(page) else { continue };
@@ -333,19 +338,50 @@ impl MapOnFlash {
             (replay.upto[page as usize], replay.version[page as usize]) =
                 (header.upto, header.version);
             replay.from = replay.from.max(header.replay_from);
+            let frame = io.pool.layout().frame_of(at);
+            replay.hear(io.cx.flash.medium.frame_sequence(frame)?, header.mending);
             self.table.restore(page, &bytes[HEADER_BYTES..]);
             mount.map_page_reads += 1;
         }
         mount.damaged_map_pages += damaged.len() as u64;
         // a frame that cannot be read may have held a map page, and so may a block that was erased
-        // because of that
-        self.incomplete = !damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0;
+        // because of that. Without roll-forward spare areas say nothing then: they also name what
+        // an earlier mount gave up, which nobody can tell from what was flushed since
+        self.incomplete = self.roll_forward
+            && (!damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0);
+        self.area.mending = self.incomplete;
         if self.incomplete {
             replay.from = 0; // what the lost version held may have been programmed at any time
         } else if any && (!self.roll_forward || SeededBug::TrustStaleMap.is_active()) {
             replay.from = u64::MAX;
         }
         Ok(replay)
+    }
+
+    /// In a mount, what an earlier one was cut in: it knew of damage that may not show any more.
+    pub fn take_up(&mut self, replay: &mut Replay, mount: &mut MountReport) {
+        if replay.newest.1 && self.roll_forward {
+            mount.damaged_map_pages += 1;
+            (self.incomplete, self.area.mending) = (true, true);
+            replay.from = 0;
+        }
+    }
+
+    /// In a mount, before blocks are erased that nobody can read.
+    ///
+    /// # Errors
+    /// When the power fails.
+    pub fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        if self.area.mending {
+            let header = Header { version: 0, upto: 0, replay_from: 0, mending: true };
+            let blank = |page: u32| {
+                let mut bytes = header.encode().to_vec();
+                self.table.encode(page, &mut bytes);
+                Image { page, bytes: Arc::from(bytes) }
+            };
+            self.marked = self.area.mark(io, blank)?;
+        }
+        Ok(())
     }
 
     /// An entry as a mount found it in a spare area, programmed with number `sequence`.
@@ -368,11 +404,16 @@ impl MapOnFlash {
         all: bool,
     ) -> Result<(), FtlError> {
         self.changes.sort();
+        self.area.collect_again(io)?;
         if all || self.is_written_by_mounts() {
             let mut pages: Vec<u32> = self.changes.iter().collect();
+            if pages.is_empty() && self.area.mending {
+                pages.extend(self.marked);
+            }
             mount.map_page_writes += pages.len() as u64;
             self.write(io, &mut pages, Reason::Mount, &[])?;
         }
+        self.area.mending = false;
         Ok(())
     }
 

@@ -398,7 +398,13 @@ impl<C: Cache> MapStore for Paged<C> {
         blocks: &[BlockId],
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError> {
-        self.map.load_all(io, blocks, mount)
+        let mut replay = self.map.load_all(io, blocks, mount)?;
+        self.map.take_up(&mut replay, mount);
+        Ok(replay)
+    }
+
+    fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.map.before_discard(io)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {

@@ -16,15 +16,20 @@ pub(crate) struct Header {
     pub upto: u64,
     /// The last program whose change survives, for every part of the map.
     pub replay_from: u64,
+    /// Written by a mount that knew that pages of the map were lost, and had not put all of it
+    /// together yet. Where the newest copy says so, the next mount takes it up again.
+    pub mending: bool,
 }
+
+/// The bit of the third number that stands for [`Header::mending`].
+const MENDING: u64 = 1 << 63;
 
 impl Header {
     /// The header as bytes: the three numbers, little-endian.
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        for (at, number) in
-            bytes.chunks_exact_mut(8).zip([self.version, self.upto, self.replay_from])
-        {
+        let third = self.replay_from | if self.mending { MENDING } else { 0 };
+        for (at, number) in bytes.chunks_exact_mut(8).zip([self.version, self.upto, third]) {
             at.copy_from_slice(&number.to_le_bytes());
         }
         bytes
@@ -34,7 +39,12 @@ impl Header {
     pub fn decode(bytes: &[u8]) -> Header {
         let number =
             |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        Header { version: number(0), upto: number(8), replay_from: number(16) }
+        Header {
+            version: number(0),
+            upto: number(8),
+            replay_from: number(16) & !MENDING,
+            mending: number(16) & MENDING != 0,
+        }
     }
 }
 

@@ -12,6 +12,11 @@ use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::{Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, OpId, PartFault, Ppn, SeededBug};
 
+/// Said of a drive that did so.
+const FILLED_RESERVE: &str = "ftl.gc_mode = single: the victim policy drew a block without an \
+     invalid page, as its model does, and its pages filled the one reserved block; had the power \
+     failed then, there might be no room after the mount";
+
 impl PageMapped {
     /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full
     /// of valid data.
@@ -64,7 +69,15 @@ impl PageMapped {
             if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
                 return Ok(true);
             }
-            match self.pool.free(lane) {
+            let free = self.pool.free(lane);
+            // the power failed before a victim was erased that had filled the reserved block
+            if free == 0
+                && let Some(spent) = self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) == 0)
+            {
+                self.collect(cx, lane, spent, Cause::Gc)?;
+                continue;
+            }
+            match free {
                 // a failed erase took the reserved block: one of map pages stands in for it until
                 // the victim is erased
                 0 => {
@@ -297,6 +310,9 @@ impl PageMapped {
         }] += 1;
         self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
         let valid = self.pool.blocks.valid(victim);
+        if self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block {
+            self.report.approximations = vec![FILLED_RESERVE];
+        }
         let leaving =
             Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane as usize].leaving.push(leaving);

@@ -484,6 +484,7 @@ impl Ftl for PageMapped {
             report.scheme_details = vec![("partial_frames", self.partial_frames)];
         }
         report.forgets_trims = self.map.forgets_trims();
+        report.trusts_its_map = !self.map.rolls_forward();
         report.map = self.map.counters();
         report.map_pages = self.map.pages();
         report.map_details = self.map.details();

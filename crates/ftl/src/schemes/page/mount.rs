@@ -78,12 +78,16 @@ impl PageMapped {
     }
 
     fn rebuild(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        let (data, map) = self.sort_blocks(cx)?;
+        let (data, map, unreadable) = self.sort_blocks(cx.flash.medium);
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
         }
         let replay =
             self.map.load(&mut MapContext { cx, pool: &mut self.pool }, &map, &mut self.mount)?;
+        self.map.before_discard(&mut MapContext { cx, pool: &mut self.pool })?;
+        for block in unreadable {
+            self.pool.erase(cx, block, Cause::Recovery, &[])?;
+        }
         for &block in &data {
             self.roll_forward(cx.flash.medium, block, &replay)?;
         }
@@ -109,20 +113,16 @@ impl PageMapped {
         self.mount.read_spare_areas(&self.layout, block, count);
     }
 
-    /// Free blocks are listed; blocks of data and of map pages are returned. A block of which no
-    /// page can be read is erased: its erase was cut, or its first program, and nobody knows what
-    /// it was for.
-    fn sort_blocks(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-    ) -> Result<(Vec<BlockId>, Vec<BlockId>), FtlError> {
-        let (mut data, mut map) = (Vec::new(), Vec::new());
+    /// Free blocks are listed; blocks of data, of map pages, and those of which no page can be read
+    /// are returned. The last will be erased: their erase was cut, or their first program, and
+    /// nobody knows what they were for.
+    fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
+        let (mut data, mut map, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.pool.blocks.role(block) == Role::Bad {
                 continue;
             }
             self.read_spare_areas(block, 1);
-            let medium = &*cx.flash.medium;
             if medium.write_pointer(block) == 0 {
                 self.pool.put(medium, block);
                 continue;
@@ -131,7 +131,7 @@ impl PageMapped {
             if !medium.has_readable_frame(block) && !SeededBug::KeepUnreadable.is_active() {
                 self.read_spare_areas(block, medium.write_pointer(block) - 1);
                 self.mount.unreadable_blocks += 1;
-                self.pool.erase(cx, block, Cause::Recovery, &[])?;
+                unreadable.push(block);
             } else if medium.oob_role(block) == OobRole::MAP {
                 map.push(block);
             } else {
@@ -139,7 +139,7 @@ impl PageMapped {
                 data.push(block);
             }
         }
-        Ok((data, map))
+        (data, map, unreadable)
     }
 
     /// Blocks that are not full are written on. Those with the most room are collection's: a victim

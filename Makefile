@@ -22,7 +22,7 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tools:
-	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup (https://rustup.rs), 1.85 or later, then run this again."; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup (https://rustup.rs), 1.89 or later, then run this again."; exit 1; }
 	@command -v python3 >/dev/null || { echo "Python is missing: install Python 3.10 or later with venv and pip, then run this again."; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or later is needed; this is $$(python3 --version)."; exit 1; }
 	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing (Debian and Ubuntu: apt install python3-venv)."; exit 1; }
@@ -35,6 +35,8 @@ $(VENV)/.tools: | tools
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
 	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras report
+	cargo build --release --quiet -p flashatlas-nbdkit
+	cp $${CARGO_TARGET_DIR:-target}/release/libflashatlas_nbdkit.so python/flashatlas/
 	@touch $@
 
 $(TESTS): $(VENV)/.tools pyproject.toml
@@ -95,8 +97,9 @@ test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 test-python: $(STAMP) $(TESTS)
 	$(PY) -m pytest -n auto --dist loadscope
 
-system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for the report, fio for job files
-	@command -v fio >/dev/null && command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium; }
+system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve
+	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null \
+	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin; }
 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json

@@ -32,6 +32,7 @@ from flashatlas.lookups import lookup
 from flashatlas.names import registries
 from flashatlas.rerun import rerun
 from flashatlas.result import Result
+from flashatlas.serve import serve
 from flashatlas.significance import significance
 from flashatlas.trace import Trace
 
@@ -57,6 +58,7 @@ __all__ = [
     "rerun",
     "run",
     "save_checkpoint",
+    "serve",
     "significance",
     "specification",
 ]

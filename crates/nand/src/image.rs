@@ -3,7 +3,7 @@
 use crate::medium::{Block, FrameState};
 use crate::power::Power;
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
-use flashatlas_types::{Layout, Lpn, Ppn};
+use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -190,6 +190,23 @@ impl Medium {
         };
         medium.check().map_err(|violation| violation.to_string())?;
         Ok(medium)
+    }
+}
+
+impl Medium {
+    /// Erases and health of a block, as they were kept elsewhere: for a medium that is laid out
+    /// anew with [`Medium::redo`].
+    pub fn lay_block(&mut self, block: BlockId, erases: u32, health: u8) {
+        self.erases[block.0 as usize] = erases;
+        let state = &mut self.blocks[block.0 as usize];
+        state.bad = health & BAD != 0;
+        state.erase_fails = health & ERASE_FAILS != 0;
+        state.program_fails = health & PROGRAM_FAILS != 0;
+    }
+
+    /// Spare blocks that a lane has left, likewise.
+    pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
+        self.spares[lane.0 as usize] = left.min(self.rules.spare_blocks);
     }
 }
 

@@ -109,6 +109,22 @@ impl Player {
     /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1)
     /// is what it writes. Returns its tag.
     pub fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<u32, RunError> {
+        self.submit_with(r, arrived, number, None)
+    }
+
+    /// What the last read returned, where the drive keeps bytes.
+    pub fn bytes_read(&self) -> &[u8] {
+        &self.reply.bytes
+    }
+
+    /// As [`Player::submit`], with the bytes of a write.
+    pub fn submit_with(
+        &mut self,
+        r: &Request,
+        arrived: Ps,
+        number: u64,
+        data: Option<&[u8]>,
+    ) -> Result<u32, RunError> {
         if !self.start.timed
             && self.measuring
             && self.submitted - self.submitted_before >= self.next_sample
@@ -128,13 +144,9 @@ impl Player {
         self.flights[tag as usize] = flight;
         let cmd = match r.op {
             HostOp::Read => Cmd::Read { lba: r.lba, sectors: r.sectors },
-            HostOp::Write => Cmd::Write {
-                lba: r.lba,
-                sectors: r.sectors,
-                fua: r.fua,
-                content: number,
-                data: None,
-            },
+            HostOp::Write => {
+                Cmd::Write { lba: r.lba, sectors: r.sectors, fua: r.fua, content: number, data }
+            }
             HostOp::Trim => Cmd::Trim { lba: r.lba, sectors: r.sectors },
             HostOp::Flush => Cmd::Flush,
         };

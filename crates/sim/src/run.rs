@@ -234,21 +234,21 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
 }
 
 /// Where the requests of a run came from.
-struct Source<'a> {
-    path: &'a str,
-    format: &'static str,
+pub(crate) struct Source<'a> {
+    pub path: &'a str,
+    pub format: &'static str,
     /// SHA-256 of the file, if it is one.
-    digest: Option<String>,
+    pub digest: Option<String>,
     /// What was left out of it.
-    account: Account,
-    origin: Option<Header>,
+    pub account: Account,
+    pub origin: Option<Header>,
     /// Bytes of the extents that were packed, if they were.
-    packed: Option<u64>,
+    pub packed: Option<u64>,
 }
 
 /// Check the drive after the last request, and write the record. `extra` are further
 /// approximations.
-fn finish(
+pub(crate) fn finish(
     spec: &RunSpec,
     config: &DriveConfig,
     mut player: Player,
@@ -503,13 +503,14 @@ fn check(
         return Err(RunError::option("interval", "no time passes in untimed mode"));
     }
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
-    if spec.workload.is_some() && none_read {
-        if let Some(name) = spec.reading.given() {
-            return Err(RunError::option(
-                name,
-                "it is about reading a trace; the workload here is generated",
-            ));
-        }
+    if spec.workload.is_some()
+        && none_read
+        && let Some(name) = spec.reading.given()
+    {
+        return Err(RunError::option(
+            name,
+            "it is about reading a trace; the workload here is generated",
+        ));
     }
     if !(spec.speed.is_finite() && spec.speed > 0.0) {
         let why = format!("{}: must be a number above 0", spec.speed);

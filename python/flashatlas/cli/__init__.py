@@ -25,6 +25,7 @@ from flashatlas.cli import (
     probe,
     reproduce,
     runs,
+    serve,
     traces,
 )
 from flashatlas.cli.console import (
@@ -48,7 +49,8 @@ app = App(
     help="The atlas of a flash drive's address maps: simulate, compare and check translation "
     "layers on real traces.",
     epilog="Exit codes: 0 done, 1 another result (`rerun --check`), 2 bad input, 3 the "
-    "drive could not go on, 4 wrong data, 5 a part that was added went wrong, 70 a bug, "
+    "drive could not go on, 4 wrong data, 5 a part that was added went wrong, 6 the power "
+    "failed (`serve --cut-after`), 70 a bug, "
     "130 interrupted, 143 terminated.",
 )
 
@@ -90,6 +92,7 @@ check.register(app)
 new.register(app)
 listings.register(app)
 explain.register(app)
+serve.register(app)
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 

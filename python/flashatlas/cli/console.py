@@ -16,7 +16,7 @@ from rich.markup import escape
 from flashatlas import approximations, steadiness, tables
 from flashatlas.result import Result
 
-EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART = 1, 2, 3, 4, 5
+EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
 EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143
 
 

@@ -103,7 +103,7 @@ def run(
     result = replace(result, command=command_line())
     if out_:
         replaced(out_, save_one(result, out_))
-        reported = _reported(out_, title or f"{result.name}: {_workload(common)}", [result])
+        drawn = reported(out_, title or f"{result.name}: {_workload(common)}", [result])
     write_json(json_, result.to_json())
     write_json(
         fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
@@ -115,11 +115,11 @@ def run(
             out.print(tables.jobs(result.jobs))
         notes([result])
         if out_:
-            say(reported)
+            say(drawn)
     finish([result])
 
 
-def _reported(folder: Path, title: str, results: Sequence[Result]) -> str:
+def reported(folder: Path, title: str, results: Sequence[Result]) -> str:
     """Write the report of these runs into a folder, if it can be drawn here; what to say of it."""
     if not charts.there():
         return escape(f"No report: {charts.MISSING}, then flashatlas report {folder}")
@@ -411,13 +411,13 @@ def compare(
     results = [replace(result, command=command_line()) for result in results]
     if out_:
         replaced(out_, save_all(results, out_))
-        reported = _reported(out_, title or f"Comparison: {_workload(common)}", results)
+        drawn = reported(out_, title or f"Comparison: {_workload(common)}", results)
     write_json(json_, comparison_json(results))
     if json_ != "-":
         show(results)
         notes(results)
         if out_:
-            say(reported)
+            say(drawn)
     finish(results)
 
 

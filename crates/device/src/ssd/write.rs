@@ -244,13 +244,13 @@ impl Ssd {
         };
         self.counters.cache_evictions += 1;
         let mut arrived = [entry.ready, OpId::NONE];
-        if entry.present != all_sectors(self.layout.unit_sectors()) {
-            if let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)? {
-                self.assert_base(&entry, unit.stamp);
-                merge_under(&mut entry, unit.bytes.as_deref());
-                ready.push(fetched);
-                arrived[1] = fetched;
-            }
+        if entry.present != all_sectors(self.layout.unit_sectors())
+            && let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)?
+        {
+            self.assert_base(&entry, unit.stamp);
+            merge_under(&mut entry, unit.bytes.as_deref());
+            ready.push(fetched);
+            arrived[1] = fetched;
         }
         ready.push(entry.ready);
         if !self.instant {

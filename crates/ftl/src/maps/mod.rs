@@ -42,7 +42,8 @@ pub const STORE: Param<Text> =
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[STORE.def];
 
-/// How far the map that a mount found goes.
+/// How far the map that a mount found goes: [`Replay::everything`], and what is known beside it.
+#[non_exhaustive]
 pub struct Replay {
     /// Number of the last program whose change each map page holds.
     pub upto: Vec<u64>,
@@ -57,7 +58,7 @@ pub struct Replay {
 
 impl Replay {
     /// No copy of any of so many map pages.
-    pub(crate) fn everything(pages: u32) -> Replay {
+    pub fn everything(pages: u32) -> Replay {
         let none = vec![0; pages as usize];
         Replay { upto: none.clone(), version: none, from: 0, newest: (0, false) }
     }

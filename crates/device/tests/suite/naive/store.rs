@@ -211,10 +211,10 @@ impl Store {
     pub fn trim(&mut self, page: u32) {
         self.forget(page);
         let lbn = self.lbn(page);
-        if self.live(lbn) == 0 {
-            if let Some(block) = self.data.remove(&lbn) {
-                self.erase(block);
-            }
+        if self.live(lbn) == 0
+            && let Some(block) = self.data.remove(&lbn)
+        {
+            self.erase(block);
         }
     }
 

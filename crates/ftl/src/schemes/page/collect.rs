@@ -216,10 +216,9 @@ impl PageMapped {
             if self.pool.free(other) <= self.settings.low_water
                 && !self.finish_sweep(cx, other)?
                 && self.collection_has_room(other)
+                && let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX)
             {
-                if let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX) {
-                    self.collect(cx, other, victim, Cause::Gc)?;
-                }
+                self.collect(cx, other, victim, Cause::Gc)?;
             }
         }
         Ok(())

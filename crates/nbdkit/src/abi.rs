@@ -1,0 +1,86 @@
+//! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it. Fields are only
+//! ever added at its end, and the first says how long it is here: a newer nbdkit takes it as it is,
+//! an older one ignores what it does not know.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// What `open` returned.
+pub type Handle = *mut c_void;
+type Ask = Option<unsafe extern "C" fn(Handle) -> c_int>;
+type Void = Option<unsafe extern "C" fn()>;
+type Unused = Option<unsafe extern "C" fn()>;
+
+/// Requests of one connection, and of several, may run at the same time.
+pub const PARALLEL: c_int = 3;
+/// A write of zeros may punch a hole.
+pub const MAY_TRIM: u32 = 1;
+/// What is written must be durable when the call returns.
+pub const FUA: u32 = 2;
+/// FUA is carried out by the plugin.
+pub const FUA_NATIVE: c_int = 2;
+/// A range holds nothing, and reads as zeros.
+pub const HOLE_AND_ZERO: u32 = 3;
+
+/// The plugin, field by field.
+#[repr(C)]
+pub struct Plugin {
+    pub struct_size: u64,
+    pub api_version: c_int,
+    pub thread_model: c_int,
+    pub name: *const c_char,
+    pub longname: *const c_char,
+    pub version: *const c_char,
+    pub description: *const c_char,
+    pub load: Void,
+    pub unload: Void,
+    pub config: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
+    pub config_complete: Option<unsafe extern "C" fn() -> c_int>,
+    pub config_help: *const c_char,
+    pub open: Option<unsafe extern "C" fn(c_int) -> Handle>,
+    pub close: Option<unsafe extern "C" fn(Handle)>,
+    pub get_size: Option<unsafe extern "C" fn(Handle) -> i64>,
+    pub can_write: Ask,
+    pub can_flush: Ask,
+    pub is_rotational: Ask,
+    pub can_trim: Ask,
+    pub version_1: [Unused; 5],
+    pub errno_is_preserved: c_int,
+    pub dump_plugin: Void,
+    pub can_zero: Ask,
+    pub can_fua: Ask,
+    pub pread: Option<unsafe extern "C" fn(Handle, *mut c_void, u32, u64, u32) -> c_int>,
+    pub pwrite: Option<unsafe extern "C" fn(Handle, *const c_void, u32, u64, u32) -> c_int>,
+    pub flush: Option<unsafe extern "C" fn(Handle, u32) -> c_int>,
+    pub trim: Option<unsafe extern "C" fn(Handle, u32, u64, u32) -> c_int>,
+    pub zero: Option<unsafe extern "C" fn(Handle, u32, u64, u32) -> c_int>,
+    pub magic_config_key: *const c_char,
+    pub can_multi_conn: Ask,
+    pub can_extents: Ask,
+    pub extents: Option<unsafe extern "C" fn(Handle, u32, u64, u32, *mut c_void) -> c_int>,
+    pub can_cache: Ask,
+    pub cache: Unused,
+    pub thread_model_now: Option<unsafe extern "C" fn() -> c_int>,
+    pub can_fast_zero: Ask,
+    pub preconnect: Unused,
+    pub get_ready: Option<unsafe extern "C" fn() -> c_int>,
+    pub after_fork: Option<unsafe extern "C" fn() -> c_int>,
+    pub list_exports: Unused,
+    pub default_export: Unused,
+    pub export_description: Unused,
+    pub cleanup: Void,
+    pub block_size: Option<unsafe extern "C" fn(Handle, *mut u32, *mut u32, *mut u32) -> c_int>,
+}
+
+// SAFETY: it holds functions, and texts that never change.
+unsafe impl Sync for Plugin {}
+
+unsafe extern "C" {
+    /// Say why a call failed, as `printf`.
+    pub fn nbdkit_error(format: *const c_char, ...);
+    /// Which number of `errno` a client sees.
+    pub fn nbdkit_set_error(number: c_int);
+    /// End serving.
+    pub fn nbdkit_shutdown();
+    /// Say of a range what it is.
+    pub fn nbdkit_add_extent(extents: *mut c_void, offset: u64, length: u64, kind: u32) -> c_int;
+}

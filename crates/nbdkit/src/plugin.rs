@@ -1,0 +1,277 @@
+//! The calls of nbdkit, and what becomes of them.
+
+use crate::abi::{
+    FUA, FUA_NATIVE, HOLE_AND_ZERO, Handle, MAY_TRIM, PARALLEL, Plugin, nbdkit_add_extent,
+    nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
+};
+use crate::clock::Wall;
+use flashatlas_serve::{Plan, Refused, Server};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The exit status of a server whose drive lost its power ([`Plan::cut_after`]).
+const POWER_LOST: c_int = 9;
+
+static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
+static SERVED: OnceLock<(Server<Wall>, Option<PathBuf>)> = OnceLock::new();
+
+pub static PLUGIN: Plugin = Plugin {
+    struct_size: size_of::<Plugin>() as u64,
+    api_version: 2,
+    thread_model: PARALLEL,
+    name: c"flashatlas".as_ptr(),
+    longname: c"FlashAtlas, a simulated flash drive".as_ptr(),
+    version: concat_version(),
+    description: c"a flash drive with its maps, served with real bytes".as_ptr(),
+    load: None,
+    unload: None,
+    config: Some(config),
+    config_complete: Some(config_complete),
+    config_help: c"plan=FILE   what to serve (`flashatlas serve` writes it)".as_ptr(),
+    open: Some(open),
+    close: None,
+    get_size: Some(get_size),
+    can_write: Some(yes),
+    can_flush: Some(yes),
+    is_rotational: Some(no),
+    can_trim: Some(yes),
+    version_1: [None; 5],
+    errno_is_preserved: 0,
+    dump_plugin: None,
+    can_zero: Some(yes),
+    can_fua: Some(fua_is_native),
+    pread: Some(pread),
+    pwrite: Some(pwrite),
+    flush: Some(flush),
+    trim: Some(trim),
+    zero: Some(zero),
+    magic_config_key: c"plan".as_ptr(),
+    // one drive is behind all connections, and a FLUSH of one makes durable what any of them wrote
+    can_multi_conn: Some(yes),
+    can_extents: Some(yes),
+    extents: Some(extents),
+    can_cache: None,
+    cache: None,
+    thread_model_now: None,
+    can_fast_zero: None,
+    preconnect: None,
+    get_ready: Some(get_ready),
+    after_fork: None,
+    list_exports: None,
+    default_export: None,
+    export_description: None,
+    cleanup: Some(cleanup),
+    block_size: Some(block_size),
+};
+
+const fn concat_version() -> *const c_char {
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(text) => text.as_ptr(),
+        Err(_) => c"".as_ptr(),
+    }
+}
+
+/// Tell nbdkit, and the client, why.
+fn complain(number: c_int, why: &str) -> c_int {
+    let text = CString::new(why.replace('\0', " ")).expect("no zero is left");
+    // SAFETY: the format takes one text
+    unsafe {
+        nbdkit_set_error(number);
+        nbdkit_error(c"%s".as_ptr(), text.as_ptr());
+    }
+    -1
+}
+
+/// Carry a call out. A broken rule of the drive is a panic, which must not reach C.
+fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
+    let Some((server, _)) = SERVED.get() else { return complain(libc::EIO, "nothing is served") };
+    match catch_unwind(AssertUnwindSafe(|| work(server))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(refused)) => {
+            if server.gone() == Some(Refused::PowerLost) {
+                // as pulling the plug: nobody hears anything any more
+                eprintln!("flashatlas: the power has failed");
+                // SAFETY: ends the process; the image was written, nothing else is to be kept
+                unsafe { libc::_exit(POWER_LOST) }
+            }
+            if server.gone().is_some() {
+                // SAFETY: nothing can be served any more
+                unsafe { nbdkit_shutdown() };
+            }
+            let number = match refused {
+                Refused::Range(_) => libc::EINVAL,
+                Refused::NoSpace(_) => libc::ENOSPC,
+                Refused::PowerLost | Refused::Failed(_) => libc::EIO,
+            };
+            complain(number, &refused.to_string())
+        }
+        Err(_) => complain(libc::EIO, "a rule of the drive was broken: see the message above"),
+    }
+}
+
+unsafe extern "C" fn yes(_: Handle) -> c_int {
+    1
+}
+
+unsafe extern "C" fn no(_: Handle) -> c_int {
+    0
+}
+
+unsafe extern "C" fn fua_is_native(_: Handle) -> c_int {
+    FUA_NATIVE
+}
+
+unsafe extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
+    // SAFETY: nbdkit gives texts
+    let (key, value) = unsafe { (CStr::from_ptr(key), CStr::from_ptr(value)) };
+    let (key, value) = (key.to_string_lossy(), value.to_string_lossy());
+    if key != "plan" {
+        return complain(libc::EINVAL, &format!("{key}: no such parameter (there is: plan)"));
+    }
+    *PLAN.lock().unwrap_or_else(PoisonError::into_inner) = Some(PathBuf::from(value.as_ref()));
+    0
+}
+
+unsafe extern "C" fn config_complete() -> c_int {
+    match PLAN.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+        true => 0,
+        false => complain(libc::EINVAL, "plan=FILE is missing: what is to be served"),
+    }
+}
+
+/// Power the drive on: before there is a socket, so that a mistake is heard first.
+unsafe extern "C" fn get_ready() -> c_int {
+    let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
+    let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));
+    match begun {
+        Ok((server, record)) => {
+            let found = server.found();
+            for frame in &found.damaged {
+                eprintln!("flashatlas: the image holds no readable page in frame {frame}");
+            }
+            for block in &found.damaged_blocks {
+                eprintln!("flashatlas: the image's record of block {block} is damaged");
+            }
+            let first = SERVED.set((server, record)).is_ok();
+            if first { 0 } else { complain(libc::EIO, "a drive is served already") }
+        }
+        Err(why) => complain(libc::EINVAL, &why),
+    }
+}
+
+fn begin(path: &std::path::Path) -> Result<(Server<Wall>, Option<PathBuf>), String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
+    let server = Server::begin(&plan, Wall::begin()).map_err(|e| e.to_string())?;
+    Ok((server, plan.record))
+}
+
+unsafe extern "C" fn open(_readonly: c_int) -> Handle {
+    // one drive is behind all connections: a handle is any pointer that is not null
+    std::ptr::without_provenance_mut(1)
+}
+
+unsafe extern "C" fn get_size(_: Handle) -> i64 {
+    match SERVED.get() {
+        Some((server, _)) => server.bytes() as i64,
+        None => i64::from(complain(libc::EIO, "nothing is served")),
+    }
+}
+
+unsafe extern "C" fn block_size(
+    _: Handle,
+    least: *mut u32,
+    good: *mut u32,
+    most: *mut u32,
+) -> c_int {
+    let Some((server, _)) = SERVED.get() else { return complain(libc::EIO, "nothing is served") };
+    // SAFETY: nbdkit gives three places
+    unsafe {
+        *least = 512;
+        *good = server.unit_bytes().clamp(512, 1 << 25).next_power_of_two();
+        *most = 1 << 25;
+    }
+    0
+}
+
+unsafe extern "C" fn pread(
+    _: Handle,
+    buffer: *mut c_void,
+    count: u32,
+    offset: u64,
+    _: u32,
+) -> c_int {
+    // SAFETY: nbdkit gives a buffer of that length
+    let out = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), count as usize) };
+    call(|server| server.read(out, offset))
+}
+
+unsafe extern "C" fn pwrite(
+    _: Handle,
+    buffer: *const c_void,
+    count: u32,
+    offset: u64,
+    flags: u32,
+) -> c_int {
+    // SAFETY: nbdkit gives a buffer of that length
+    let data = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count as usize) };
+    call(|server| server.write(data, offset, flags & FUA != 0))
+}
+
+unsafe extern "C" fn flush(_: Handle, _: u32) -> c_int {
+    call(Server::flush)
+}
+
+unsafe extern "C" fn trim(_: Handle, count: u32, offset: u64, flags: u32) -> c_int {
+    call(|server| server.trim(offset, count.into(), flags & FUA != 0))
+}
+
+unsafe extern "C" fn zero(_: Handle, count: u32, offset: u64, flags: u32) -> c_int {
+    let (may_trim, fua) = (flags & MAY_TRIM != 0, flags & FUA != 0);
+    call(|server| server.zero(offset, count.into(), may_trim, fua))
+}
+
+unsafe extern "C" fn extents(
+    _: Handle,
+    count: u32,
+    offset: u64,
+    _: u32,
+    extents: *mut c_void,
+) -> c_int {
+    call(|server| {
+        let mut at = offset;
+        for (length, hole) in server.extents(offset, count.into())? {
+            let kind = if hole { HOLE_AND_ZERO } else { 0 };
+            // SAFETY: nbdkit's own list; ranges come in order
+            if unsafe { nbdkit_add_extent(extents, at, length, kind) } != 0 {
+                return Err(Refused::Failed("the list of extents takes no more".into()));
+            }
+            at += length;
+        }
+        Ok(())
+    })
+}
+
+/// The end: every connection is closed.
+unsafe extern "C" fn cleanup() {
+    let Some((server, record)) = SERVED.get() else { return };
+    let ended = catch_unwind(AssertUnwindSafe(|| server.end()));
+    let said = match ended {
+        Ok(ended) => ended,
+        Err(_) => {
+            eprintln!("flashatlas: a rule of the drive was broken: there is no record");
+            return;
+        }
+    };
+    if let Some(why) = said.complaint {
+        eprintln!("flashatlas: {why}");
+    }
+    if let (Some(path), Some(found)) = (record, said.record)
+        && let Err(error) = std::fs::write(path, found.to_string())
+    {
+        eprintln!("flashatlas: {}: {error}", path.display());
+    }
+}

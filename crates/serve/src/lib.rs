@@ -1,0 +1,18 @@
+//! A drive with real bytes, for whoever serves it as a block device: commands by byte ranges, bytes
+//! in memory or in an image file, times of the simulated drive, power failures.
+//!
+//! [`Server`] is what a binding of an NBD server calls, from any number of threads. It knows no
+//! socket and no clock: the binding has a [`Clock`].
+
+mod disk;
+mod frame;
+mod image;
+mod parts;
+mod plan;
+mod record;
+mod server;
+
+pub use disk::{Disk, locked};
+pub use image::{Found, Image, ImageError};
+pub use plan::{Plan, Refused, ServeError, Time};
+pub use server::{Clock, Ended, Server};

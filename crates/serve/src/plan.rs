@@ -1,0 +1,104 @@
+//! What is served, and why it may not be.
+
+use crate::image::ImageError;
+use flashatlas_sim::RunError;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// When replies go out.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Time {
+    /// At once. Simulated time goes on with the commands: as many are in flight as clients have.
+    #[default]
+    None,
+    /// When the simulated drive would have answered, that many times slower.
+    Real(f64),
+}
+
+/// What is served. In JSON, unknown keys are errors.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Preset name, or the name of the file whose text is in `drive_toml`.
+    pub drive: String,
+    /// Text of a drive file.
+    #[serde(default)]
+    pub drive_toml: Option<String>,
+    /// `key=value` settings, applied in order.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The image; bytes are in memory only without one.
+    #[serde(default)]
+    pub image: Option<PathBuf>,
+    /// When replies go out.
+    #[serde(default)]
+    pub time: Time,
+    /// The power fails in the operation of the flash after so many.
+    #[serde(default)]
+    pub cut_after: Option<u64>,
+    /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
+    #[serde(default)]
+    pub ignore_flush: bool,
+    /// Digest of the sources that the program was built from, for the record.
+    #[serde(default)]
+    pub build: Option<String>,
+    /// Where the record goes in the end.
+    #[serde(default)]
+    pub record: Option<PathBuf>,
+    /// Seed of everything random.
+    #[serde(default = "seed")]
+    pub seed: u64,
+}
+
+const fn seed() -> u64 {
+    1
+}
+
+/// Why nothing can be served.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The drive.
+    Run(RunError),
+    /// The image, by its path.
+    Image(PathBuf, ImageError),
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ServeError::Run(error) => error.fmt(f),
+            ServeError::Image(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl From<RunError> for ServeError {
+    fn from(error: RunError) -> ServeError {
+        ServeError::Run(error)
+    }
+}
+
+/// Why a command is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The range is not one of whole sectors of the drive.
+    Range(String),
+    /// The power failed, now or earlier.
+    PowerLost,
+    /// The drive has no room.
+    NoSpace(String),
+    /// The drive or its image cannot go on, or a page cannot be read.
+    Failed(String),
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refused::PowerLost => f.write_str("the power has failed"),
+            Refused::Range(why) | Refused::NoSpace(why) | Refused::Failed(why) => f.write_str(why),
+        }
+    }
+}

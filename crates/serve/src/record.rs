@@ -1,0 +1,44 @@
+//! What is said of a drive in the end, as one object for whoever writes it.
+
+use crate::plan::Time;
+use flashatlas_sim::Outcome;
+use flashatlas_sim::table::{Column, Table};
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+
+/// Record and tables as one object, with what is said of serving.
+pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>) -> Value {
+    let Outcome { mut record, tables, .. } = outcome;
+    let mut said =
+        json!({ "time": match time { Time::None => 0.0, Time::Real(slower) => slower } });
+    if !late.is_empty() {
+        said["late_ns"] = json!({
+            "count": late.len(),
+            "p50": late.value_at_quantile(0.5),
+            "p99": late.value_at_quantile(0.99),
+            "max": late.max(),
+        });
+    }
+    record["served"] = said;
+    json!({ "record": record, "tables": tables.iter().map(table).collect::<Vec<_>>() })
+}
+
+fn table(table: &Table) -> Value {
+    let column = |(name, column): &(String, Column)| {
+        let values = match column {
+            Column::Int(values) => json!(values),
+            // what is not there is NaN, which JSON has not: null
+            Column::Float(values) => json!(values),
+            Column::Words { of, codes } => {
+                json!(codes.iter().map(|&code| of[code as usize]).collect::<Vec<_>>())
+            }
+        };
+        let kind = match column {
+            Column::Int(_) => "int",
+            Column::Float(_) => "float",
+            Column::Words { .. } => "words",
+        };
+        json!({ "name": name, "kind": kind, "values": values })
+    };
+    json!({ "name": table.name, "columns": table.columns.iter().map(column).collect::<Vec<_>>() })
+}

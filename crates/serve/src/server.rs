@@ -1,0 +1,439 @@
+//! The commands of a block device, on a simulated drive.
+
+use crate::disk::locked;
+use crate::image::{Found, Image};
+use crate::parts::environment;
+use crate::plan::{Plan, Refused, ServeError, Time};
+use crate::record::served;
+use flashatlas_nand::Change;
+use flashatlas_sim::{Live, RunError, RunSpec};
+use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// Changes of the medium that wait in memory for the next FLUSH at most.
+const PENDING_MAX: usize = 4096;
+
+/// The clock of whoever serves.
+pub trait Clock: Send + Sync {
+    /// Time since serving began.
+    fn now(&self) -> Ps;
+
+    /// Wait until then.
+    fn sleep_until(&self, at: Ps);
+}
+
+/// How serving ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The run record; `None` after a power failure.
+    pub record: Option<Value>,
+    /// What is wrong, in words.
+    pub complaint: Option<String>,
+}
+
+struct State {
+    /// Gone once the power has failed, or the drive gave up.
+    live: Option<Live>,
+    image: Option<Image<File>>,
+    gone: Option<Refused>,
+    /// How late replies were, in nanoseconds.
+    late: Histogram<u64>,
+}
+
+/// A drive that is served.
+pub struct Server<C> {
+    plan: Plan,
+    clock: C,
+    sectors: u64,
+    unit_sectors: u32,
+    queue_depth: usize,
+    zeroes_by_trim: bool,
+    found: Found,
+    /// Commands of clients that were not answered.
+    outstanding: AtomicUsize,
+    state: Mutex<State>,
+}
+
+impl<C: Clock> Server<C> {
+    /// Power the drive of `plan` on.
+    ///
+    /// # Errors
+    /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
+    pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
+        let env = &environment(plan);
+        let mut set = plan.set.clone();
+        set.push("nand.data=ram".into());
+        let spec = json!({
+            "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
+        });
+        let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
+        let (mut image, mut found) = (None, Found::default());
+        let mut live = Live::begin::<ServeError>(&spec, env, |medium, on_flash| {
+            let Some(path) = &plan.image else { return Ok(false) };
+            let opened =
+                locked(path).and_then(|file| Image::open(file, &plan.drive, on_flash, medium));
+            let (file, there) = opened.map_err(|error| ServeError::Image(path.clone(), error))?;
+            (image, found) = (Some(file), there);
+            Ok(true)
+        })?;
+        let inner = live.config().layout().map_err(RunError::from)?;
+        if plan.image.is_some() && live.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
+            let why = format!(
+                "with an image the pages of a layer must be whole mapping units ({} bytes): what \
+                 it puts together in one it knows only while it runs. Take a smaller map.unit, or \
+                 larger pages of the layer",
+                inner.unit_bytes
+            );
+            return Err(RunError::Unusable(why).into());
+        }
+        if let Some(operations) = plan.cut_after {
+            live.drive().ssd_mut().faults().cut_power_after(operations);
+        }
+        let shape = live.shape();
+        let server = Server {
+            plan: plan.clone(),
+            clock,
+            sectors: shape.sectors,
+            unit_sectors: shape.unit_sectors,
+            queue_depth: live.queue_depth(),
+            zeroes_by_trim: !live.drive().forgets_trims(),
+            found,
+            outstanding: AtomicUsize::new(0),
+            state: Mutex::new(State {
+                live: Some(live),
+                image,
+                gone: None,
+                late: Histogram::new(3).expect("three digits"),
+            }),
+        };
+        server.lock().persist(true).map_err(|why| ServeError::Run(RunError::Unusable(why)))?;
+        Ok(server)
+    }
+
+    /// Bytes that the drive exports.
+    pub fn bytes(&self) -> u64 {
+        self.sectors * u64::from(SECTOR_BYTES)
+    }
+
+    /// Bytes of a mapping unit: smaller writes are read, changed and written.
+    pub fn unit_bytes(&self) -> u32 {
+        self.unit_sectors * SECTOR_BYTES
+    }
+
+    /// What was found in the image.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Why nothing is served any more, if so.
+    pub fn gone(&self) -> Option<Refused> {
+        self.lock().gone.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // a broken rule of the drive is a panic: what it has done until then is not to be used
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = poisoned.into_inner();
+            state.live = None;
+            state.gone.get_or_insert(Refused::Failed("a rule of the drive was broken".into()));
+            state
+        })
+    }
+
+    fn request(&self, op: HostOp, offset: u64, bytes: u64, fua: bool) -> Result<Request, Refused> {
+        let sector = u64::from(SECTOR_BYTES);
+        if offset % sector != 0 || bytes % sector != 0 || offset + bytes > self.bytes() {
+            return Err(Refused::Range(format!(
+                "{bytes} bytes from {offset} on: expected whole sectors of {sector} bytes of a \
+                 drive of {}",
+                self.bytes()
+            )));
+        }
+        let (lba, sectors) = (Lba(offset / sector), (bytes / sector) as u32);
+        Ok(Request { at: Ps::ZERO, op, lba, sectors, fua })
+    }
+
+    /// Read `out.len()` bytes.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn read(&self, out: &mut [u8], offset: u64) -> Result<(), Refused> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let request = self.request(HostOp::Read, offset, out.len() as u64, false)?;
+        self.carry_out(&request, None, Some(out))
+    }
+
+    /// Write; with `fua` it is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing is known then of the range.
+    pub fn write(&self, data: &[u8], offset: u64, fua: bool) -> Result<(), Refused> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let fua = fua && !self.plan.ignore_flush;
+        let request = self.request(HostOp::Write, offset, data.len() as u64, fua)?;
+        self.carry_out(&request, Some(data), None)
+    }
+
+    /// Make durable every write that was answered.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn flush(&self) -> Result<(), Refused> {
+        if self.plan.ignore_flush {
+            return Ok(());
+        }
+        let request = self.request(HostOp::Flush, 0, 0, false)?;
+        self.carry_out(&request, None, None)
+    }
+
+    /// Forget a range: what a read of its units returns from then on is zeros, until the power
+    /// fails. Parts of units stay.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn trim(&self, offset: u64, bytes: u64, fua: bool) -> Result<(), Refused> {
+        if bytes > 0 {
+            let request = self.request(HostOp::Trim, offset, bytes, false)?;
+            self.carry_out(&request, None, None)?;
+        }
+        if fua { self.flush() } else { Ok(()) }
+    }
+
+    /// Write zeros; where the drive keeps trims, whole units are trimmed if `may_trim`.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn zero(&self, offset: u64, bytes: u64, may_trim: bool, fua: bool) -> Result<(), Refused> {
+        self.request(HostOp::Write, offset, bytes, false)?;
+        let unit = u64::from(self.unit_bytes());
+        let (end, first) = (offset + bytes, offset.div_ceil(unit) * unit);
+        let last = end / unit * unit;
+        if may_trim && self.zeroes_by_trim && first < last {
+            self.write_zeros(offset, first)?;
+            self.trim(first, last - first, false)?;
+            self.write_zeros(last, end)?;
+        } else {
+            self.write_zeros(offset, end)?;
+        }
+        if fua { self.flush() } else { Ok(()) }
+    }
+
+    fn write_zeros(&self, mut from: u64, to: u64) -> Result<(), Refused> {
+        const ZEROS: &[u8] = &[0; 1 << 16];
+        while from < to {
+            let bytes = (to - from).min(ZEROS.len() as u64);
+            self.write(&ZEROS[..bytes as usize], from, false)?;
+            from += bytes;
+        }
+        Ok(())
+    }
+
+    /// Ranges of a range, in order: their bytes, and whether nothing is written there.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn extents(&self, offset: u64, bytes: u64) -> Result<Vec<(u64, bool)>, Refused> {
+        let unit = u64::from(self.unit_bytes());
+        let mut state = self.lock();
+        let live = state.on()?;
+        let mut ranges: Vec<(u64, bool)> = Vec::new();
+        let mut at = offset;
+        while at < offset + bytes {
+            let next = ((at / unit + 1) * unit).min(offset + bytes);
+            let held = live.drive().peek_stamp(Lpn((at / unit) as u32));
+            let hole = held.is_ok_and(|stamp| stamp == Stamp::ZERO);
+            match ranges.last_mut() {
+                Some((length, same)) if *same == hole => *length += next - at,
+                _ => ranges.push((next - at, hole)),
+            }
+            at = next;
+        }
+        Ok(ranges)
+    }
+
+    fn carry_out(
+        &self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+    ) -> Result<(), Refused> {
+        let depth = self.outstanding.fetch_add(1, Ordering::Relaxed) + 1;
+        let done = match self.plan.time {
+            Time::None => self.at_once(request, data, out, depth),
+            Time::Real(slower) => self.in_time(request, data, out, slower),
+        };
+        self.outstanding.fetch_sub(1, Ordering::Relaxed);
+        done
+    }
+
+    /// As many commands are in flight on the drive as clients wait for; what a command does is
+    /// decided when it is submitted, so nobody waits for simulated time.
+    fn at_once(
+        &self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+        depth: usize,
+    ) -> Result<(), Refused> {
+        let mut state = self.lock();
+        let waited = state.on()?.wait_for(depth.min(self.queue_depth) - 1);
+        waited.map_err(|error| state.refused(&error))?;
+        state.submit(request, data, out).map(drop)
+    }
+
+    fn in_time(
+        &self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+        slower: f64,
+    ) -> Result<(), Refused> {
+        let simulated = |at: Ps| Ps((at.0 as f64 / slower) as u64);
+        let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
+        let mut state = self.lock();
+        state.advance(simulated(self.clock.now()))?;
+        let tag = state.submit(request, data, out)?;
+        loop {
+            if let Some(at) = state.on()?.completed(tag) {
+                drop(state);
+                self.clock.sleep_until(real(at));
+                let late = self.clock.now().since(real(at)).0 / 1000;
+                self.lock().late.saturating_record(late);
+                return Ok(());
+            }
+            let Some(next) = state.on()?.next_event() else {
+                let error = state.on()?.stalled();
+                return Err(state.refused(&error));
+            };
+            drop(state);
+            self.clock.sleep_until(real(next));
+            state = self.lock();
+            // the clock may be a little early: the event is due all the same
+            state.advance(simulated(self.clock.now()).max(next))?;
+        }
+    }
+
+    /// Everything comes to its end: what is in the write cache is made durable, the image is
+    /// closed, and the record made.
+    pub fn end(&self) -> Ended {
+        let mut state = self.lock();
+        if let Some(gone) = &state.gone {
+            return Ended { record: None, complaint: Some(gone.to_string()) };
+        }
+        let flush =
+            Request { at: Ps::ZERO, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
+        if let Err(why) = state.submit(&flush, None, None) {
+            return Ended { record: None, complaint: Some(why.to_string()) };
+        }
+        let Some(live) = state.live.take() else {
+            return Ended { record: None, complaint: Some("it has ended".into()) };
+        };
+        let mut extra = vec![
+            "served: a request is decided when it arrives, in the order in which the drive's lock \
+             was had; a client that waits for one before it sends the next is a depth of 1"
+                .into(),
+        ];
+        if self.plan.ignore_flush {
+            extra.push("FLUSH and FUA were answered and not carried out (ignore_flush)".into());
+        }
+        match live.finish(&environment(&self.plan), "served", extra) {
+            Ok(outcome) => {
+                let record = served(outcome, self.plan.time, &state.late);
+                Ended { record: Some(record), complaint: None }
+            }
+            Err(error) => Ended { record: None, complaint: Some(error.to_string()) },
+        }
+    }
+}
+
+impl State {
+    fn on(&mut self) -> Result<&mut Live, Refused> {
+        let gone = &self.gone;
+        self.live
+            .as_mut()
+            .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
+    }
+
+    fn advance(&mut self, until: Ps) -> Result<(), Refused> {
+        let advanced = self.on()?.advance(until);
+        advanced.map_err(|error| self.refused(&error))?;
+        self.lost_power()
+    }
+
+    /// What an error of the drive means. One that stops the drive ends serving.
+    fn refused(&mut self, error: &RunError) -> Refused {
+        let Some(live) = &mut self.live else { return Refused::PowerLost };
+        if live.drive().ssd().medium().has_lost_power() {
+            return self.lost_power().err().unwrap_or(Refused::PowerLost);
+        }
+        let text = error.to_string();
+        let refused = match text.contains("no space") {
+            true => Refused::NoSpace(text),
+            false => Refused::Failed(text),
+        };
+        if live.drive().failure().is_some() {
+            let _ = self.persist(true);
+            (self.live, self.gone) = (None, Some(refused.clone()));
+        }
+        refused
+    }
+
+    /// Where the power has failed: the flash keeps what was done until then, and nothing else.
+    fn lost_power(&mut self) -> Result<(), Refused> {
+        let lost = |live: &mut Live| live.drive().ssd().medium().has_lost_power();
+        if !self.live.as_mut().is_some_and(lost) {
+            return Ok(());
+        }
+        let kept = self.persist(true);
+        self.live = None;
+        self.gone = Some(match kept {
+            Ok(()) => Refused::PowerLost,
+            Err(why) => Refused::Failed(why),
+        });
+        Err(Refused::PowerLost)
+    }
+
+    fn submit(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+    ) -> Result<u32, Refused> {
+        let submitted = self.on()?.submit(request, data).map(|(tag, read)| {
+            if let Some(out) = out {
+                out.copy_from_slice(read);
+            }
+            tag
+        });
+        let tag = submitted.map_err(|error| self.refused(&error))?;
+        self.lost_power()?;
+        let durable = request.op == HostOp::Flush || request.fua;
+        if let Err(why) = self.persist(durable) {
+            // what the host has written of it nobody knows: the next mount looks
+            (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
+            return Err(Refused::Failed(why));
+        }
+        Ok(tag)
+    }
+
+    /// Write to the image what has changed on the medium: at once where it is to be `durable`.
+    fn persist(&mut self, durable: bool) -> Result<(), String> {
+        let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
+        let medium = live.drive().ssd_mut().faults();
+        if !durable && medium.journal_len() < PENDING_MAX {
+            return Ok(());
+        }
+        let changes: Vec<Change> = medium.take_journal();
+        let written =
+            image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
+        written.map_err(|error| format!("the image: {error}"))
+    }
+}

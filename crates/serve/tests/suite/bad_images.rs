@@ -1,0 +1,121 @@
+//! Images that are none, or of another drive, or damaged: a clear word, and never wrong bytes.
+
+use crate::{Still, begin, plan};
+use flashatlas_device::DriveConfig;
+use flashatlas_host::STANDARD;
+use flashatlas_serve::{Plan, Server};
+use flashatlas_types::{Rng, Seed};
+use std::fs;
+
+fn config(more: &[&str]) -> DriveConfig {
+    let base = ["drive.blocks=24", "drive.logical_pages=600", "map.unit=2KiB"];
+    let settings: Vec<String> = base.iter().chain(more).map(|&s| s.into()).collect();
+    STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn refused(plan: &Plan) -> String {
+    match Server::begin(plan, Still::default()) {
+        Ok(_) => panic!("it was served"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn what_is_no_image_of_this_drive_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive.img");
+    let plan = plan(&config(&[]), &path);
+    fs::write(&path, "a letter to my sister, which is longer than a header").unwrap();
+    assert!(refused(&plan).contains("byte 0: not an image"), "{}", refused(&plan));
+    fs::write(&path, "short").unwrap();
+    assert!(refused(&plan).contains("byte 0: not an image"));
+    fs::remove_file(&path).unwrap();
+
+    let server = begin(&plan);
+    assert!(refused(&plan).ends_with("drive.img: another process has it open"));
+    assert!(server.end().complaint.is_none());
+    drop(server);
+    let whole = fs::read(&path).unwrap();
+
+    let other = crate::plan(&config(&["drive.pages=32", "drive.blocks=12"]), &path);
+    let said = refused(&other);
+    assert!(said.contains("image of another drive: drive.blocks = 24 there, 12 here"), "{said}");
+    assert!(fs::read(&path).unwrap() == whole, "nothing was changed");
+
+    fs::write(&path, &whole[..whole.len() - 512]).unwrap();
+    assert!(refused(&plan).contains("it was cut"), "{}", refused(&plan));
+    let mut newer = whole.clone();
+    newer[8] = 9;
+    fs::write(&path, &newer).unwrap();
+    assert!(refused(&plan).contains("version 9; this program reads version 1"));
+    let mut damaged = whole;
+    damaged[40] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert!(refused(&plan).contains("byte 16: the header does not match its checksum"));
+}
+
+/// Bytes of the image change behind the drive's back. What is read then is what was written, an
+/// older version of it that the mount says is one, or an error.
+#[test]
+fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive.img");
+    let plan = plan(&config(&[]), &path);
+    let server = begin(&plan);
+    let sector = |at: u64, version: u8| [[version; 504].as_slice(), &at.to_le_bytes()].concat();
+    for version in 1..=3 {
+        for at in 0..server.bytes() / 512 {
+            server.write(&sector(at, version), at * 512, false).unwrap();
+        }
+    }
+    assert!(server.end().complaint.is_none());
+    drop(server);
+    let whole = fs::read(&path).unwrap();
+    let mut rng = Rng::stream(Seed(1), "damage");
+    let mut reported = 0;
+    for _ in 0..40 {
+        let mut bytes = whole.clone();
+        // the header says what the drive is: it has a checksum of its own, tried above
+        let at = 4096 + rng.below(bytes.len() as u64 - 4096) as usize;
+        let end = (at + 1 + rng.below(2000) as usize).min(bytes.len());
+        bytes[at..end].iter_mut().for_each(|b| *b ^= 0x55);
+        fs::write(&path, &bytes).unwrap();
+        let server = match Server::begin(&plan, Still::default()) {
+            Ok(server) => server,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                continue;
+            }
+        };
+        let found = server.found().clone();
+        reported += u32::from(!found.damaged.is_empty() || !found.damaged_blocks.is_empty());
+        for at in 0..server.bytes() / 512 {
+            let mut out = [0; 512];
+            if server.read(&mut out, at * 512).is_ok() {
+                let right = (1..=3).any(|version| out[..] == sector(at, version)[..]);
+                let newest = out[..] == sector(at, 3)[..];
+                let lost = out == [0; 512];
+                assert!(right || lost, "sector {at} holds bytes of something else");
+                assert!(
+                    newest || !found.damaged.is_empty(),
+                    "sector {at} is older, and nothing says why"
+                );
+            }
+        }
+    }
+    assert!(reported > 20, "{reported} of 40 were reported");
+}
+
+#[test]
+fn requests_outside_of_the_drive_are_refused_and_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = begin(&plan(&config(&[]), &folder.path().join("drive.img")));
+    let bytes = server.bytes();
+    for (offset, length) in [(bytes, 512), (bytes - 512, 1024), (7, 512), (0, 100)] {
+        let error = server.write(&vec![1; length], offset, false).unwrap_err();
+        assert!(error.to_string().contains("expected whole sectors of 512 bytes"), "{error}");
+    }
+    assert_eq!(server.extents(0, bytes).unwrap(), [(bytes, true)]);
+    server.write(&[1; 2048], 4096, false).unwrap();
+    assert_eq!(server.extents(0, 8192).unwrap(), [(4096, true), (2048, false), (2048, true)]);
+}

@@ -1,0 +1,57 @@
+//! Drives with real bytes, under clients that write, lose their server and their power.
+
+mod bad_images;
+mod lost_servers;
+mod lost_write_back;
+mod time;
+
+use flashatlas_crash::subject::{GEOMETRIES, Subject, drive, subjects};
+use flashatlas_device::DriveConfig;
+use flashatlas_host::STANDARD;
+use flashatlas_serve::{Clock, Plan, Server};
+use flashatlas_types::Ps;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Every scheme, store and layer on the geometry `square`, with its name.
+fn drives() -> Vec<(String, DriveConfig)> {
+    let geometry = GEOMETRIES.iter().find(|g| g.name == "square").expect("it is there");
+    let name = |s: &Subject| format!("{}/{}:{}", s.layers_name(), s.scheme_name(), s.store_name());
+    let all = subjects(&STANDARD);
+    all.iter()
+        .map(|s| (name(s), drive(s, geometry, None).unwrap_or_else(|e| panic!("{e}"))))
+        .collect()
+}
+
+/// How a drive differs from the preset `tiny`.
+fn settings(config: &DriveConfig) -> Vec<String> {
+    let plain = STANDARD.load("tiny", None, &[]).expect("a preset");
+    let same = |key: &str, value: &flashatlas_types::Value| {
+        plain.pairs().any(|(k, v)| k == key && *v == *value)
+    };
+    let differing = config.pairs().filter(|&(key, value)| !same(key, value));
+    differing.map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+fn plan(config: &DriveConfig, image: &Path) -> Plan {
+    let plan = serde_json::json!({ "drive": "tiny", "set": settings(config), "image": image });
+    serde_json::from_value(plan).expect("a plan")
+}
+
+/// A clock that stands still but where somebody sleeps.
+#[derive(Default)]
+struct Still(AtomicU64);
+
+impl Clock for Still {
+    fn now(&self) -> Ps {
+        Ps(self.0.load(Ordering::SeqCst))
+    }
+
+    fn sleep_until(&self, at: Ps) {
+        self.0.fetch_max(at.0, Ordering::SeqCst);
+    }
+}
+
+fn begin(plan: &Plan) -> Server<Still> {
+    Server::begin(plan, Still::default()).unwrap_or_else(|e| panic!("{e}"))
+}

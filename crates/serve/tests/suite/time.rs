@@ -1,0 +1,74 @@
+//! When replies go out.
+
+use crate::Still;
+use flashatlas_serve::{Clock, Plan, Server};
+use flashatlas_types::Ps;
+use serde_json::json;
+use std::sync::Arc;
+
+fn plan(time: serde_json::Value) -> Plan {
+    let set = ["timing.t_read=50us", "timing.t_read_upper=50us", "cache.mode=write-through"];
+    serde_json::from_value(json!({ "drive": "tiny", "set": set, "time": time })).unwrap()
+}
+
+/// The latency of one read of what was written before: on the wall clock, and as the drive's.
+fn read_takes(slower: f64) -> (u64, f64) {
+    let clock = Arc::new(Still::default());
+    let server =
+        Server::begin(&plan(json!({ "real": slower })), Shared(Arc::clone(&clock))).unwrap();
+    server.write(&[7; 2048], 0, false).unwrap();
+    let begin = clock.now();
+    let mut out = [0; 2048];
+    server.read(&mut out, 0).unwrap();
+    assert_eq!(out, [7; 2048]);
+    let took = clock.now().since(begin).0;
+    let record = server.end().record.unwrap()["record"].clone();
+    assert_eq!(record["served"]["late_ns"]["count"], 2);
+    (took, record["latency_ns"]["read"]["mean"].as_f64().unwrap())
+}
+
+struct Shared(Arc<Still>);
+
+impl Clock for Shared {
+    fn now(&self) -> Ps {
+        self.0.now()
+    }
+
+    fn sleep_until(&self, at: Ps) {
+        self.0.sleep_until(at);
+    }
+}
+
+#[test]
+fn a_reply_comes_when_the_drive_would_answer_or_so_many_times_later() {
+    for slower in [1.0, 20.0] {
+        let (took, simulated_ns) = read_takes(slower);
+        assert!(simulated_ns > 50_000.0, "a page is sensed in 50 us: {simulated_ns} ns");
+        let ratio = took as f64 / (simulated_ns * 1000.0 * slower);
+        assert!(
+            (0.999..1.001).contains(&ratio),
+            "{took} ps, {simulated_ns} ns, {slower} times slower"
+        );
+    }
+}
+
+#[test]
+fn at_once_no_time_passes_for_the_client_and_depths_are_those_of_the_clients() {
+    let server = Arc::new(Server::begin(&plan(json!("none")), Still::default()).unwrap());
+    let threads: Vec<_> = (0..4u64)
+        .map(|thread| {
+            let server = Arc::clone(&server);
+            std::thread::spawn(move || {
+                for number in 0..500u64 {
+                    let at = (thread * 500 + number) % (server.bytes() / 2048) * 2048;
+                    server.write(&[thread as u8; 2048], at, false).unwrap();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let record = server.end().record.unwrap()["record"].clone();
+    assert_eq!(record["conservation"]["submitted"], 2001, "2,000 writes and the FLUSH at the end");
+    assert_eq!(record["oracle"]["violations"], 0);
+    assert!(record["trace"]["format"] == "served" && record["waf"].as_f64().unwrap() > 0.99);
+}

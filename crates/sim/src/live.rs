@@ -1,0 +1,213 @@
+//! A run whose requests come from elsewhere, one by one, with the bytes that they carry: a drive
+//! that is served to real programs.
+//!
+//! Everything else is a run's: the oracle compares the stamp of every unit that is read, the
+//! metrics see every command, and the end is a record and its tables.
+
+use crate::checkpoint::on_flash;
+use crate::metrics::{Pace, Start};
+use crate::oracle::Oracle;
+use crate::player::Player;
+use crate::precondition::failed;
+use crate::run::{Source, finish};
+use crate::{Environment, Outcome, Progress, RunError, RunSpec};
+use flashatlas_device::params::QUEUE_DEPTH;
+use flashatlas_device::{DeviceShape, DriveConfig, Stack};
+use flashatlas_nand::Medium;
+use flashatlas_types::{Lpn, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
+use flashatlas_workload::Account;
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+/// A drive under requests from elsewhere.
+pub struct Live {
+    spec: RunSpec,
+    config: DriveConfig,
+    player: Player,
+    /// What the next write is called: above everything that is on the drive.
+    content: u64,
+    /// When commands were complete that nobody has asked for yet.
+    done: FxHashMap<u32, Ps>,
+}
+
+impl Live {
+    /// Power a drive on. `lay_out` is given its blank medium, and the parameters that decide what
+    /// is where on it, and may lay out on it what was kept elsewhere; it says whether it did. The
+    /// drive is mounted as after a power failure then.
+    ///
+    /// # Errors
+    /// A configuration that is no drive, what `lay_out` says, and a medium that cannot be mounted.
+    pub fn begin<E: From<RunError>>(
+        spec: &RunSpec,
+        env: &Environment<'_>,
+        lay_out: impl FnOnce(&mut Medium, &Map<String, Value>) -> Result<bool, E>,
+    ) -> Result<Live, E> {
+        drawn_streams(); // what was drawn on this thread before is another run's
+        let config = env
+            .registry
+            .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
+            .map_err(RunError::from)?;
+        let mut medium = config.build(Seed(spec.seed)).map_err(RunError::from)?.into_medium();
+        let kept = lay_out(&mut medium, &on_flash(&config))?;
+        Ok(Self::power_on(spec, config, env, kept.then_some(medium))?)
+    }
+
+    fn power_on(
+        spec: &RunSpec,
+        config: DriveConfig,
+        env: &Environment<'_>,
+        medium: Option<Medium>,
+    ) -> Result<Live, RunError> {
+        let mut drive = config.build_stack(Seed(spec.seed))?;
+        let (units, unit_sectors) = (drive.shape().units(), drive.unit_sectors());
+        let mut oracle = Oracle::new(units, unit_sectors);
+        let mut content = 1;
+        if let Some(mut medium) = medium {
+            medium.keep_journal(); // what the mount changes is to be kept, too
+            drive.remount(medium, &config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
+            drive.check().map_err(RunError::Broken)?;
+            let held: Result<Vec<Stamp>, _> =
+                (0..units).map(|unit| drive.peek_stamp(Lpn(unit))).collect();
+            oracle = Oracle::expecting(held.map_err(|e| failed(0, e))?, unit_sectors);
+            // one program holds 2^16 writes at most
+            content += drive.ssd().medium().sequence() << 16;
+        }
+        let start = Start { timed: true, pace: Pace::Times, interval: spec.interval()? };
+        let mut player = Player::new(drive, oracle, env.metrics, start);
+        player.start_measuring();
+        let (spec, done) = (spec.clone(), FxHashMap::default());
+        Ok(Live { spec, config, player, content, done })
+    }
+
+    /// What the drive exports.
+    pub fn shape(&self) -> DeviceShape {
+        self.player.drive.shape()
+    }
+
+    /// The drive's configuration.
+    pub fn config(&self) -> &DriveConfig {
+        &self.config
+    }
+
+    /// The drive, to look at and to let it fail.
+    pub fn drive(&mut self) -> &mut Stack {
+        &mut self.player.drive
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Ps {
+        self.player.now
+    }
+
+    /// Commands that the drive takes at once.
+    pub fn queue_depth(&self) -> usize {
+        self.config.params.get(QUEUE_DEPTH) as usize
+    }
+
+    /// Commands in flight.
+    pub fn in_flight(&self) -> usize {
+        self.player.in_flight
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Option<Ps> {
+        self.player.drive.next_event()
+    }
+
+    /// Let everything happen up to `until`; where nothing is in flight, the drive may work by
+    /// itself. A time that was reached already changes nothing.
+    ///
+    /// # Errors
+    /// When the drive cannot go on.
+    pub fn advance(&mut self, until: Ps) -> Result<(), RunError> {
+        let until = until.max(self.player.now);
+        let done = &mut self.done;
+        while self.player.in_flight > 0
+            && let Some(at) = self.player.drive.next_event().filter(|&at| at <= until)
+        {
+            self.player.advance(at, |tag, at| {
+                done.insert(tag, at);
+            });
+        }
+        if self.player.in_flight == 0 && until > self.player.now {
+            self.player.idle(until)?;
+        }
+        self.player.now = until;
+        self.player.advance(until, |tag, at| {
+            done.insert(tag, at);
+        });
+        Ok(())
+    }
+
+    /// Let time pass until at most so many commands are in flight.
+    ///
+    /// # Errors
+    /// When nothing will happen any more.
+    pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
+        while self.player.in_flight > in_flight {
+            let Some(at) = self.player.drive.next_event() else {
+                return Err(self.player.stalled());
+            };
+            self.player.now = self.player.now.max(at);
+            let done = &mut self.done;
+            self.player.advance(at, |tag, at| {
+                done.insert(tag, at);
+            });
+        }
+        Ok(())
+    }
+
+    /// Hand a request to the drive now. `data` is what a write writes. Returns its tag, and what a
+    /// read reads, where the drive keeps bytes.
+    ///
+    /// # Errors
+    /// A request that the drive refuses, and a drive that cannot go on.
+    pub fn submit(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> Result<(u32, &[u8]), RunError> {
+        let number = self.content;
+        self.content += 1;
+        let now = self.player.now;
+        let tag = self.player.submit_with(request, now, number, data)?;
+        self.done.remove(&tag);
+        Ok((tag, self.player.bytes_read()))
+    }
+
+    /// When a command was complete, if it is; it is forgotten then.
+    pub fn completed(&mut self, tag: u32) -> Option<Ps> {
+        self.done.remove(&tag)
+    }
+
+    /// What is said where commands are in flight and nothing will happen any more.
+    pub fn stalled(&self) -> RunError {
+        self.player.stalled()
+    }
+
+    /// Let everything come to its end, look at every unit once more, and make the record. `extra`
+    /// are approximations of whoever sent the requests.
+    ///
+    /// # Errors
+    /// A broken rule. There is no record then.
+    pub fn finish(
+        mut self,
+        env: &Environment<'_>,
+        path: &str,
+        extra: Vec<String>,
+    ) -> Result<Outcome, RunError> {
+        self.wait_for(0)?;
+        let source = Source {
+            path,
+            format: "served",
+            digest: None,
+            account: Account::default(),
+            origin: None,
+            packed: None,
+        };
+        let Live { spec, config, player, .. } = self;
+        let mut quiet = |_: Progress| true;
+        PartFault::catching(|| finish(&spec, &config, player, source, extra, env, &mut quiet))
+            .unwrap_or_else(|fault| Err(fault.into()))
+    }
+}

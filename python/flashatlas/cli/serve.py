@@ -1,0 +1,156 @@
+"""The command that serves a drive as a block device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashatlas import InputError
+from flashatlas.cli.console import EXIT_POWER, command_line, err, finish, notes, replaced, say, show
+from flashatlas.cli.options import Json, Layers, Out, Set, with_layers, write_json
+from flashatlas.cli.runs import Drive, Title, reported
+from flashatlas.files import must_be_writable
+from flashatlas.result import save_one
+from flashatlas.serve import PowerLost, Serving
+from flashatlas.serve import serve as begin
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(serve)
+
+
+def serve(
+    drive: Drive = "tiny",
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="The drive's flash: made where there is none, and mounted as after a power "
+            "failure. Without it bytes are in memory only.",
+        ),
+    ] = None,
+    time: Annotated[
+        str,
+        typer.Option(
+            "--time",
+            metavar="none|real|N",
+            help="When replies go out: at once; when the simulated drive would have answered; or "
+            "so many times slower.",
+        ),
+    ] = "none",
+    client: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="COMMAND",
+            help="Run this with the shell, and end with it; `$uri` is where the drive is.",
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None,
+        typer.Option(
+            "--socket", metavar="PATH", help="The Unix socket; by default one in a new folder."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=1, max=65535, help="TCP on 127.0.0.1 instead of a socket."),
+    ] = None,
+    tls: Annotated[
+        Path | None,
+        typer.Option("--tls", metavar="DIR", help="Certificates: clients without TLS are refused."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=512, help="Requests at the same time.")
+    ] = 32,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when the last client has gone.")
+    ] = False,
+    cut_after: Annotated[
+        int | None,
+        typer.Option(
+            "--cut-after",
+            min=0,
+            metavar="N",
+            help="The power fails in the operation of the flash (program, erase, store, fence) "
+            "after N; exit code 6.",
+        ),
+    ] = None,
+    ignore_flush: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-flush",
+            help="Answer FLUSH and FUA, and do nothing: a control that a test must notice.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    json_: Json = None,
+    out_: Out = None,
+    title: Title = None,
+) -> None:
+    """Serve a drive to real programs, as a block device over NBD (nbdkit).
+
+    The same host layers, controller, scheme, map store and flash as in a simulation, with real
+    bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, the end of --run) the write cache is
+    flushed, the image closed, and the record written as by `flashatlas run`.
+
+    For example: `flashatlas serve -d tlc-small --run 'nbdinfo "$uri"'`
+
+    or: `flashatlas serve -d tlc-small --image drive.img --run 'fio --name=a --ioengine=nbd
+    --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
+    """
+    must_be_writable(out_)
+    serving = begin(
+        drive,
+        set=with_layers(set, layers),
+        image=image,
+        time=time,
+        socket=socket,
+        port=port,
+        tls=tls,
+        threads=threads,
+        once=once,
+        cut_after=cut_after,
+        ignore_flush=ignore_flush,
+        seed=seed,
+    )
+    status = _until_its_end(serving, client)
+    try:
+        result = changed(serving.stop(), command=command_line())
+    except PowerLost as lost:
+        err.print(str(lost))
+        raise typer.Exit(EXIT_POWER) from None
+    if out_:
+        replaced(out_, save_one(result, out_))
+        said = reported(out_, title or f"{result.name}, served", [result])
+    write_json(json_, result.to_json())
+    if json_ != "-":
+        show([result])
+        notes([result])
+        if out_:
+            say(said)
+    finish([result])
+    if status:
+        raise InputError(f"--run: the command ended with status {status}")
+
+
+def _until_its_end(serving: Serving, client: str | None) -> int:
+    """Wait for the client, or until the server ends or is to end; the client's status."""
+    try:
+        if client is not None:
+            environment = {**os.environ, "uri": serving.uri}
+            return subprocess.run(client, shell=True, env=environment, check=False).returncode
+        say(f"Serving {serving.uri} (Ctrl-C ends it)")
+        serving.wait()
+    except KeyboardInterrupt:
+        pass
+    return 0

@@ -1,0 +1,247 @@
+"""A drive as a block device: nbdkit with our plugin, and what is left when it has ended.
+
+>>> with flashatlas.serve("tlc-small", image="drive.img") as drive:   # doctest: +SKIP
+...     subprocess.run(["nbdinfo", drive.uri], check=True)
+>>> drive.result.waf                                                  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from flashatlas import _core
+from flashatlas._core import DriveError, InputError
+from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
+from flashatlas.result import Result, digest_of
+
+PLUGIN = Path(__file__).with_name("libflashatlas_nbdkit.so")
+"""What nbdkit loads."""
+
+POWER_LOST = 9
+"""Exit status of a server whose drive lost its power."""
+
+MISSING = "nbdkit is not installed (Debian and Ubuntu: apt install nbdkit)"
+WITHOUT_PLUGIN = (
+    f"{PLUGIN.name} is not there: it comes with the build from a source tree (`make build`)"
+)
+
+READY_S = 600
+"""Seconds until a server must be ready: a large image is read whole."""
+
+
+class PowerLost(DriveError):
+    """The power of a served drive failed, as was asked for (``cut_after``).
+
+    Its image is as the power left it.
+    """
+
+
+class Serving:
+    """A drive that is served; a context manager.
+
+    Attributes:
+        uri: Where clients find it, an NBD URI.
+        result: What :func:`flashatlas.run` returns, once it has ended.
+
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], folder: Path, uri: str, image: str
+    ) -> None:
+        """Take over a server that was started; ``folder`` is its own."""
+        self.uri = uri
+        self.result: Result | None = None
+        self._process = process
+        self._folder = folder
+        self._begin = time.perf_counter()
+        self._image = image
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
+    def wait(self) -> None:
+        """Wait until the server ends by itself, or is interrupted."""
+        self._process.wait()
+
+    def stop(self) -> Result:
+        """Flush, close the image, and return what the drive did.
+
+        Raises:
+            PowerLost: Its power had failed.
+            DriveError: The drive could not go on; a server that was killed.
+
+        """
+        if self.result is not None:
+            return self.result
+        if not self._folder.exists():
+            raise DriveError("the server was killed: there is no result")
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait()
+        said = self._said()
+        record = self._folder / "record.json"
+        found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._process.returncode == POWER_LOST:
+            raise PowerLost(f"the power failed; {self._image} is as it left it")
+        if found is None:
+            raise DriveError(said or f"the server ended with status {self._process.returncode}")
+        self.result = _result(found, time.perf_counter() - self._begin)
+        return self.result
+
+    def kill(self) -> None:
+        """End the server as ``kill -9`` does: nothing is flushed, and there is no result."""
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _said(self) -> str:
+        lines = (self._folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(line.removeprefix("nbdkit: ").removeprefix("error: ") for line in lines)
+
+
+def serve(
+    drive: str | os.PathLike[str] | Drive = "tiny",
+    *,
+    set: Settings = (),
+    image: str | os.PathLike[str] | None = None,
+    time: str | float = "none",
+    socket: str | os.PathLike[str] | None = None,
+    port: int | None = None,
+    tls: str | os.PathLike[str] | None = None,
+    threads: int = 32,
+    once: bool = False,
+    cut_after: int | None = None,
+    ignore_flush: bool = False,
+    seed: int = 1,
+) -> Serving:
+    """Serve a drive to real programs, as a block device over NBD.
+
+    Args:
+        drive: Preset, path of a TOML file, or a :class:`Drive`.
+        set: Parameters that differ from the drive's.
+        image: File that holds the drive's flash, made where there is none; it is mounted by the
+            scheme's own recovery. Without one, bytes are in memory only.
+        time: ``none``: replies go out at once; ``real`` or a number: when the simulated drive would
+            have answered, that many times slower.
+        socket: Path of the Unix socket; one in a new folder of mode 0700 if not given.
+        port: Serve TCP on this port of 127.0.0.1 instead.
+        tls: Folder of certificates (``nbdkit-tls``): only clients with TLS are served.
+        threads: Requests that are carried out at the same time.
+        once: End when the last client has gone.
+        cut_after: The power fails in the operation of the flash after so many.
+        ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
+        seed: Seed of everything random.
+
+    Raises:
+        InputError: Nothing can be served like that; nothing was changed.
+
+    """
+    if shutil.which("nbdkit") is None:
+        raise InputError(MISSING)
+    if not PLUGIN.is_file():
+        raise InputError(WITHOUT_PLUGIN)
+    if socket is not None and port is not None:
+        raise InputError("socket and port: expected one of them")
+    name, toml, own = drive_and_text(drive)
+    settings = own + setting_list(set)
+    _core.check_drive(name, toml, [*settings, "nand.data=ram"])
+    folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
+    path = Path(socket) if socket is not None else folder / "socket"
+    plan: dict[str, Any] = {
+        "drive": name,
+        "drive_toml": toml,
+        "set": settings,
+        "image": None if image is None else os.path.abspath(image),
+        "time": "none" if time == "none" else {"real": _slower(time)},
+        "cut_after": cut_after,
+        "ignore_flush": ignore_flush,
+        "build": json.loads(_core.build())["sources"],
+        "record": str(folder / "record.json"),
+        "seed": seed,
+    }
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    command = [
+        "nbdkit",
+        "--foreground",
+        "--pidfile",
+        str(folder / "pid"),
+        "--threads",
+        str(threads),
+    ]
+    command += ["--ipaddr", "127.0.0.1", "--port", str(port)] if port else ["--unix", str(path)]
+    command += ["--tls", "require", f"--tls-certificates={tls}"] if tls is not None else []
+    command += ["--filter", "exitlast"] if once else []
+    command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
+    with (folder / "log").open("wb") as log:
+        # a Ctrl-C is for whoever serves, which then ends the server
+        process = subprocess.Popen(command, stderr=log, start_new_session=True)
+    scheme = "nbds" if tls is not None else "nbd"
+    uri = f"{scheme}://127.0.0.1:{port}" if port else f"{scheme}+unix:///?socket={path}"
+    serving = Serving(process, folder, uri, str(image) if image else "the drive")
+    _wait_until_ready(serving)
+    return serving
+
+
+def _slower(text: str | float) -> float:
+    try:
+        slower = 1.0 if text == "real" else float(str(text).removeprefix("real").lstrip("x×"))
+    except ValueError:
+        slower = 0.0
+    if not 0 < slower <= 1e6:
+        raise InputError(f"time: `{text}`, expected none, real, or how many times slower")
+    return slower
+
+
+def _wait_until_ready(serving: Serving) -> None:
+    ready = serving._folder / "pid"
+    end = time.monotonic() + READY_S
+    while not (ready.is_file() and ready.read_bytes().endswith(b"\n")):
+        if serving._process.poll() is not None or time.monotonic() > end:
+            said = serving._said()
+            serving.kill()
+            raise InputError(said or "nbdkit did not start")
+        time.sleep(0.005)
+
+
+def _result(found: dict[str, Any], wall_s: float) -> Result:
+    kinds = {
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "words": pa.dictionary(pa.uint8(), pa.string()),
+    }
+    tables = {
+        table["name"]: pa.table(
+            {c["name"]: pa.array(c["values"], kinds[c["kind"]]) for c in table["columns"]}
+        )
+        for table in found["tables"]
+    }
+    record = found["record"]
+    record["results_digest"] = digest_of(record, tables, None)
+    return Result(record, "", tables, wall_s=wall_s)

@@ -1,0 +1,240 @@
+"""Drives that are served, under real clients: nbdinfo, nbdcopy, fio, and clients of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import struct
+import subprocess
+import threading
+
+import flashatlas
+import pytest
+from conftest import ONE_IN
+from flashatlas import DriveError, InputError
+from flashatlas.serve import PowerLost, serve
+from nbd import FLUSH, FUA, READ, TRIM, WRITE, ZEROES, Client
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
+)
+
+SMALL = ["drive.blocks=96", "drive.logical_pages=2000", "map.unit=2KiB", "map.store=demand"]
+SMALL += ["map.cache_bytes=4KiB"]
+GIVEN = [word for setting in SMALL for word in ("--set", setting)]
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    there = shutil.which(program) is not None
+    return pytest.mark.skipif(not there, reason=f"{program} is not installed (make system-tests)")
+
+
+@needs("fio")
+def test_fio_verifies_what_it_wrote_and_the_record_is_a_runs(cli, tmp_path):
+    fio = (
+        'fio --name=a --ioengine=nbd --uri="$uri" --rw=randrw --bs=4k --iodepth=8 --size=3M '
+        "--io_size=12M --verify=crc32c --verify_fatal=1 --fsync=32 --output=fio.txt"
+    )
+    done = cli("serve", "-d", "tiny", *GIVEN, "--run", fio, "--out", "o")
+    assert done.returncode == 0, done.stderr + (tmp_path / "fio.txt").read_text()
+    record = json.loads((tmp_path / "o/run.json").read_text())
+    assert record["oracle"]["violations"] == 0 and record["oracle"]["units_checked"] > 1000
+    assert record["host"]["flushes"] > 10 and record["waf"] > 1
+    assert record["trace"]["format"] == "served" and "sha256:" in record["build"]["sources"]
+    loaded = flashatlas.Result.load(tmp_path / "o")
+    assert loaded.to_arrow("latency").num_rows > 0 and (tmp_path / "o/report.html").is_file()
+
+
+@needs("nbdcopy")
+def test_a_file_is_copied_in_and_out_and_survives_the_server(tmp_path):
+    content = random.Random(1).randbytes(3 << 20)
+    (tmp_path / "in").write_bytes(content)
+    with serve("tiny", set=SMALL, image=tmp_path / "drive.img") as drive:
+        info = json.loads(subprocess.check_output(["nbdinfo", "--json", drive.uri]))["exports"][0]
+        assert info["export-size"] == 2000 * 2048 and info["can_fua"] and info["can_multi_conn"]
+        assert info["block_size_preferred"] == 2048 and info["block_size_minimum"] == 512
+        subprocess.run(["nbdcopy", "--flush", tmp_path / "in", drive.uri], check=True)
+    assert drive.result.violations == 0
+    with serve("tiny", set=SMALL, image=tmp_path / "drive.img") as drive:
+        subprocess.run(["nbdcopy", drive.uri, tmp_path / "out"], check=True)
+        extents = json.loads(subprocess.check_output(["nbdinfo", "--map", "--json", drive.uri]))
+    out = (tmp_path / "out").read_bytes()
+    assert hashlib.sha256(out[: len(content)]).digest() == hashlib.sha256(content).digest()
+    assert not any(out[len(content) :])
+    assert [(e["length"], e["type"]) for e in extents] == [
+        (3 << 20, 0),
+        (2000 * 2048 - (3 << 20), 3),
+    ]
+
+
+def numbered(number: int) -> bytes:
+    return struct.pack("<QQ", number, ~number & (1 << 64) - 1) * 128
+
+
+def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], first: int) -> int:
+    """Write until the server is gone; what slots may hold is kept in ``versions``.
+
+    Returns how many FLUSHes and FUA writes were acknowledged.
+    """
+    client, number, durable = Client(drive.uri), first, 0
+    try:
+        while True:
+            number += 1
+            if rng.random() < 0.15:
+                assert client.ask(FLUSH)[0] == 0
+                durable += 1
+                for held in versions.values():
+                    del held[:-1]
+                continue
+            slot, fua = rng.randrange(slots), rng.random() < 0.1
+            held = versions.setdefault(slot, [0])
+            held.append(number)
+            error, _ = client.ask(
+                WRITE, slot * 2048, data=numbered(number), flags=FUA if fua else 0
+            )
+            assert error == 0
+            if fua:
+                durable += 1
+                del held[:-1]
+    except (ConnectionError, OSError):
+        client.close()
+    return durable
+
+
+def lost(drive, versions: dict[int, list[int]]) -> list[str]:
+    """Slots that hold what they must not; what they hold is what they held from then on."""
+    client, wrong = Client(drive.uri), []
+    for slot, held in versions.items():
+        error, data = client.ask(READ, slot * 2048, 2048)
+        assert error == 0
+        found = next(
+            (n for n in reversed(held) if data == (numbered(n) if n else bytes(2048))), None
+        )
+        if found is None:
+            number = int.from_bytes(data[:8], "little")
+            wrong.append(f"slot {slot} holds {number}, not one of {held}")
+        held[:] = [held[-1] if found is None else found]
+    client.close()
+    return wrong
+
+
+@pytest.mark.parametrize("layers", ["none", "hard"])
+def test_a_killed_server_loses_nothing_that_was_flushed(tmp_path, layers):
+    rng, versions, durable = random.Random(7), {}, 0
+    settings = list(SMALL)
+    if layers == "hard":
+        settings += ["layers=hard", "hard.superpage=8KiB", "hard.page=2KiB", "hard.segment=16"]
+        settings += ["drive.logical_pages=3000", "drive.blocks=144", "hard.reserve=0.3"]
+    rounds = 100 // min(ONE_IN, 10)
+    for number in range(rounds):
+        drive = serve("tiny", set=settings, image=tmp_path / "drive.img")
+        assert lost(drive, versions) == []
+        killer = threading.Timer(0.02 + rng.random() * 0.15, drive.kill)
+        killer.start()
+        durable += load(drive, rng, 900, versions, number * 1_000_000)
+        killer.join()
+    assert durable > 10 * rounds, durable
+    with serve("tiny", set=settings, image=tmp_path / "drive.img") as drive:
+        assert lost(drive, versions) == []
+    assert drive.result.violations == 0
+
+
+def cut(tmp_path, **options) -> tuple[int, list[str]]:
+    """Pull the plug a few times; acknowledged, and lost."""
+    rng, versions, durable, wrong = random.Random(3), {}, 0, []
+    for number in range(6):
+        drive = serve(
+            "tiny",
+            set=SMALL,
+            image=tmp_path / "cut.img",
+            cut_after=rng.randrange(40, 400),
+            **options,
+        )
+        wrong += lost(drive, versions)
+        durable += load(drive, rng, 900, versions, number * 1_000_000)
+        with pytest.raises(PowerLost, match=r"cut\.img is as it left it"):
+            drive.stop()
+    with serve("tiny", set=SMALL, image=tmp_path / "cut.img") as drive:
+        wrong += lost(drive, versions)
+    return durable, wrong
+
+
+def test_a_power_failure_loses_nothing_that_was_flushed_and_the_check_can_fail(tmp_path):
+    durable, wrong = cut(tmp_path)
+    assert durable > 50 and wrong == []
+    (tmp_path / "cut.img").unlink()
+    durable, wrong = cut(tmp_path, ignore_flush=True)
+    assert durable > 50 and len(wrong) > 5, "a drive that ignores FLUSH must be found out"
+
+
+def test_the_exit_code_says_that_the_power_failed(cli, tmp_path):
+    (tmp_path / "data").write_bytes(random.Random(2).randbytes(1 << 20))
+    done = cli("serve", *GIVEN, "--cut-after", "100", "--run", 'nbdcopy data "$uri" 2> /dev/null')
+    if shutil.which("nbdcopy"):
+        assert done.returncode == 6 and "the power failed" in done.stderr
+
+
+def test_requests_that_mean_nothing_are_refused_and_change_nothing():
+    rng = random.Random(5)
+    with serve("tiny", set=SMALL) as drive:
+        client = Client(drive.uri)
+        assert client.ask(WRITE, 4096, data=numbered(1))[0] == 0
+        for kind, offset, length in [(READ, client.size, 512), (READ, 1, 512), (WRITE, 0, 0)]:
+            error, _ = client.ask(kind, offset, length, b"x" * 100 if kind == WRITE else b"")
+            assert error == 22, (kind, offset, length)
+        for _ in range(10_000 // ONE_IN):
+            kind = rng.choice([READ, TRIM, ZEROES, FLUSH, 5, 7, 99])
+            if rng.random() < 0.1:
+                other = Client(drive.uri)
+                other.socket.sendall(rng.randbytes(rng.randrange(1, 60)))
+                other.close()
+                continue
+            offset = rng.choice([0, 8192, client.size - 512, client.size, 1 << 60]) + rng.choice(
+                [0, 1]
+            )
+            client.ask(
+                kind, offset, rng.choice([0, 1, 512, 2048]), flags=rng.choice([0, 0, FUA, 64])
+            )
+        assert client.ask(WRITE, 4096, data=numbered(2))[0] == 0
+        assert client.ask(READ, 4096, 2048) == (0, numbered(2))
+        client.close()
+    assert drive.result.violations == 0
+
+
+def test_what_cannot_be_served_is_said(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"drive\.blocks: 0 is out of range"):
+        serve("tiny", set=["drive.blocks=0"])
+    with pytest.raises(InputError, match="expected none, real, or how many times slower"):
+        serve("tiny", time="soon")
+    with pytest.raises(InputError, match="socket and port: expected one of them"):
+        serve("tiny", socket=tmp_path / "s", port=9999)
+    with (
+        serve("tiny", set=SMALL, image=tmp_path / "drive.img"),
+        pytest.raises(InputError, match="another process has it open"),
+    ):
+        serve("tiny", set=SMALL, image=tmp_path / "drive.img")
+    with pytest.raises(InputError, match=r"another drive: drive\.blocks = 96 there, 98 here"):
+        serve("tiny", set=[*SMALL, "drive.blocks=98"], image=tmp_path / "drive.img")
+    drive = serve("tiny", set=SMALL)
+    drive.kill()
+    with pytest.raises(DriveError, match="the server was killed"):
+        drive.stop()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="apt install nbdkit"):
+        serve("tiny")
+
+
+def test_replies_are_held_until_the_drive_would_answer():
+    slow = ["timing.t_read=20ms", "timing.t_read_upper=20ms"]
+    with serve("tiny", set=[*SMALL[:3], *slow], time="real") as drive:
+        client = Client(drive.uri)
+        assert client.ask(WRITE, 0, data=numbered(1))[0] == 0 and client.ask(FLUSH)[0] == 0
+        for _ in range(5):
+            assert client.ask(READ, 0, 2048) == (0, numbered(1))
+        client.close()
+    served = drive.result.record["served"]
+    assert drive.result.latency["read"]["mean"] > 20e6, "in simulated time"
+    assert drive.result.wall_s > 0.1, "five reads of 20 ms, on the wall clock"
+    assert served["time"] == 1 and served["late_ns"]["count"] == 7

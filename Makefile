@@ -16,7 +16,7 @@ export FLASHATLAS_PROOFS
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
-  clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root
+  clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ $(VENV)/.tools: | tools
 $(STAMP): $(VENV)/.tools $(SOURCES)
 	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras report
 	cargo build --release --quiet -p flashatlas-nbdkit
-	cp $${CARGO_TARGET_DIR:-target}/release/libflashatlas_nbdkit.so python/flashatlas/
+	install -m 755 $${CARGO_TARGET_DIR:-target}/release/libflashatlas_nbdkit.so python/flashatlas/
 	@touch $@
 
 $(TESTS): $(VENV)/.tools pyproject.toml
@@ -98,12 +98,15 @@ test-python: $(STAMP) $(TESTS)
 	$(PY) -m pytest -n auto --dist loadscope
 
 system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve
-	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null \
-	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin; }
+	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null && test -x /sbin/mkfs.ext4 \
+	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs; }
 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
+
+pull-plug: $(STAMP) ## the power fails under a real ext4, for every scheme, store and layer (root, Linux; minutes)
+	$(PY) tests/pulled_plugs.py
 
 crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry, and cuts of those mounts (hours)
 	$(VENV)/bin/flashatlas crash --seeds 50

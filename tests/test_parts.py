@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, Finished
 from flashatlas import parts
+from flashatlas.report.page import page
 
 LOAD = {"drive": "tiny", "precondition": "fill", "mode": "untimed"}
 WRITES = "uniform:requests=20000,size=2KiB,read=0.2"
@@ -243,6 +244,9 @@ def test_a_policy_is_recorded_with_the_digest_of_its_source():
     assert part["kind"] == "victim policy" and part["name"] == "test-emptiest"
     assert part["digest"].startswith("sha256:") and part["distribution"] == "test_parts"
     assert "parts" not in flashatlas.run(**LOAD, workload=WRITES).record
+    html = page("t", [result], "flashatlas run")
+    assert "Added parts" in html and part["digest"] in html and 'href="#parts"' in html
+    assert "Added parts" not in page("t", [flashatlas.run(**LOAD, workload=WRITES)], "")
     again = flashatlas.rerun(result)
     assert again.record == result.record
 

@@ -22,6 +22,7 @@ from flashatlas.cli import (
     listings,
     lookup,
     new,
+    plug,
     probe,
     reproduce,
     runs,
@@ -93,6 +94,7 @@ new.register(app)
 listings.register(app)
 explain.register(app)
 serve.register(app)
+plug.register(app)
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 

@@ -52,10 +52,11 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
         load.section(runs),
         maps,
     ]
-    of_jobs = sections.jobs(runs)
+    of_jobs, of_parts = sections.jobs(runs), sections.added_parts(runs)
     entries = [("run", "Run"), ("summary", "Numbers")]
     entries += [("jobs", "Jobs")] if of_jobs else []
     entries += [(part.id, part.title) for part in charted]
+    entries += [("parts", "Added parts")] if of_parts else []
     entries += [
         ("approximations", "Approximations"),
         ("parameters", "Parameters"),
@@ -66,6 +67,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
         sections.summary(runs),
         of_jobs,
         *(part.html() for part in charted),
+        of_parts,
         sections.approximations(runs),
         sections.parameters(runs),
         glossary(),
@@ -76,11 +78,12 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
 
 def _of_many(title: str, runs: Runs, command: str) -> str:
     """The report of a study: what happened within each run is in the report of that run."""
-    over = study.factors(runs)
+    over, of_parts = study.factors(runs), sections.added_parts(runs)
     entries = [
         ("run", "Runs"),
         (over.id, over.title),
         ("summary", "All runs"),
+        *([("parts", "Added parts")] if of_parts else []),
         ("approximations", "Approximations"),
         ("parameters", "Parameters"),
         ("glossary", "Glossary"),
@@ -89,6 +92,7 @@ def _of_many(title: str, runs: Runs, command: str) -> str:
         sections.introduction(runs, command),
         over.html(),
         study.numbers(runs),
+        of_parts,
         sections.approximations(runs),
         sections.parameters(runs, side_by_side=False),
         glossary(),

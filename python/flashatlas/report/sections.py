@@ -308,6 +308,25 @@ def approximations(runs: Runs) -> str:
     )
 
 
+def added_parts(runs: Runs) -> str:
+    """Parts that did not come with the project, each once; empty where no run had one."""
+    concerned: dict[tuple[str, ...], list[int]] = {}
+    for i, result in enumerate(runs.results):
+        for part in result.record.get("parts", []):
+            named = tuple(part[key] for key in ("kind", "name", "distribution", "version"))
+            concerned.setdefault((*named, part["digest"]), []).append(i)
+    rows = "".join(
+        f'<tr><th scope="row"><code>{text(name)}</code>{_who(runs, who)}</th><td>{text(kind)}</td>'
+        f"<td>{text(distribution)} {text(version)}</td><td><code>{text(digest)}</code></td></tr>"
+        for (kind, name, distribution, version, digest), who in concerned.items()
+    )
+    lead = (
+        '<p class="lead">They did not come with FlashAtlas; the oracle checked what they did.</p>'
+    )
+    made = table("Added parts", ["Part", "Kind", "From", "Source"], [("", [rows])])
+    return section("parts", "Added parts", lead, made) if rows else ""
+
+
 def _who(runs: Runs, who: Sequence[int]) -> str:
     if runs.single:
         return ""

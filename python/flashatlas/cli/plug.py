@@ -1,0 +1,133 @@
+"""Commands with a real kernel's file system on a served drive: ``mount``, ``pull-plug``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from flashatlas import InputError, plug
+from flashatlas.cli.console import EXIT_VIOLATION, out, say, show
+from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
+from flashatlas.cli.runs import Drive
+from flashatlas.plug import Mounted, Pull
+from flashatlas.serve import serve
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(mount)
+    app.command("pull-plug")(pull_plug)
+
+
+def mount(
+    folder: Annotated[Path, typer.Argument(help="Where: a folder that is there.")],
+    drive: Drive = "tiny",
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+    image: Annotated[
+        Path | None,
+        typer.Option("--image", metavar="FILE", help="The drive's flash (see `serve`)."),
+    ] = None,
+    mkfs: Annotated[
+        bool, typer.Option("--mkfs", help="Make an ext4 first. WHAT STANDS THERE IS LOST.")
+    ] = False,
+    client: Annotated[
+        str | None,
+        typer.Option("--run", metavar="COMMAND", help="Run this with the shell, and end with it."),
+    ] = None,
+) -> None:
+    """Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).
+
+    Ctrl-C, or the end of --run, unmounts it and ends the server.
+
+    For example: `flashatlas mount /mnt -d tlc-small --image drive.img --mkfs`
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    if mkfs is False and (image is None or not image.is_file()):
+        raise InputError("there is no file system yet: make one with --mkfs")
+    if (why := plug.missing()) is not None:
+        raise InputError(f"mount: {why}")
+    with (
+        serve(drive, set=with_layers(set, layers), image=image) as served,
+        Mounted(served, folder, make=mkfs) as mounted,
+    ):
+        say(f"{mounted.device} is mounted in {folder} (Ctrl-C unmounts it)")
+        _until_its_end(client)
+    if served.result is not None:
+        show([served.result])
+
+
+def _until_its_end(client: str | None) -> None:
+    try:
+        if client is not None:
+            subprocess.run(client, shell=True, check=False)
+        else:
+            signal.pause()
+    except KeyboardInterrupt:
+        pass
+
+
+def pull_plug(
+    drive: Drive = "tlc-small",
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+    times: Annotated[int, typer.Option("--times", min=1, help="How often.")] = 5,
+    within: Annotated[
+        int,
+        typer.Option("--within", min=2, help="Operations of the flash until then, at most."),
+    ] = 2000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draws where and what.")] = 1,
+    ignore_flush: Annotated[
+        bool,
+        typer.Option("--ignore-flush", help="The drive ignores FLUSH: a control, which must lose."),
+    ] = False,
+    json_: Json = None,
+) -> None:
+    """Pull the plug of a drive under a real kernel's ext4, and look for what fsync had promised.
+
+    Numbered records with checksums are appended to files, each with fsync. At a random operation
+    of the flash the power fails; what is left is mounted by the drive's recovery and by ext4's.
+    Every acknowledged record must be there and whole, and e2fsck must find nothing. Root, Linux.
+    Exit code 4 if anything is lost.
+
+    For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
+    """
+    with_all = with_layers(set, layers)
+    pulls, result = plug.pull(
+        drive,
+        set=with_all,
+        times=times,
+        seed=seed,
+        within=within,
+        ignore_flush=ignore_flush,
+        progress=_shown(json_),
+    )
+    write_json(json_, json.dumps([asdict(pull) for pull in pulls], indent=2))
+    wrong = [pull for pull in pulls if pull.lost or pull.check]
+    if json_ != "-":
+        table = Table(box=None)
+        for column in ("power failed after", "records acknowledged", "lost", "e2fsck"):
+            table.add_column(column, justify="right")
+        for pull in pulls:
+            found = pull.check.splitlines()[0] if pull.check else "clean"
+            table.add_row(f"{pull.after:,}", f"{pull.acknowledged:,}", str(pull.lost), found)
+        out.print(table)
+    if wrong or result.violations:
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+def _shown(json_: str | None) -> Callable[[Pull], None]:
+    def tell(pull: Pull) -> None:
+        if json_ != "-":
+            say(f"after {pull.after:,}: {pull.acknowledged:,} acknowledged, {pull.lost} lost")
+
+    return tell

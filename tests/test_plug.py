@@ -1,0 +1,47 @@
+"""A real kernel's ext4 on a served drive, with the plug pulled under it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+from conftest import ONE_IN
+from flashatlas import plug
+
+pytestmark = pytest.mark.skipif(
+    plug.missing() is not None or shutil.which("nbdkit") is None,
+    reason=f"{plug.missing() or 'nbdkit is not installed'} (make system-tests)",
+)
+
+SMALL = ["drive.blocks=24", "drive.logical_pages=65536"]
+DEMAND = [*SMALL, "map.store=demand", "map.cache_bytes=64KiB"]
+HARD = ["layers=hard", "hard.superpage=64KiB", "hard.page=4KiB", "hard.segment=64"]
+CELLS = {
+    "page, demand map": ("tlc-small", DEMAND),
+    "page, map in DRAM": ("tlc-small", [*SMALL, "map.flush=pages"]),
+    "hard over page": ("tlc-small", [*DEMAND, *HARD, "map.unit=4KiB"]),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_ext4_finds_everything_that_fsync_promised(cell):
+    drive, settings = CELLS[cell]
+    times = 20 // min(ONE_IN, 10)
+    pulls, result = plug.pull(drive, set=settings, times=times, within=1500, seed=len(cell))
+    assert len(pulls) == times and [(p.lost, p.check) for p in pulls] == [(0, "")] * times
+    assert pulls[-1].acknowledged > 10 * times and result.violations == 0
+
+
+def test_a_drive_that_ignores_flush_is_found_out():
+    pulls, _ = plug.pull("tlc-small", set=DEMAND, times=3, within=1500, ignore_flush=True)
+    assert pulls[-1].lost > 0 or pulls[-1].check
+
+
+def test_records_end_where_one_is_not_whole():
+    whole = [plug.record(n, random.Random(n)) for n in (1, 9, 17)]
+    assert list(plug.records(b"".join(whole))) == [1, 9, 17]
+    assert list(plug.records(b"".join(whole)[:-1])) == [1, 9]
+    broken = whole[0] + bytes([whole[1][0]]) + b"\x07" + whole[1][2:30] + b"x" + whole[1][31:]
+    assert list(plug.records(broken + whole[2])) == [1]
+    assert list(plug.records(whole[0] + bytes(4096))) == [1], "zeros behind the end"

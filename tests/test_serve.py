@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import shutil
+import signal
 import struct
 import subprocess
+import sys
 import threading
 
 import flashatlas
@@ -174,6 +177,27 @@ def test_the_exit_code_says_that_the_power_failed(cli, tmp_path):
     done = cli("serve", *GIVEN, "--cut-after", "100", "--run", 'nbdcopy data "$uri" 2> /dev/null')
     if shutil.which("nbdcopy"):
         assert done.returncode == 6 and "the power failed" in done.stderr
+
+
+def test_a_signal_ends_it_in_order(tmp_path):
+    command = [sys.executable, "-m", "flashatlas", "serve", *GIVEN, "--image", "d.img", "-o", "o"]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        server = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        uri = re.search(r"nbd\+unix:\S+", server.stdout.readline())[0]
+        client = Client(uri)
+        assert client.ask(WRITE, 0, data=numbered(number))[0] == 0
+        client.close()
+        server.send_signal(number)
+        printed, _ = server.communicate(timeout=60)
+        assert server.returncode == 0, printed
+        record = json.loads((tmp_path / "o/run.json").read_text())
+        assert record["host"]["write_bytes"] == 2048 and record["oracle"]["violations"] == 0
+        with serve("tiny", set=SMALL, image=tmp_path / "d.img") as drive:
+            client = Client(drive.uri)
+            assert client.ask(READ, 0, 2048) == (0, numbered(number))
+            client.close()
 
 
 def test_requests_that_mean_nothing_are_refused_and_change_nothing():

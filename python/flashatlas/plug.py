@@ -86,7 +86,10 @@ class Mounted:
         if (why := missing()) is not None:
             raise InputError(f"mount: {why}")
         self.folder = Path(folder)
+        if os.path.ismount(self.folder):
+            raise InputError(f"mount: {self.folder}: something is mounted there")
         self.device = ""
+        self._is_mounted = False
         self._made = Path(tempfile.mkdtemp(prefix="flashatlas-fuse-"))
         self._fuse = subprocess.Popen(
             ["nbdfuse", f"{self._made}/", drive.uri],
@@ -111,6 +114,7 @@ class Mounted:
         if make:
             _do("mkfs.ext4", "-q", "-F", self.device)
         _do("mount", "-t", "ext4", self.device, self.folder)
+        self._is_mounted = True
 
     def __enter__(self) -> Mounted:
         return self
@@ -121,26 +125,39 @@ class Mounted:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.unmount()
-        else:
+        if kind is not None:
             self.abandon()
+        elif self._is_mounted:
+            self.unmount()
 
     def unmount(self) -> None:
-        """Unmount: everything is written back and flushed."""
+        """Unmount: everything is written back and flushed.
+
+        Raises:
+            DriveError: It is in use; it stays mounted.
+
+        """
+        # what was written comes to the drive, however long that takes
+        subprocess.run(["sync", "--file-system", self.folder], check=False)
         _do("umount", self.folder)
+        self._is_mounted = False
         self._release()
 
     def check(self) -> str:
         """Unmount, and what e2fsck finds: nothing, or its words."""
         _do("umount", self.folder)
-        done = _do("e2fsck", "-f", "-n", self.device, check=False)
-        self._release()
+        self._is_mounted = False
+        try:
+            done = _do("e2fsck", "-f", "-n", self.device, check=False)
+        finally:
+            self._release()
         return "" if done.returncode == 0 else done.stdout.strip()
 
     def abandon(self) -> None:
         """Let go of a drive that does not answer any more."""
-        _do("umount", "--lazy", self.folder, check=False)
+        if self._is_mounted:
+            _do("umount", "--lazy", self.folder, check=False)
+            self._is_mounted = False
         self._release()
 
     def _release(self) -> None:
@@ -259,17 +276,10 @@ def pull(
             last = _once(drive, set, image, at, after, last, rng, ignore_flush=ignore_flush)
             with serve(drive, set=set, image=image) as left:
                 try:
-                    mounted = Mounted(left, at, make=False)
-                except DriveError as error:  # what is left is no file system any more
-                    pulls.append(Pull(seed, after, last, last, str(error)))
-                    progress(pulls[-1])
-                    break
-                there: list[int] = []
-                for i in range(FILES):
-                    file = at / str(i)
-                    there += records(file.read_bytes() if file.is_file() else b"")
-                lost = last - len({n for n in there if n <= last})
-                found = mounted.check()
+                    there, found = _what_is_left(left, at)
+                except DriveError as error:  # it is no file system any more
+                    there, found = [], f"cannot be mounted: {error}"
+            lost = last - len({n for n in there if n <= last})
             result = left.result
             pulls.append(Pull(seed, after, last, lost, found))
             progress(pulls[-1])
@@ -278,6 +288,22 @@ def pull(
             last = max([last, *there])
         assert result is not None
         return pulls, result
+
+
+def _what_is_left(served: Serving, at: Path) -> tuple[list[int], str]:
+    """Numbers of the records that are there, and what e2fsck finds."""
+    mounted = Mounted(served, at, make=False)
+    try:
+        there: list[int] = []
+        for i in range(FILES):
+            try:
+                there += records((at / str(i)).read_bytes())
+            except OSError:
+                continue  # what cannot be read is lost
+        return there, mounted.check()
+    except BaseException:
+        mounted.abandon()
+        raise
 
 
 def _once(
@@ -294,14 +320,17 @@ def _once(
     """Write on what the image holds until the power fails; the last acknowledged record."""
     served = serve(drive, set=set, image=image, cut_after=after, ignore_flush=ignore_flush)
     try:
-        mounted = Mounted(served, at, make=False)
-    except DriveError:
-        served.kill()  # the power failed before
-        return last
-    last = write_until_it_fails(at, last, rng)
-    mounted.abandon()
-    try:
+        try:
+            mounted = Mounted(served, at, make=False)
+        except DriveError:
+            return last  # the power failed before
+        try:
+            last = write_until_it_fails(at, last, rng)
+        finally:
+            mounted.abandon()
         served.stop()
     except PowerLost:
         return last
+    finally:
+        served.kill()
     raise DriveError("the file system gave up before the power failed")

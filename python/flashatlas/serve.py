@@ -36,6 +36,9 @@ WITHOUT_PLUGIN = (
     f"{PLUGIN.name} is not there: it comes with the build from a source tree (`make build`)"
 )
 
+OURS = "flashatlas: "
+"""How lines of the plugin begin."""
+
 READY_S = 600
 """Seconds until a server must be ready: a large image is read whole."""
 
@@ -53,6 +56,7 @@ class Serving:
     Attributes:
         uri: Where clients find it, an NBD URI.
         result: What :func:`flashatlas.run` returns, once it has ended.
+        damage: What of the image could not be read when it was opened, a line each.
 
     """
 
@@ -62,6 +66,7 @@ class Serving:
         """Take over a server that was started; ``folder`` is its own."""
         self.uri = uri
         self.result: Result | None = None
+        self.damage: list[str] = []
         self._process = process
         self._folder = folder
         self._begin = time.perf_counter()
@@ -171,6 +176,7 @@ def serve(
         raise InputError("socket and port: expected one of them")
     name, toml, own = drive_and_text(drive)
     settings = own + setting_list(set)
+    pace = "none" if time == "none" else {"real": _slower(time)}
     _core.check_drive(name, toml, [*settings, "nand.data=ram"])
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
     path = Path(socket) if socket is not None else folder / "socket"
@@ -179,7 +185,7 @@ def serve(
         "drive_toml": toml,
         "set": settings,
         "image": None if image is None else os.path.abspath(image),
-        "time": "none" if time == "none" else {"real": _slower(time)},
+        "time": pace,
         "cut_after": cut_after,
         "ignore_flush": ignore_flush,
         "build": json.loads(_core.build())["sources"],
@@ -205,7 +211,12 @@ def serve(
     scheme = "nbds" if tls is not None else "nbd"
     uri = f"{scheme}://127.0.0.1:{port}" if port else f"{scheme}+unix:///?socket={path}"
     serving = Serving(process, folder, uri, str(image) if image else "the drive")
-    _wait_until_ready(serving)
+    try:
+        _wait_until_ready(serving)
+    except BaseException:
+        serving.kill()
+        raise
+    serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
     return serving
 
 
@@ -224,9 +235,7 @@ def _wait_until_ready(serving: Serving) -> None:
     end = time.monotonic() + READY_S
     while not (ready.is_file() and ready.read_bytes().endswith(b"\n")):
         if serving._process.poll() is not None or time.monotonic() > end:
-            said = serving._said()
-            serving.kill()
-            raise InputError(said or "nbdkit did not start")
+            raise InputError(serving._said() or "nbdkit did not start")
         time.sleep(0.005)
 
 

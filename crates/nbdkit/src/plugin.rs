@@ -7,9 +7,17 @@ use crate::abi::{
 use crate::clock::Wall;
 use flashatlas_serve::{Plan, Refused, Server};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A line on standard error, where it can be written: a panic must not reach C.
+macro_rules! say {
+    ($($text:tt)*) => {
+        _ = writeln!(std::io::stderr(), $($text)*)
+    };
+}
 
 /// The exit status of a server whose drive lost its power ([`Plan::cut_after`]).
 const POWER_LOST: c_int = 9;
@@ -92,7 +100,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
         Ok(Err(refused)) => {
             if server.gone() == Some(Refused::PowerLost) {
                 // as pulling the plug: nobody hears anything any more
-                eprintln!("flashatlas: the power has failed");
+                say!("flashatlas: the power has failed");
                 // SAFETY: ends the process; the image was written, nothing else is to be kept
                 unsafe { libc::_exit(POWER_LOST) }
             }
@@ -107,7 +115,11 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
             };
             complain(number, &refused.to_string())
         }
-        Err(_) => complain(libc::EIO, "a rule of the drive was broken: see the message above"),
+        Err(_) => {
+            // SAFETY: nothing can be served any more
+            unsafe { nbdkit_shutdown() };
+            complain(libc::EIO, "a rule of the drive was broken: see the message above")
+        }
     }
 }
 
@@ -149,10 +161,10 @@ unsafe extern "C" fn get_ready() -> c_int {
         Ok((server, record)) => {
             let found = server.found();
             for frame in &found.damaged {
-                eprintln!("flashatlas: the image holds no readable page in frame {frame}");
+                say!("flashatlas: the image holds no readable page in frame {frame}");
             }
             for block in &found.damaged_blocks {
-                eprintln!("flashatlas: the image's record of block {block} is damaged");
+                say!("flashatlas: the image's record of block {block} is damaged");
             }
             let first = SERVED.set((server, record)).is_ok();
             if first { 0 } else { complain(libc::EIO, "a drive is served already") }
@@ -262,16 +274,20 @@ unsafe extern "C" fn cleanup() {
     let said = match ended {
         Ok(ended) => ended,
         Err(_) => {
-            eprintln!("flashatlas: a rule of the drive was broken: there is no record");
+            say!("flashatlas: a rule of the drive was broken: there is no record");
             return;
         }
     };
     if let Some(why) = said.complaint {
-        eprintln!("flashatlas: {why}");
+        say!("flashatlas: {why}");
+        if server.gone() == Some(Refused::PowerLost) {
+            // SAFETY: ends the process, whose last FLUSH the power failed in
+            unsafe { libc::_exit(POWER_LOST) }
+        }
     }
     if let (Some(path), Some(found)) = (record, said.record)
         && let Err(error) = std::fs::write(path, found.to_string())
     {
-        eprintln!("flashatlas: {}: {error}", path.display());
+        say!("flashatlas: {}: {error}", path.display());
     }
 }

@@ -21,6 +21,7 @@ use crate::frame::{
 use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
@@ -132,6 +133,9 @@ pub struct Image<D> {
     /// Blocks of which no frame can be read since their erase failed.
     unreadable: Vec<bool>,
     roles: Vec<OobRole>,
+    /// Frames that matched no checksum when the image was opened, by block: they say no number of
+    /// erases, so that an erase must write over them.
+    damaged: FxHashMap<BlockId, Vec<FrameId>>,
     spares: Vec<u32>,
     /// Stores to NVM that no fence followed.
     stores: Vec<(u64, Vec<u8>)>,
@@ -171,6 +175,7 @@ impl<D: Disk> Image<D> {
             health: vec![0; blocks],
             unreadable: vec![false; blocks],
             roles: vec![OobRole::default(); blocks],
+            damaged: FxHashMap::default(),
             spares: vec![spares; lanes],
             stores: Vec::new(),
             unsynced: false,
@@ -283,6 +288,7 @@ impl<D: Disk> Image<D> {
             match record {
                 None => {
                     found.damaged.push(frame);
+                    self.damaged.entry(block).or_default().push(frame);
                     medium.tear(frame);
                 }
                 Some(Frame { head, .. })
@@ -291,6 +297,7 @@ impl<D: Disk> Image<D> {
                 Some(record) => {
                     let Some(units) = record.units(self.layout.slots_per_frame as usize) else {
                         found.damaged.push(frame);
+                        self.damaged.entry(block).or_default().push(frame);
                         medium.tear(frame);
                         continue;
                     };
@@ -388,7 +395,11 @@ impl<D: Disk> Image<D> {
         self.erases[at] += 1;
         (self.health[at], self.unreadable[at]) = (0, false);
         self.roles[at] = OobRole::default();
-        self.write_block(block)
+        self.write_block(block)?;
+        for frame in self.damaged.remove(&block).unwrap_or_default() {
+            self.write_frame(frame, ERASED, 0, &[])?;
+        }
+        Ok(())
     }
 
     fn write_block(&mut self, block: BlockId) -> io::Result<()> {

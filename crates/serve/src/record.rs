@@ -1,5 +1,6 @@
 //! What is said of a drive in the end, as one object for whoever writes it.
 
+use crate::image::Found;
 use crate::plan::Time;
 use flashatlas_sim::Outcome;
 use flashatlas_sim::table::{Column, Table};
@@ -7,7 +8,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 /// Record and tables as one object, with what is said of serving.
-pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>) -> Value {
+pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>, found: &Found) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
     let mut said =
         json!({ "time": match time { Time::None => 0.0, Time::Real(slower) => slower } });
@@ -17,6 +18,12 @@ pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>) -> Value {
             "p50": late.value_at_quantile(0.5),
             "p99": late.value_at_quantile(0.99),
             "max": late.max(),
+        });
+    }
+    if !found.damaged.is_empty() || !found.damaged_blocks.is_empty() {
+        said["damaged"] = json!({
+            "frames": found.damaged.iter().map(|frame| frame.0).collect::<Vec<_>>(),
+            "block_records": found.damaged_blocks.iter().map(|block| block.0).collect::<Vec<_>>(),
         });
     }
     record["served"] = said;

@@ -5,11 +5,12 @@ use crate::image::{Found, Image};
 use crate::parts::environment;
 use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::served;
+use flashatlas_device::DriveConfig;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Live, RunError, RunSpec};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -72,24 +73,25 @@ impl<C: Clock> Server<C> {
         });
         let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
         let (mut image, mut found) = (None, Found::default());
-        let mut live = Live::begin::<ServeError>(&spec, env, |medium, on_flash| {
+        let mut live = Live::begin::<ServeError>(&spec, env, |config, medium, on_flash| {
             let Some(path) = &plan.image else { return Ok(false) };
+            let inner = medium.layout();
+            if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
+                let why = format!(
+                    "with an image the pages of a layer must be whole mapping units ({} bytes): \
+                     what it puts together in one it knows only while it runs. Take a smaller \
+                     map.unit, or larger pages of the layer",
+                    inner.unit_bytes
+                );
+                return Err(RunError::Unusable(why).into());
+            }
+            let on_flash = identity(config, on_flash);
             let opened =
-                locked(path).and_then(|file| Image::open(file, &plan.drive, on_flash, medium));
+                locked(path).and_then(|file| Image::open(file, &plan.drive, &on_flash, medium));
             let (file, there) = opened.map_err(|error| ServeError::Image(path.clone(), error))?;
             (image, found) = (Some(file), there);
             Ok(true)
         })?;
-        let inner = live.config().layout().map_err(RunError::from)?;
-        if plan.image.is_some() && live.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
-            let why = format!(
-                "with an image the pages of a layer must be whole mapping units ({} bytes): what \
-                 it puts together in one it knows only while it runs. Take a smaller map.unit, or \
-                 larger pages of the layer",
-                inner.unit_bytes
-            );
-            return Err(RunError::Unusable(why).into());
-        }
         if let Some(operations) = plan.cut_after {
             live.drive().ssd_mut().faults().cut_power_after(operations);
         }
@@ -286,7 +288,7 @@ impl<C: Clock> Server<C> {
         let mut state = self.lock();
         let waited = state.on()?.wait_for(depth.min(self.queue_depth) - 1);
         waited.map_err(|error| state.refused(&error))?;
-        state.submit(request, data, out).map(drop)
+        state.submit(request, data, out, false).map(drop)
     }
 
     fn in_time(
@@ -300,9 +302,9 @@ impl<C: Clock> Server<C> {
         let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
         let mut state = self.lock();
         state.advance(simulated(self.clock.now()))?;
-        let tag = state.submit(request, data, out)?;
+        let ticket = state.submit(request, data, out, true)?;
         loop {
-            if let Some(at) = state.on()?.completed(tag) {
+            if let Some(at) = state.on()?.completed(ticket) {
                 drop(state);
                 self.clock.sleep_until(real(at));
                 let late = self.clock.now().since(real(at)).0 / 1000;
@@ -330,7 +332,7 @@ impl<C: Clock> Server<C> {
         }
         let flush =
             Request { at: Ps::ZERO, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
-        if let Err(why) = state.submit(&flush, None, None) {
+        if let Err(why) = state.submit(&flush, None, None, false) {
             return Ended { record: None, complaint: Some(why.to_string()) };
         }
         let Some(live) = state.live.take() else {
@@ -346,12 +348,25 @@ impl<C: Clock> Server<C> {
         }
         match live.finish(&environment(&self.plan), "served", extra) {
             Ok(outcome) => {
-                let record = served(outcome, self.plan.time, &state.late);
+                let record = served(outcome, self.plan.time, &state.late, &self.found);
                 Ended { record: Some(record), complaint: None }
             }
             Err(error) => Ended { record: None, complaint: Some(error.to_string()) },
         }
     }
+}
+
+/// What an image is of: what is where on flash, the capacity, and the layers with their settings.
+fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
+    let mut all = on_flash.clone();
+    all.insert("capacity in sectors".into(), config.shape().sectors.into());
+    let names: Vec<&str> = config.layers().iter().map(|layer| layer.name).collect();
+    all.insert("layers".into(), names.join(",").into());
+    let of_layer = |key: &str| names.iter().any(|n| key.starts_with(&format!("{n}.")));
+    for (key, value) in config.pairs().filter(|(key, _)| of_layer(key)) {
+        all.insert(key.into(), value.to_string().into());
+    }
+    all
 }
 
 impl State {
@@ -406,14 +421,15 @@ impl State {
         request: &Request,
         data: Option<&[u8]>,
         out: Option<&mut [u8]>,
-    ) -> Result<u32, Refused> {
-        let submitted = self.on()?.submit(request, data).map(|(tag, read)| {
+        waits: bool,
+    ) -> Result<u64, Refused> {
+        let submitted = self.on()?.submit(request, data, waits).map(|(ticket, read)| {
             if let Some(out) = out {
                 out.copy_from_slice(read);
             }
-            tag
+            ticket
         });
-        let tag = submitted.map_err(|error| self.refused(&error))?;
+        let ticket = submitted.map_err(|error| self.refused(&error))?;
         self.lost_power()?;
         let durable = request.op == HostOp::Flush || request.fua;
         if let Err(why) = self.persist(durable) {
@@ -421,7 +437,7 @@ impl State {
             (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
             return Err(Refused::Failed(why));
         }
-        Ok(tag)
+        Ok(ticket)
     }
 
     /// Write to the image what has changed on the medium: at once where it is to be `durable`.

@@ -14,7 +14,7 @@ use crate::{Environment, Outcome, Progress, RunError, RunSpec};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DeviceShape, DriveConfig, Stack};
 use flashatlas_nand::Medium;
-use flashatlas_types::{Lpn, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
+use flashatlas_types::{HostOp, Lpn, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
 use flashatlas_workload::Account;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -26,21 +26,49 @@ pub struct Live {
     player: Player,
     /// What the next write is called: above everything that is on the drive.
     content: u64,
+    awaited: Awaited,
+}
+
+/// Commands that somebody waits for. Tags are used again as soon as a command is complete; tickets
+/// are not.
+#[derive(Default)]
+struct Awaited {
+    /// The ticket of the command that has each tag; 0 where nobody waits.
+    tickets: Vec<u64>,
+    last: u64,
     /// When commands were complete that nobody has asked for yet.
-    done: FxHashMap<u32, Ps>,
+    done: FxHashMap<u64, Ps>,
+}
+
+impl Awaited {
+    fn submitted(&mut self, tag: u32, waits: bool) -> u64 {
+        self.last += u64::from(waits);
+        let ticket = if waits { self.last } else { 0 };
+        let least = self.tickets.len().max(tag as usize + 1);
+        self.tickets.resize(least, 0);
+        self.tickets[tag as usize] = ticket;
+        ticket
+    }
+
+    fn complete(&mut self, tag: u32, at: Ps) {
+        let ticket = self.tickets[tag as usize];
+        if ticket > 0 {
+            self.done.insert(ticket, at);
+        }
+    }
 }
 
 impl Live {
-    /// Power a drive on. `lay_out` is given its blank medium, and the parameters that decide what
-    /// is where on it, and may lay out on it what was kept elsewhere; it says whether it did. The
-    /// drive is mounted as after a power failure then.
+    /// Power a drive on. `lay_out` is given it, its blank medium and the parameters that decide
+    /// what is where on that, and may lay out on it what was kept elsewhere; it says whether it
+    /// did. The drive is mounted as after a power failure then.
     ///
     /// # Errors
     /// A configuration that is no drive, what `lay_out` says, and a medium that cannot be mounted.
     pub fn begin<E: From<RunError>>(
         spec: &RunSpec,
         env: &Environment<'_>,
-        lay_out: impl FnOnce(&mut Medium, &Map<String, Value>) -> Result<bool, E>,
+        lay_out: impl FnOnce(&DriveConfig, &mut Medium, &Map<String, Value>) -> Result<bool, E>,
     ) -> Result<Live, E> {
         drawn_streams(); // what was drawn on this thread before is another run's
         let config = env
@@ -48,7 +76,7 @@ impl Live {
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
             .map_err(RunError::from)?;
         let mut medium = config.build(Seed(spec.seed)).map_err(RunError::from)?.into_medium();
-        let kept = lay_out(&mut medium, &on_flash(&config))?;
+        let kept = lay_out(&config, &mut medium, &on_flash(&config))?;
         Ok(Self::power_on(spec, config, env, kept.then_some(medium))?)
     }
 
@@ -75,8 +103,8 @@ impl Live {
         let start = Start { timed: true, pace: Pace::Times, interval: spec.interval()? };
         let mut player = Player::new(drive, oracle, env.metrics, start);
         player.start_measuring();
-        let (spec, done) = (spec.clone(), FxHashMap::default());
-        Ok(Live { spec, config, player, content, done })
+        let (spec, awaited) = (spec.clone(), Awaited::default());
+        Ok(Live { spec, config, player, content, awaited })
     }
 
     /// What the drive exports.
@@ -121,21 +149,17 @@ impl Live {
     /// When the drive cannot go on.
     pub fn advance(&mut self, until: Ps) -> Result<(), RunError> {
         let until = until.max(self.player.now);
-        let done = &mut self.done;
+        let awaited = &mut self.awaited;
         while self.player.in_flight > 0
             && let Some(at) = self.player.drive.next_event().filter(|&at| at <= until)
         {
-            self.player.advance(at, |tag, at| {
-                done.insert(tag, at);
-            });
+            self.player.advance(at, |tag, at| awaited.complete(tag, at));
         }
         if self.player.in_flight == 0 && until > self.player.now {
             self.player.idle(until)?;
         }
         self.player.now = until;
-        self.player.advance(until, |tag, at| {
-            done.insert(tag, at);
-        });
+        self.player.advance(until, |tag, at| awaited.complete(tag, at));
         Ok(())
     }
 
@@ -149,16 +173,14 @@ impl Live {
                 return Err(self.player.stalled());
             };
             self.player.now = self.player.now.max(at);
-            let done = &mut self.done;
-            self.player.advance(at, |tag, at| {
-                done.insert(tag, at);
-            });
+            let awaited = &mut self.awaited;
+            self.player.advance(at, |tag, at| awaited.complete(tag, at));
         }
         Ok(())
     }
 
-    /// Hand a request to the drive now. `data` is what a write writes. Returns its tag, and what a
-    /// read reads, where the drive keeps bytes.
+    /// Hand a request to the drive now. `data` is what a write writes. Returns its ticket, 0 unless
+    /// somebody `waits`, and what a read reads, where the drive keeps bytes.
     ///
     /// # Errors
     /// A request that the drive refuses, and a drive that cannot go on.
@@ -166,18 +188,18 @@ impl Live {
         &mut self,
         request: &Request,
         data: Option<&[u8]>,
-    ) -> Result<(u32, &[u8]), RunError> {
+        waits: bool,
+    ) -> Result<(u64, &[u8]), RunError> {
         let number = self.content;
-        self.content += 1;
+        self.content += u64::from(request.op == HostOp::Write);
         let now = self.player.now;
         let tag = self.player.submit_with(request, now, number, data)?;
-        self.done.remove(&tag);
-        Ok((tag, self.player.bytes_read()))
+        Ok((self.awaited.submitted(tag, waits), self.player.bytes_read()))
     }
 
-    /// When a command was complete, if it is; it is forgotten then.
-    pub fn completed(&mut self, tag: u32) -> Option<Ps> {
-        self.done.remove(&tag)
+    /// When the command with a ticket was complete, if it is; it is forgotten then.
+    pub fn completed(&mut self, ticket: u64) -> Option<Ps> {
+        self.awaited.done.remove(&ticket)
     }
 
     /// What is said where commands are in flight and nothing will happen any more.

@@ -36,6 +36,7 @@ from flashatlas.cli.console import (
     EXIT_INTERRUPTED,
     EXIT_PART,
     EXIT_TERMINATED,
+    Terminated,
     err,
     seen_enough,
 )
@@ -97,10 +98,6 @@ serve.register(app)
 plug.register(app)
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
-
-
-class Terminated(BaseException):
-    """SIGTERM came: what is open is closed and removed, as at an interruption."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -43,6 +43,10 @@ out = _Out(soft_wrap=False, width=_width())
 err = Console(stderr=True)
 
 
+class Terminated(BaseException):
+    """SIGTERM came: what is open is closed and removed, as at an interruption."""
+
+
 def command_line() -> str:
     """What was typed."""
     return shlex.join(["flashatlas", *sys.argv[1:]])

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from flashatlas import InputError, plug
-from flashatlas.cli.console import EXIT_VIOLATION, out, say, show
+from flashatlas import DriveError, InputError, plug
+from flashatlas.cli.console import EXIT_VIOLATION, Terminated, out, say, show
 from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.runs import Drive
 from flashatlas.plug import Mounted, Pull
@@ -56,14 +56,24 @@ def mount(
         raise InputError("there is no file system yet: make one with --mkfs")
     if (why := plug.missing()) is not None:
         raise InputError(f"mount: {why}")
-    with (
-        serve(drive, set=with_layers(set, layers), image=image) as served,
-        Mounted(served, folder, make=mkfs) as mounted,
-    ):
+    served = serve(drive, set=with_layers(set, layers), image=image)
+    with served, Mounted(served, folder, make=mkfs) as mounted:
         say(f"{mounted.device} is mounted in {folder} (Ctrl-C unmounts it)")
         _until_its_end(client)
+        while not _is_unmounted(mounted):
+            _until_its_end(None)
     if served.result is not None:
         show([served.result])
+
+
+def _is_unmounted(mounted: Mounted) -> bool:
+    """Unmount, unless somebody uses it: the drive must not go before that."""
+    try:
+        mounted.unmount()
+    except DriveError as error:
+        say(f"{error}; it is still served, Ctrl-C tries again")
+        return False
+    return True
 
 
 def _until_its_end(client: str | None) -> None:
@@ -72,8 +82,8 @@ def _until_its_end(client: str | None) -> None:
             subprocess.run(client, shell=True, check=False)
         else:
             signal.pause()
-    except KeyboardInterrupt:
-        pass
+    except (KeyboardInterrupt, Terminated):
+        pass  # it ends as it should
 
 
 def pull_plug(

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from flashatlas import InputError
-from flashatlas.cli.console import EXIT_POWER, command_line, err, finish, notes, replaced, say, show
+from flashatlas.cli.console import (
+    EXIT_POWER,
+    Terminated,
+    command_line,
+    err,
+    finish,
+    notes,
+    replaced,
+    say,
+    show,
+)
 from flashatlas.cli.options import Json, Layers, Out, Set, with_layers, write_json
 from flashatlas.cli.runs import Drive, Title, reported
 from flashatlas.files import must_be_writable
@@ -123,6 +134,8 @@ def serve(
         ignore_flush=ignore_flush,
         seed=seed,
     )
+    for line in serving.damage:
+        err.print(escape(line))
     status = _until_its_end(serving, client)
     try:
         result = changed(serving.stop(), command=command_line())
@@ -151,6 +164,9 @@ def _until_its_end(serving: Serving, client: str | None) -> int:
             return subprocess.run(client, shell=True, env=environment, check=False).returncode
         say(f"Serving {serving.uri} (Ctrl-C ends it)")
         serving.wait()
-    except KeyboardInterrupt:
-        pass
+    except (KeyboardInterrupt, Terminated):
+        pass  # it ends as it should
+    except BaseException:
+        serving.kill()
+        raise
     return 0

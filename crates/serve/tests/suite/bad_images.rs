@@ -42,6 +42,15 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     assert!(said.contains("image of another drive: drive.blocks = 24 there, 12 here"), "{said}");
     assert!(fs::read(&path).unwrap() == whole, "nothing was changed");
 
+    let smaller = crate::plan(&config(&["drive.logical_pages=500"]), &path);
+    assert!(
+        refused(&smaller).contains("another drive: capacity in sectors = 2400 there, 2000 here")
+    );
+    let hpb = ["drive.logical_pages=400", "map.store=demand", "map.cache_bytes=4KiB"];
+    let under = crate::plan(&config(&[&hpb[..], &["layers=hpb-host"]].concat()), &path);
+    assert!(refused(&under).contains("image of another drive"), "{}", refused(&under));
+    assert!(fs::read(&path).unwrap() == whole, "nothing was changed");
+
     fs::write(&path, &whole[..whole.len() - 512]).unwrap();
     assert!(refused(&plan).contains("it was cut"), "{}", refused(&plan));
     let mut newer = whole.clone();

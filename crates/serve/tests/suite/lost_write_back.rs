@@ -5,6 +5,7 @@ use crate::drives;
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held};
 use flashatlas_device::DriveConfig;
+use flashatlas_host::STANDARD;
 use flashatlas_serve::{Disk, Image};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Rng, Seed};
@@ -97,7 +98,7 @@ fn examine(config: &DriveConfig, disk: Remembering, model: &Model) -> Result<(),
     Ok(())
 }
 
-fn play(config: &DriveConfig, rng: &mut Rng, steps: u32) -> Result<u32, String> {
+fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result<u32, String> {
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
     let (units, sectors) = (drive.shape().units(), drive.unit_sectors());
     let mut model = Model::holding((0..units).map(|u| held(&drive, u).expect("blank")), sectors, 1);
@@ -113,6 +114,12 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32) -> Result<u32, String> 
     for number in 0..steps {
         let step = step(rng, units, sectors);
         let content = model.begin(step);
+        if faults && rng.below(25) == 0 {
+            drive.ssd_mut().faults().fail_program_after(rng.below(4));
+        }
+        if faults && rng.below(25) == 0 {
+            drive.ssd_mut().faults().fail_erase_after(0);
+        }
         apply(&mut drive, step, content).map_err(|e| format!("step {number}, {step}: {e}"))?;
         let changes = drive.ssd_mut().faults().take_journal();
         // changes may reach the file long before a FLUSH, or with it
@@ -137,9 +144,24 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
         for seed in 0..20 / one_in().min(20) as u64 {
             let mut rng = Rng::stream(Seed(seed), &name);
-            examined +=
-                play(&config, &mut rng, 200).unwrap_or_else(|e| panic!("{name} seed {seed}: {e}"));
+            examined += play(&config, &mut rng, 200, false)
+                .unwrap_or_else(|e| panic!("{name} seed {seed}: {e}"));
         }
     }
     assert!(examined > 1000, "{examined}");
+}
+
+/// Programs and erases fail, and spare blocks take the places of theirs: the image has it all.
+#[test]
+fn blocks_that_fail_and_are_replaced_are_in_the_image() {
+    let mut replaced = 0;
+    for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
+        let mut settings = crate::settings(&config);
+        settings.push("nand.spare_blocks=40".into());
+        let config =
+            STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut rng = Rng::stream(Seed(5), &name);
+        replaced += play(&config, &mut rng, 150, true).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    assert!(replaced > 300, "{replaced}");
 }

@@ -104,6 +104,7 @@ system-tests: ## install what some tests use beside the rest (Debian, as root): 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --depth 2 --geometry lanes --scheme page --steps 60 --json out/crash-3.json
 
 pull-plug: $(STAMP) ## the power fails under a real ext4, for every scheme, store and layer (root, Linux; minutes)
 	$(PY) tests/pulled_plugs.py

@@ -8,7 +8,7 @@
 
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held, is_failed_program, is_without_room};
-use flashatlas_crash::subject::{GEOMETRIES, Geometry, Subject, drive, subjects};
+use flashatlas_crash::subject::{GEOMETRIES, Geometry, Subject, drive, over_tiny, subjects};
 use flashatlas_device::{DriveConfig, Registry, Stack, SubmitError};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
@@ -153,12 +153,8 @@ impl Swarm {
                 }
             }),
         };
-        let finding = found.map(|found| Finding {
-            id,
-            found,
-            drive: differences(&self.registry, &config),
-            features,
-        });
+        let finding =
+            found.map(|found| Finding { id, found, drive: over_tiny(&config).join(" "), features });
         (tally, finding)
     }
 
@@ -280,16 +276,6 @@ fn value(rng: &mut Rng, def: &ParamDef) -> Option<String> {
         ParamKind::Choice(names) => (*pick(rng, names)).to_owned(),
         _ => return None,
     })
-}
-
-/// How a drive differs from the preset `tiny`, as settings.
-fn differences(registry: &Registry, config: &DriveConfig) -> String {
-    let Ok(plain) = registry.load("tiny", None, &[]) else { return String::new() };
-    let same = |key: &str, value: &flashatlas_types::Value| {
-        plain.pairs().any(|(k, v)| k == key && *v == *value)
-    };
-    let differing = config.pairs().filter(|&(key, value)| !same(key, value));
-    differing.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Programs and erases that failed so far: what they leave.

@@ -11,7 +11,7 @@ use crate::minimise::minimise;
 use crate::model::Step;
 use crate::recording::Recording;
 use crate::sample::Sample;
-use crate::subject::{GEOMETRIES, Geometry, Subject, drive, subjects};
+use crate::subject::{GEOMETRIES, Geometry, Subject, drive, over_tiny, subjects};
 use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
@@ -246,13 +246,7 @@ pub(crate) fn minimal_lines(
     depth: Depth,
 ) -> Vec<String> {
     let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
-    let fresh = config.registry.load("tiny", None, &[]).expect("a preset");
-    let differs = |(key, value): &(&'static str, &flashatlas_types::Value)| {
-        fresh.pairs().find(|(k, _)| k == key).is_none_or(|(_, v)| v != *value)
-    };
-    let settings: Vec<String> =
-        config.pairs().filter(differs).map(|(k, v)| format!("{k}={v}")).collect();
-    let mut lines = vec![format!("drive tiny {}", settings.join(" "))];
+    let mut lines = vec![format!("drive tiny {}", over_tiny(config).join(" "))];
     lines.extend(filled.then(|| "fill".to_owned()));
     lines.extend(minimal.steps.iter().map(Step::to_string));
     let cuts: Vec<String> = minimal.cuts.iter().map(Cut::to_string).collect();

@@ -5,7 +5,7 @@
 use crate::workloads::Workload;
 use flashatlas_device::{DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
-use flashatlas_types::Entries;
+use flashatlas_types::{Entries, Value};
 
 /// A shape of drive.
 pub struct Geometry {
@@ -310,6 +310,14 @@ fn config(
     settings.push("host.idle_after=1us".into());
     settings.extend(stack.settings());
     stack.registry.load("tiny", None, &settings).map_err(|e| e.to_string())
+}
+
+/// How a drive differs from the preset `tiny`, as settings.
+pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
+    let tiny = config.registry.load("tiny", None, &[]).expect("a preset");
+    let differs =
+        |(key, value): &(&str, &Value)| tiny.pairs().all(|(k, v)| k != *key || v != *value);
+    config.pairs().filter(differs).map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use crate::drives;
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held};
+use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::DriveConfig;
 use flashatlas_host::STANDARD;
 use flashatlas_serve::{Disk, Image};
@@ -156,7 +157,7 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
 fn blocks_that_fail_and_are_replaced_are_in_the_image() {
     let mut replaced = 0;
     for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
-        let mut settings = crate::settings(&config);
+        let mut settings = over_tiny(&config);
         settings.push("nand.spare_blocks=40".into());
         let config =
             STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{name}: {e}"));

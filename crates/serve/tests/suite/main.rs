@@ -5,7 +5,7 @@ mod lost_servers;
 mod lost_write_back;
 mod time;
 
-use flashatlas_crash::subject::{GEOMETRIES, Subject, drive, subjects};
+use flashatlas_crash::subject::{GEOMETRIES, Subject, drive, over_tiny, subjects};
 use flashatlas_device::DriveConfig;
 use flashatlas_host::STANDARD;
 use flashatlas_serve::{Clock, Plan, Server};
@@ -23,18 +23,8 @@ fn drives() -> Vec<(String, DriveConfig)> {
         .collect()
 }
 
-/// How a drive differs from the preset `tiny`.
-fn settings(config: &DriveConfig) -> Vec<String> {
-    let plain = STANDARD.load("tiny", None, &[]).expect("a preset");
-    let same = |key: &str, value: &flashatlas_types::Value| {
-        plain.pairs().any(|(k, v)| k == key && *v == *value)
-    };
-    let differing = config.pairs().filter(|&(key, value)| !same(key, value));
-    differing.map(|(key, value)| format!("{key}={value}")).collect()
-}
-
 fn plan(config: &DriveConfig, image: &Path) -> Plan {
-    let plan = serde_json::json!({ "drive": "tiny", "set": settings(config), "image": image });
+    let plan = serde_json::json!({ "drive": "tiny", "set": over_tiny(config), "image": image });
     serde_json::from_value(plan).expect("a plan")
 }
 

@@ -309,8 +309,9 @@ impl PageMapped {
         }] += 1;
         self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
         let valid = self.pool.blocks.valid(victim);
-        if self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block {
-            self.report.approximations = vec![FILLED_RESERVE];
+        let filled = self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block;
+        if filled && self.report.approximations.is_empty() {
+            self.report.approximations.push(FILLED_RESERVE);
         }
         let leaving =
             Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };

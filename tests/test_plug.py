@@ -8,23 +8,19 @@ import shutil
 import pytest
 from conftest import ONE_IN
 from flashatlas import plug
+from pulled_plugs import cells
 
 pytestmark = pytest.mark.skipif(
     plug.missing() is not None or shutil.which("nbdkit") is None,
     reason=f"{plug.missing() or 'nbdkit is not installed'} (make system-tests)",
 )
 
-SMALL = ["drive.blocks=24", "drive.logical_pages=65536"]
-DEMAND = [*SMALL, "map.store=demand", "map.cache_bytes=64KiB"]
-HARD = ["layers=hard", "hard.superpage=64KiB", "hard.page=4KiB", "hard.segment=64"]
-CELLS = {
-    "page, demand map": ("tlc-small", DEMAND),
-    "page, map in DRAM": ("tlc-small", [*SMALL, "map.flush=pages"]),
-    "hard over page": ("tlc-small", [*DEMAND, *HARD, "map.unit=4KiB"]),
-}
+CELLS = {name: (drive, settings) for name, drive, settings in cells()}
+TRIED = ("page, demand", "page, dram", "hard over page, demand")
+"""Of all that ``make pull-plug`` tries."""
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", TRIED)
 def test_ext4_finds_everything_that_fsync_promised(cell):
     drive, settings = CELLS[cell]
     times = 20 // min(ONE_IN, 10)
@@ -34,7 +30,8 @@ def test_ext4_finds_everything_that_fsync_promised(cell):
 
 
 def test_a_drive_that_ignores_flush_is_found_out():
-    pulls, _ = plug.pull("tlc-small", set=DEMAND, times=3, within=1500, ignore_flush=True)
+    drive, settings = CELLS["page, demand"]
+    pulls, _ = plug.pull(drive, set=settings, times=3, within=1500, ignore_flush=True)
     assert pulls[-1].lost > 0 or pulls[-1].check
 
 

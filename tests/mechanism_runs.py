@@ -79,6 +79,7 @@ def _map_stores(add: Add) -> None:
         "cdftl": ["map.cache_bytes=2KiB"],
         "sftl": ["map.cache_bytes=1KiB"],
         "tpftl": ["map.cache_bytes=512"],
+        "learnedftl": ["map.cache_bytes=512"],
         "leaftl": ["map.cache_bytes=3KiB", "map.gamma=8", "map.compaction=500"],
     }
     for store, own in small.items():

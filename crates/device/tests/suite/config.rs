@@ -126,6 +126,7 @@ fn maps_that_cannot_work_say_what_would() {
         ("cdftl", 16_400),
         ("sftl", 18_774),
         ("tpftl", 44),
+        ("learnedftl", 44),
         ("leaftl", 34_816),
     ] {
         let store = format!("map.store={store}");

@@ -3,6 +3,7 @@
 mod collection;
 mod config;
 mod images;
+mod learned;
 mod log_blocks_reference;
 mod map_stores;
 mod merge_scripts;

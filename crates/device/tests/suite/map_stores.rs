@@ -68,6 +68,14 @@ const STORES: &[&[&str]] = &[
     &["map.store=tpftl", "map.page_bytes=64", "map.cache_bytes=44"],
     &["map.store=tpftl", "map.page_bytes=64", "map.cache_bytes=250", "map.prefetch_threshold=1"],
     &["map.store=leaftl", "map.page_bytes=64", "map.cache_bytes=160", "map.learn_batch=4"],
+    &["map.store=learnedftl", "map.page_bytes=64", "map.cache_bytes=44"],
+    &[
+        "map.store=learnedftl",
+        "map.page_bytes=64",
+        "map.cache_bytes=120",
+        "map.train=load",
+        "map.lines=2",
+    ],
     &[
         "map.store=leaftl",
         "map.page_bytes=128",

@@ -114,6 +114,7 @@ const DRIVES: &[&[&str]] = &[
         "lookup.block_tables=apart",
         "lookup.banks=2",
     ],
+    &["map.store=learnedftl", "map.page_bytes=64", "map.cache_bytes=100", "map.train=load"],
     &[
         "map.store=leaftl",
         "map.page_bytes=64",

@@ -16,12 +16,13 @@ use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
+use crate::maps::pages::order::Order;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{Cause, FtlError, Layout, Lpn, Mechanism, OpId, Param, Ppn};
+use flashatlas_types::{Cause, FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 use std::collections::BTreeSet;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -110,41 +111,6 @@ const COMPACTION: Param<u64> = Param::int(
      nothing needs",
 )
 .or("1000000");
-
-/// Places in the order in which a stream of writes takes them.
-#[derive(Clone, Debug)]
-struct Order {
-    layout: Layout,
-}
-
-impl Order {
-    fn new(layout: &Layout) -> Order {
-        Order { layout: layout.clone() }
-    }
-
-    /// The number of a slot in that order.
-    fn of(&self, ppn: Ppn) -> u32 {
-        let l = &self.layout;
-        let block = l.block_of(ppn);
-        let lane = l.lane_of(block).0;
-        let in_block = ppn.0 - l.block_slot(block).0;
-        let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
-        let row = (block.0 - lane * l.blocks_per_lane) * l.frames_per_block + frame;
-        (row * l.lanes + lane) * l.slots_per_frame + slot
-    }
-
-    /// The slot with that number, if there is one.
-    fn slot(&self, number: u32) -> Option<Ppn> {
-        let l = &self.layout;
-        if number >= l.slots() {
-            return None;
-        }
-        let (frame, slot) = (number / l.slots_per_frame, number % l.slots_per_frame);
-        let (row, lane) = (frame / l.lanes, frame % l.lanes);
-        let block = lane * l.blocks_per_lane + row / l.frames_per_block;
-        Some(Ppn(block * l.slots_per_block + row % l.frames_per_block * l.slots_per_frame + slot))
-    }
-}
 
 #[derive(Clone, Copy, Default)]
 struct Counters {

@@ -6,6 +6,7 @@ mod demand;
 mod dftl;
 mod dram;
 mod leaftl;
+mod learnedftl;
 mod lpmt;
 mod nvm_hybrid;
 mod pages;
@@ -31,6 +32,7 @@ pub const MAPS: &[MapStoreDef] = &[
     sftl::DEF,
     tpftl::DEF,
     leaftl::DEF,
+    learnedftl::DEF,
     lpmt::DEF,
 ];
 
@@ -158,6 +160,29 @@ pub trait MapStore: Send {
     ) -> Result<OpId, FtlError> {
         let _ = (io, block);
         Ok(OpId::NONE)
+    }
+
+    /// The frontier that a page goes to, of so many that the host and collection each have in a
+    /// lane: a store that keeps pages together which it maps together chooses it, where
+    /// `ftl.classifier = none` does not. `None`: one is as good as another.
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+        let _ = (lpn, frontiers);
+        None
+    }
+
+    /// Whether collection moves the pages of a block in ascending order of their logical numbers.
+    fn sorts_copies(&self) -> bool {
+        false
+    }
+
+    /// A block was programmed to its end: what is valid in it stays where it is until the host
+    /// writes it, or collection moves it. Blocks that were full before a mount are not named.
+    ///
+    /// # Errors
+    /// When what is in it cannot be read.
+    fn closed(&mut self, io: &mut MapContext<'_, '_>, block: BlockId) -> Result<(), FtlError> {
+        let _ = (io, block);
+        Ok(())
     }
 
     /// One small piece of background work.

@@ -19,7 +19,7 @@ use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Params, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const ENTRY_BYTES: u64 = 6;
 /// Map page, hotness, count and two links.
 const NODE_BYTES: u64 = 16;
+/// Two entries and their nodes.
+pub(crate) const LEAST_BYTES: u64 = 2 * (NODE_BYTES + ENTRY_BYTES);
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "tpftl",
@@ -43,26 +45,10 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| {
-        fits(params, layout, |_| 2 * (NODE_BYTES + ENTRY_BYTES), "two entries and their nodes")
-    },
+    fits: &|params, layout| fits(params, layout, |_| LEAST_BYTES, "two entries and their nodes"),
     exports_entries: true,
     build: &|params, layout| {
-        let (request, threshold) =
-            (params.get(PREFETCH_REQUEST), params.get(PREFETCH_THRESHOLD) as i64);
-        Box::new(Paged::new(params, layout, false, |_, budget| Tpftl {
-            nodes: FxHashMap::default(),
-            coldest: BTreeSet::new(),
-            used: 0,
-            budget,
-            clock: 0,
-            balance: 0,
-            sequential: false,
-            request,
-            threshold,
-            prefetched: [0; 2],
-            cleaned: 0,
-        }))
+        Box::new(Paged::new(params, layout, false, |_, budget| Tpftl::new(params, budget)))
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=44"],
@@ -79,13 +65,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
     ],
 };
 
-const PREFETCH_REQUEST: Param<bool> = Param::flag(
+pub(crate) const PREFETCH_REQUEST: Param<bool> = Param::flag(
     "map.prefetch_request",
     "load all entries of a map page that the request needs at once",
 )
 .or("true");
 
-const PREFETCH_THRESHOLD: Param<u64> = Param::int(
+pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
     "map.prefetch_threshold",
     0,
     1 << 20,
@@ -132,7 +118,7 @@ impl CachedPage {
     }
 }
 
-struct Tpftl {
+pub(crate) struct Tpftl {
     nodes: FxHashMap<u32, CachedPage>,
     /// Nodes by hotness.
     coldest: BTreeSet<(u64, u32)>,
@@ -150,6 +136,23 @@ struct Tpftl {
 }
 
 impl Tpftl {
+    /// Nothing in memory, and room for so many bytes.
+    pub fn new(params: &Params, budget: u64) -> Tpftl {
+        Tpftl {
+            nodes: FxHashMap::default(),
+            coldest: BTreeSet::new(),
+            used: 0,
+            budget,
+            clock: 0,
+            balance: 0,
+            sequential: false,
+            request: params.get(PREFETCH_REQUEST),
+            threshold: params.get(PREFETCH_THRESHOLD) as i64,
+            prefetched: [0; 2],
+            cleaned: 0,
+        }
+    }
+
     /// Change a node, and its place among the others.
     fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
         self.clock += 1;

@@ -14,6 +14,8 @@ mod area;
 mod changes;
 pub(crate) mod cmt;
 pub(crate) mod learned;
+pub(crate) mod lines;
+pub(crate) mod order;
 pub(crate) mod paged;
 pub(crate) mod resident;
 mod settings;

@@ -110,6 +110,13 @@ pub(crate) trait Cache: Send {
     /// The host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 
+    /// Whether a page whose entry is not in memory is found without it. Called once for each lookup
+    /// of one.
+    fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        let _ = (map, lpn);
+        false
+    }
+
     /// Bring an entry into memory that is not there: evict what must leave, load what is needed.
     /// Returns the operation after which the entry is there.
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
@@ -117,6 +124,28 @@ pub(crate) trait Cache: Send {
     /// An entry that is in memory has changed from `old`. What is no longer in order, such as a
     /// size, is put right by [`Cache::shrink`].
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
+
+    /// An entry that is not in memory has changed, because collection moved its page.
+    fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        let _ = (map, lpn);
+    }
+
+    /// As [`MapStore::frontier`].
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
+        let _ = (map, lpn, frontiers);
+        None
+    }
+
+    /// As [`MapStore::sorts_copies`].
+    fn sorts_copies(&self) -> bool {
+        false
+    }
+
+    /// As [`MapStore::closed`].
+    fn closed(&mut self, io: &mut Io<'_, '_>, block: BlockId) -> Result<(), FtlError> {
+        let _ = (io, block);
+        Ok(())
+    }
 
     /// After a change: keep within the limits of memory. Returns what was written for it.
     fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
@@ -151,6 +180,11 @@ pub(crate) trait Cache: Send {
 
     /// Bytes of memory in use, at most the budget.
     fn bytes(&self) -> u64;
+
+    /// Tables in memory beside that, with their bytes.
+    fn tables(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 
     /// Further counters by name, and set them to zero.
     fn details(&self) -> Vec<(&'static str, u64)> {
@@ -278,6 +312,9 @@ impl<C: Cache> MapStore for Paged<C> {
             self.counters.hits += 1;
             self.cache.used(&self.map, lpn);
             io.cx.command
+        } else if self.cache.predicts(&self.map, lpn) {
+            self.counters.hits += 1;
+            io.cx.command
         } else {
             self.counters.misses += 1;
             self.write_moves_of(io, lpn)?;
@@ -358,6 +395,7 @@ impl<C: Cache> MapStore for Paged<C> {
             self.cache.changed(&self.map, update.lpn, old);
             self.with(io, |cache, io| cache.shrink(io))?;
         } else {
+            self.cache.moved(&self.map, update.lpn);
             self.moved.insert(self.map.table.page_of(update.lpn));
         }
         Ok(old)
@@ -390,6 +428,18 @@ impl<C: Cache> MapStore for Paged<C> {
         }
         let unfinished = self.map.unfinished_for(io.cx, block);
         Ok(io.cx.flash.plan.join(Class::Map, &[moved, unfinished]))
+    }
+
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+        self.cache.frontier(&self.map, lpn, frontiers)
+    }
+
+    fn sorts_copies(&self) -> bool {
+        self.cache.sorts_copies()
+    }
+
+    fn closed(&mut self, io: &mut MapContext<'_, '_>, block: BlockId) -> Result<(), FtlError> {
+        self.with(io, |cache, io| cache.closed(io, block))
     }
 
     fn load(
@@ -459,10 +509,12 @@ impl<C: Cache> MapStore for Paged<C> {
 
     fn memory(&self) -> Vec<MemoryUse> {
         let sram = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
-        vec![
+        let mut tables = vec![
             sram("part of the map in memory", self.budget),
             sram("directory of map pages", self.map.directory_bytes()),
-        ]
+        ];
+        tables.extend(self.cache.tables().into_iter().map(|(table, bytes)| sram(table, bytes)));
+        tables
     }
 
     fn approximations(&self) -> Vec<&'static str> {

@@ -284,9 +284,16 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         self.begin_collection(cx, lane, victim, cause)?;
         if self.pool.blocks.valid(victim) > 0 {
+            let sorts = self.map.sorts_copies();
+            let mut copies = Vec::new();
             for index in 0..cx.flash.medium.write_pointer(victim) {
-                self.move_frame(cx, lane, victim, index, cause)?;
+                self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+                if !sorts {
+                    self.gather_copies(cx, lane, &mut copies)?;
+                }
             }
+            copies.sort_unstable_by_key(|copy| copy.unit.lpn.0);
+            self.gather_copies(cx, lane, &mut copies)?;
         }
         self.end_collection(cx, lane, victim)
     }
@@ -363,6 +370,21 @@ impl PageMapped {
         index: u32,
         cause: Cause,
     ) -> Result<(), FtlError> {
+        let mut copies = Vec::new();
+        self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+        self.gather_copies(cx, lane, &mut copies)
+    }
+
+    /// Read the valid slots of one frame in one operation.
+    fn read_frame(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        index: u32,
+        cause: Cause,
+        copies: &mut Vec<Pending>,
+    ) -> Result<(), FtlError> {
         let frame = self.layout.frame_in(victim, index);
         let first = self.layout.first_slot(frame);
         let mut valid = self.pool.blocks.valid_mask(first, self.layout.slots_per_frame);
@@ -383,14 +405,26 @@ impl PageMapped {
             if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }
-            let page = self.sorted_page(unit.lpn);
-            let stream = self.classifier.moved(&page).min(self.settings.streams.collection - 1);
-            let f = if self.settings.mode == GcMode::Single {
-                stream
-            } else {
-                self.settings.streams.host + stream
-            };
-            self.gather(cx, lane, f, Pending { unit, from, ready: sensed, cause })?;
+            copies.push(Pending { unit, from, ready: sensed, cause });
+        }
+        Ok(())
+    }
+
+    /// Put copies into the buffers of their streams.
+    fn gather_copies(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        copies: &mut Vec<Pending>,
+    ) -> Result<(), FtlError> {
+        for copy in copies.drain(..) {
+            let lpn = copy.unit.lpn;
+            let page = self.sorted_page(lpn);
+            let classified = self.classifier.moved(&page);
+            let stream = self.frontier_of(lpn, classified, self.settings.streams.collection);
+            let of_collection = self.settings.mode != GcMode::Single;
+            let first = if of_collection { self.settings.streams.host } else { 0 };
+            self.gather(cx, lane, first + stream, copy)?;
         }
         Ok(())
     }

@@ -78,7 +78,19 @@ impl PageMapped {
             history.written(lpn, self.host_units);
         }
         self.host_units += 1;
-        self.classifier.written(&page).min(self.settings.streams.host - 1)
+        let classified = self.classifier.written(&page);
+        self.frontier_of(lpn, classified, self.settings.streams.host)
+    }
+
+    /// The frontier of a page, of so many: the one that the classifier says, or the map store where
+    /// there is none.
+    #[inline]
+    pub(super) fn frontier_of(&self, lpn: Lpn, classified: u32, frontiers: u32) -> u32 {
+        let chosen = match frontiers > 1 && !self.settings.classified {
+            true => self.map.frontier(lpn, frontiers).unwrap_or(classified),
+            false => classified,
+        };
+        chosen.min(frontiers - 1)
     }
 
     /// What the classifier may know of a page.

@@ -271,6 +271,7 @@ impl PageMapped {
         if full {
             frontier.block = None;
             self.close(block);
+            self.map.closed(&mut MapContext { cx, pool: &mut self.pool }, block)?;
         }
         if host_units > 0 && (f as usize) < self.gathering.len() {
             self.gathering[f as usize] = None;

@@ -101,6 +101,8 @@ pub(super) struct PageSettings {
     pub mode: GcMode,
     pub pace: GcPace,
     pub streams: Streams,
+    /// A classifier sorts pages.
+    pub classified: bool,
     pub low_water: u32,
     pub gc_parallel: bool,
     pub idle_free: u32,
@@ -262,6 +264,7 @@ impl PageSettings {
             mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
             pace: if params.get(GC_PACE) == "even" { GcPace::Even } else { GcPace::Burst },
             streams,
+            classified: params.get(CLASSIFIER) != "none",
             low_water: low_water(params, streams),
             gc_parallel: params.get(GC_PARALLEL),
             victim: config.parts.victim(params.get(VICTIM)).expect("resolved").name,

@@ -1,0 +1,278 @@
+//! LearnedFTL: entries in memory as in TPFTL, and beside them a small model of each map page, which
+//! knows of each page whether it is right. A page of which it is needs no map page, and a wrong
+//! prediction is never read (Wang, Lin, Wu, Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based
+//! Page-Level FTL for Reducing Double Reads in Flash-Based SSDs*, HPCA 2024).
+//!
+//! What the paper is made of, and where it is here:
+//!
+//! - models in place with a bitmap (III-B): [`Lines`];
+//! - virtual page numbers, in the order in which writes go round the lanes (III-C): [`Order`];
+//! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share a
+//!   frontier of the host and one of collection, as many as `ftl.streams`, unless a classifier
+//!   chooses ([`MapStore::frontier`]);
+//! - collection that sorts what it moves (III-D): [`MapStore::sorts_copies`]. The paper collects a
+//!   group over all its chips; here each lane collects a block, so that lines are as long as a
+//!   block;
+//! - training (III-E): when a block is full ([`MapStore::closed`]), host's or collection's, with
+//!   the logical numbers of its pages, which the controller has in memory until then, and with what
+//!   the model knew. So nothing is read for it. After a mount models know nothing; with
+//!   `map.train = load` a map page that is loaded trains its model, too.
+//!
+//! [`MapStore::frontier`]: crate::maps::MapStore::frontier
+//! [`MapStore::sorts_copies`]: crate::maps::MapStore::sorts_copies
+//! [`MapStore::closed`]: crate::maps::MapStore::closed
+
+use super::tpftl::{self, Tpftl};
+use crate::maps::MapStoreDef;
+use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::lines::{Lines, Point};
+use crate::maps::pages::order::Order;
+use crate::maps::pages::paged::{
+    Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits, shape,
+};
+use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use flashatlas_types::{BlockId, ConfigError, FtlError, Lpn, Mechanism, OpId, Param, Ppn, Text};
+use std::collections::BTreeMap;
+
+pub const DEF: MapStoreDef = MapStoreDef {
+    name: "learnedftl",
+    summary: "TPFTL's entries in SRAM, and a model of each map page that is right or says that it \
+              is not",
+    paper: "Wang et al., LearnedFTL: A Learning-Based Page-Level FTL for Reducing Double Reads in \
+            Flash-Based SSDs (HPCA 2024)",
+    params: &[
+        cache_bytes("64KiB"),
+        PAGE_BYTES.def,
+        LINES.def,
+        GROUP_PAGES.def,
+        TRAIN.def,
+        tpftl::PREFETCH_REQUEST.def,
+        tpftl::PREFETCH_THRESHOLD.def,
+        PACK.def,
+        OVER_PROVISIONING.def,
+        LANES.def,
+    ],
+    fits: &|params, layout| {
+        if shape(params, layout)?.per_page > 1 << 15 {
+            let why = "learnedftl has models of up to 32,768 entries";
+            return Err(ConfigError::new(PAGE_BYTES.key(), why));
+        }
+        fits(params, layout, |_| tpftl::LEAST_BYTES, "two entries and their nodes")
+    },
+    exports_entries: true,
+    build: &|params, layout| {
+        Box::new(Paged::new(params, layout, false, |map, budget| {
+            let (pages, per_page) = (map.table.pages(), map.table.per_page);
+            LearnedFtl {
+                entries: Tpftl::new(params, budget),
+                models: vec![Lines::new(per_page); pages as usize],
+                per_page,
+                lines: params.get(LINES) as usize,
+                group_pages: params.get(GROUP_PAGES),
+                on_load: params.get(TRAIN) == "load",
+                order: Order::new(layout),
+                counters: Counters::default(),
+            }
+        }))
+    },
+    small: &[
+        &["map.page_bytes=64", "map.cache_bytes=44"],
+        &[
+            "map.page_bytes=64",
+            "map.cache_bytes=120",
+            "map.lines=2",
+            "map.group_pages=1",
+            "map.train=load",
+            "ftl.streams=2",
+        ],
+    ],
+    mechanisms: &[
+        LOADS,
+        WRITES_ON_EVICTION,
+        Mechanism::new("read by a model", "map.model_hits"),
+        Mechanism::new("double read", "map.double_reads"),
+        Mechanism::new("model trained", "map.trainings"),
+        Mechanism::new("prediction that became wrong", "map.forgotten"),
+    ],
+};
+
+const LINES: Param<u32> =
+    Param::int("map.lines", 1, 64, "lines of the model of a map page at most").or("8");
+
+const GROUP_PAGES: Param<u32> = Param::int(
+    "map.group_pages",
+    1,
+    1 << 20,
+    "map pages whose data goes to the same frontier, of as many as ftl.streams",
+)
+.or("64");
+
+const TRAIN: Param<Text> = Param::choice(
+    "map.train",
+    &["blocks", "load"],
+    "when models are trained: `blocks`: when a block is full, as in the paper; `load`: also when a \
+     map page is loaded",
+)
+.or("blocks");
+
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    model_hits: u64,
+    double_reads: u64,
+    trainings: u64,
+    forgotten: u64,
+}
+
+struct LearnedFtl {
+    entries: Tpftl,
+    models: Vec<Lines>,
+    per_page: u32,
+    lines: usize,
+    group_pages: u32,
+    on_load: bool,
+    order: Order,
+    counters: Counters,
+}
+
+impl LearnedFtl {
+    /// The place of a page's entry in its map page.
+    fn at(&self, lpn: u32) -> u16 {
+        (lpn % self.per_page) as u16
+    }
+
+    fn forget(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        let at = self.at(lpn.0);
+        let model = &mut self.models[map.table.page_of(lpn) as usize];
+        self.counters.forgotten += u64::from(model.predict(at).is_some());
+        model.forget(at);
+    }
+
+    fn train(&mut self, page: u32, points: &[Point]) {
+        self.models[page as usize].train(points, self.lines);
+        self.counters.trainings += 1;
+    }
+}
+
+impl Cache for LearnedFtl {
+    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.entries.holds(map, lpn)
+    }
+
+    fn holds_page(&self, page: u32) -> bool {
+        self.entries.holds_page(page)
+    }
+
+    fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.entries.used(map, lpn);
+    }
+
+    fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        let predicted = self.models[map.table.page_of(lpn) as usize].predict(self.at(lpn.0));
+        let Some(number) = predicted else {
+            self.counters.double_reads += 1;
+            return false;
+        };
+        let truth = map.table.get(lpn);
+        assert!(
+            self.order.slot(number) == Some(truth),
+            "page {lpn} stands at {truth}, its model says number {number}, and that it is right"
+        );
+        self.counters.model_hits += 1;
+        true
+    }
+
+    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
+        let ready = self.entries.fetch(io, lpn)?;
+        if self.on_load {
+            let page = io.map.table.page_of(lpn);
+            let place = |lpn: u32| io.map.table.get(Lpn(lpn)).mapped().map(|p| self.order.of(p));
+            let known = io.map.table.lpns(page).filter_map(|lpn| Some((self.at(lpn), place(lpn)?)));
+            let points: Vec<Point> = known.collect();
+            self.train(page, &points);
+        }
+        Ok(ready)
+    }
+
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn) {
+        self.forget(map, lpn);
+        self.entries.changed(map, lpn, old);
+    }
+
+    fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.forget(map, lpn);
+    }
+
+    fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
+        self.entries.shrink(io)
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.entries.cleaned(page);
+    }
+
+    fn has_changes_of(&self, page: u32) -> bool {
+        self.entries.has_changes_of(page)
+    }
+
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
+        Some(map.table.page_of(lpn) / self.group_pages % frontiers)
+    }
+
+    fn sorts_copies(&self) -> bool {
+        true
+    }
+
+    fn closed(&mut self, io: &mut Io<'_, '_>, block: BlockId) -> Result<(), FtlError> {
+        let layout = io.cx.flash.medium.layout();
+        let first = layout.block_slot(block).0;
+        let slots = (first..first + layout.slots_per_block).map(Ppn);
+        let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+        for slot in slots.filter(|&slot| io.pool.blocks.is_valid(slot)) {
+            let lpn = io.cx.flash.medium.lpn(slot)?;
+            let of_page = points.entry(io.map.table.page_of(lpn)).or_default();
+            of_page.push((self.at(lpn.0), self.order.of(slot)));
+        }
+        for (page, mut points) in points {
+            points.sort_unstable();
+            self.train(page, &points);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.entries.bytes()
+    }
+
+    fn tables(&self) -> Vec<(&'static str, u64)> {
+        let bytes = Lines::bytes(self.lines, self.per_page);
+        vec![("models of map pages", bytes * self.models.len() as u64)]
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        let c = self.counters;
+        let mut details = self.entries.details();
+        details.extend([
+            ("model_hits", c.model_hits),
+            ("double_reads", c.double_reads),
+            ("trainings", c.trainings),
+            ("forgotten", c.forgotten),
+            ("lines", self.models.iter().map(|model| model.len() as u64).sum()),
+            ("pages_known", self.models.iter().map(|model| u64::from(model.right())).sum()),
+        ]);
+        details
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.entries.reset_counters();
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![
+            "learnedftl: training takes no time, and the logical numbers of the pages of open \
+             blocks, which it needs, are not counted as memory",
+            "learnedftl: collection sorts the pages of one block of a lane; the paper's sorts a \
+             group of map pages over all chips",
+        ]
+    }
+}

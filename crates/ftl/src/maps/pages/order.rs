@@ -1,0 +1,40 @@
+//! The order in which a stream of writes takes places: frame after frame over all lanes. Learned
+//! maps draw their lines through it (a *virtual* physical page number).
+
+use flashatlas_types::{Layout, Ppn};
+
+/// Places in the order in which a stream of writes takes them.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    layout: Layout,
+}
+
+impl Order {
+    /// On a drive of this layout.
+    pub fn new(layout: &Layout) -> Order {
+        Order { layout: layout.clone() }
+    }
+
+    /// The number of a slot in that order.
+    pub fn of(&self, ppn: Ppn) -> u32 {
+        let l = &self.layout;
+        let block = l.block_of(ppn);
+        let lane = l.lane_of(block).0;
+        let in_block = ppn.0 - l.block_slot(block).0;
+        let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
+        let row = (block.0 - lane * l.blocks_per_lane) * l.frames_per_block + frame;
+        (row * l.lanes + lane) * l.slots_per_frame + slot
+    }
+
+    /// The slot with that number, if there is one.
+    pub fn slot(&self, number: u32) -> Option<Ppn> {
+        let l = &self.layout;
+        if number >= l.slots() {
+            return None;
+        }
+        let (frame, slot) = (number / l.slots_per_frame, number % l.slots_per_frame);
+        let (row, lane) = (frame / l.lanes, frame % l.lanes);
+        let block = lane * l.blocks_per_lane + row / l.frames_per_block;
+        Some(Ppn(block * l.slots_per_block + row % l.frames_per_block * l.slots_per_frame + slot))
+    }
+}

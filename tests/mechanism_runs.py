@@ -98,6 +98,9 @@ def _map_stores(add: Add) -> None:
 
 
 def _layers(add: Add) -> None:
+    mirror = ["layers=mirror", "drive.blocks=128", "drive.logical_pages=2048"]
+    add("mirror", RANDOM, *mirror)
+    add("mirror loses a drive", RANDOM, *mirror, "mirror.lose=1@10ms")
     hard = ["layers=hard", "hard.superpage=8KiB", "hard.page=2KiB", "drive.blocks=128"]
     add("hard", "uniform:requests=8000,size=2KiB,read=0.2,flush_every=64", *hard)
     add("hard direct", "mixed:requests=2000,sizes=8KiB/2KiB,read=0.3", *hard)

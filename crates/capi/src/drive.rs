@@ -187,7 +187,8 @@ impl Drive {
 
     /// The power may have failed in what was just done, where a cut was asked for.
     fn still_on(&mut self, now: Ps) -> Result<(), Refusal> {
-        let lost = |stack: &Stack| stack.ssd().medium().has_lost_power();
+        let lost =
+            |stack: &Stack| stack.drives().iter().any(|drive| drive.medium().has_lost_power());
         match &self.power {
             Power::On(stack) if lost(stack) => {
                 self.lose_power(now);
@@ -290,6 +291,8 @@ impl Drive {
         if operations == u64::MAX {
             return Err(refuse(FaCode::FA_ERR_ARGUMENT, "so many operations never happen"));
         }
+        let single = self.config.single_drive("fa_power_cut_after");
+        single.map_err(|e| refuse(FaCode::FA_ERR_ARGUMENT, e.to_string()))?;
         powered(&mut self.power)?.ssd_mut().faults().cut_power_after(operations);
         Ok(())
     }
@@ -298,8 +301,9 @@ impl Drive {
     pub fn check(&mut self) -> Result<(), Refusal> {
         let checked = powered(&mut self.power)?.check();
         checked.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))?;
-        let medium = powered(&mut self.power)?.ssd().medium().check();
-        medium.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))
+        let drives = powered(&mut self.power)?.drives();
+        let media = drives.into_iter().try_for_each(|drive| drive.medium().check());
+        media.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))
     }
 
     /// As `fa_reset_counters`.

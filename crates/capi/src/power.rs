@@ -13,10 +13,10 @@ pub enum Power {
     On(Stack),
     /// What is left of the drive.
     Off {
-        /// Its cells.
-        medium: Box<Medium>,
+        /// Its cells; those of each drive, where a layer is over several.
+        media: Vec<Medium>,
         /// What the digests of layers stand for: data, as the cells are.
-        contents: Option<Contents>,
+        contents: Vec<Contents>,
     },
     /// It could not be mounted; why.
     Gone(String),
@@ -33,8 +33,8 @@ impl Drive {
                 return;
             }
         };
-        let contents = stack.contents().cloned();
-        self.power = Power::Off { medium: Box::new(stack.into_medium()), contents };
+        let contents = stack.contents();
+        self.power = Power::Off { media: stack.into_media(), contents };
         self.forget_in_flight();
         self.clock = self.clock.max(now);
         self.cuts += 1;
@@ -43,8 +43,8 @@ impl Drive {
     /// Mount what is left. Returns how long that takes.
     pub(crate) fn mount(&mut self) -> Result<Dur, Refusal> {
         let gone = Power::Gone("the drive could not be mounted".into());
-        let (medium, contents) = match std::mem::replace(&mut self.power, gone) {
-            Power::Off { medium, contents } => (medium, contents),
+        let (media, contents) = match std::mem::replace(&mut self.power, gone) {
+            Power::Off { media, contents } => (media, contents),
             Power::On(stack) => {
                 self.power = Power::On(stack);
                 return Err(refuse(FaCode::FA_ERR_ARGUMENT, "the power is on"));
@@ -54,9 +54,10 @@ impl Drive {
                 return Err(refuse(FaCode::FA_ERR_FAILED, why));
             }
         };
-        match self.mounted(*medium, contents) {
+        match self.mounted(media, &contents) {
             Ok(stack) => {
-                let time = stack.ssd().mount_time();
+                let times = stack.drives().into_iter().map(|drive| drive.mount_time());
+                let time = times.max().expect("at least one drive");
                 self.power = Power::On(stack);
                 Ok(time)
             }
@@ -69,18 +70,17 @@ impl Drive {
     }
 
     /// A controller whose engine knows nothing of what was under way.
-    fn mounted(&self, mut medium: Medium, contents: Option<Contents>) -> Result<Stack, String> {
-        medium.restore_power();
+    fn mounted(&self, mut media: Vec<Medium>, contents: &[Contents]) -> Result<Stack, String> {
+        media.iter_mut().for_each(Medium::restore_power);
         if self.config.layers().is_empty() {
+            let medium = media.pop().expect("a bare drive");
             let ssd = self.config.build_on(medium, self.seed).map_err(|e| e.to_string())?;
-            return Stack::over(ssd, &self.config).map_err(|e| e.to_string());
+            return Stack::over(vec![ssd], &self.config).map_err(|e| e.to_string());
         }
         // layers mount what they read, and must know what its digests stand for before they do
         let mut stack = self.config.build_stack(self.seed).map_err(|e| e.to_string())?;
-        if let (Some(knows), Some(contents)) = (stack.contents(), &contents) {
-            knows.learn(contents);
-        }
-        stack.remount(medium, &self.config, self.seed).map_err(|e| e.to_string())?;
+        stack.learn(contents);
+        stack.remount(media, &self.config, self.seed).map_err(|e| e.to_string())?;
         Ok(stack)
     }
 }

@@ -14,8 +14,8 @@ use crate::model::Model;
 use crate::recording::{Recording, SEED};
 use crate::sample::Sample;
 use crate::verify::{Lost, Remains, Verifier};
-use flashatlas_device::DriveConfig;
 use flashatlas_device::params::BLOCKS;
+use flashatlas_device::{DriveConfig, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Change, FrameState, Medium};
 use flashatlas_types::{FrameId, LaneId, Lpn};
@@ -23,6 +23,9 @@ use std::collections::BTreeSet;
 
 /// Failures of one kind in one workload.
 pub const TRIES: u32 = 4;
+
+/// The drive whose parts fail, where a layer is over several.
+pub(crate) const FAILING: usize = 0;
 
 /// Operations after a failure at which the power fails.
 const WINDOW: u32 = 12;
@@ -36,18 +39,25 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
         FailingPart::EraseWithoutSpare => config.with(&[blocks(1)]),
         FailingPart::FactoryBlocks => {
             let whole = config.layout().map_err(|e| e.to_string())?;
-            let tries = (2..5)
-                .flat_map(|more| [50_000, 100_000, 200_000, 300_000].map(|rate| (more, rate)));
+            let rates =
+                |rates: [u32; 4]| (2..9).flat_map(move |more| rates.map(|rate| (more, rate)));
+            // several large drives need fewer
+            let tries = rates([50_000, 100_000, 200_000, 300_000])
+                .chain(rates([5_000, 10_000, 20_000, 30_000]));
             for (more, rate) in tries {
                 let settings = [blocks(more), format!("nand.factory_bad={rate}")];
                 let config = config.with(&settings).map_err(|e| e.to_string())?;
-                let Ok(drive) = config.build(SEED) else { continue };
-                let (medium, layout) = (drive.medium(), drive.layout());
-                let good = |lane| {
-                    layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count() as u32
+                let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
+                let Ok(drives) = drives.collect::<Result<Vec<_>, _>>() else { continue };
+                let enough = |drive: &Ssd| {
+                    let (medium, layout) = (drive.medium(), drive.layout());
+                    let good = |lane| {
+                        layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count()
+                    };
+                    (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane as usize)
                 };
-                let enough = (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane);
-                if enough && medium.good_blocks() < layout.blocks() {
+                let some_bad = |drive: &Ssd| drive.medium().good_blocks() < drive.layout().blocks();
+                if drives.iter().all(enough) && drives.iter().any(some_bad) {
                     return Ok(config);
                 }
             }
@@ -90,12 +100,14 @@ impl Workload<'_> {
     /// Every failure, or the one that `only` begins with, with the cuts that follow there.
     pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
         let mut tally = Tally::default();
-        let count =
-            |of: fn(&Change) -> bool| self.clean.changes.iter().filter(|&c| of(c)).count() as u32;
+        let count = |of: fn(&Change) -> bool| {
+            self.clean.changes.iter().filter(|c| c.drive == FAILING && of(&c.change)).count() as u32
+        };
         let programs = count(|c| matches!(c, Change::Program { .. }));
         let erases = count(|c| matches!(c, Change::Erase(_)));
-        let (medium, model) = self.clean.end();
-        let relied_on = self.relied_on(&medium);
+        let (media, model) = self.clean.end();
+        let single = self.config.layers().is_empty().then(|| media.only());
+        let relied_on = single.as_ref().map_or(Vec::new(), |medium| self.relied_on(medium));
         for (part, _, _) in FAILING_PARTS.into_iter().filter(|&(part, _, fault)| {
             let asked = only.is_none_or(|only| only[0].how == CutKind::FailingPart(part));
             let fits = match part {
@@ -127,7 +139,8 @@ impl Workload<'_> {
                 let cut = Cut { after, how: CutKind::FailingPart(part) };
                 let found = match part {
                     FailingPart::Page | FailingPart::PageBeforeMount => {
-                        self.without_a_page(part, relied_on[after as usize], &medium, &model)
+                        let medium = single.as_ref().expect("pages are of a bare drive");
+                        self.without_a_page(part, relied_on[after as usize], medium, &model)
                     }
                     _ => self.with_a_failure(part, cut, only, on_failure),
                 };
@@ -174,7 +187,8 @@ impl Workload<'_> {
         let recording =
             Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));
-        let at = recording.changes.iter().filter(|c| c.is_operation()).position(failed);
+        let mut at = recording.changes.iter().filter(|c| c.change.is_operation());
+        let at = at.position(|c| failed(&c.change));
         let window = match (part, at) {
             (FailingPart::FactoryBlocks, _) => 0..u32::MAX,
             (_, Some(at)) => at as u32..at as u32 + WINDOW,

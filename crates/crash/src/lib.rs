@@ -13,6 +13,7 @@ pub mod failing_runs;
 mod failure;
 pub mod faults;
 pub mod in_flight;
+mod media;
 pub mod minimise;
 pub mod model;
 pub mod recording;

@@ -1,11 +1,13 @@
-//! A workload, carried out once: the medium before it, every change that it made, and which of them
+//! A workload, carried out once: the media before it, every change that it made, and which of them
 //! each command had made when it was acknowledged.
 
 use crate::failing_part::FailingPart;
+use crate::failing_runs::FAILING;
+use crate::media::{DriveChange, Media, take_journals, take_journals_in_turn};
 use crate::model::{Model, Step};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
-use flashatlas_nand::{Change, Medium};
+use flashatlas_nand::Change;
 use flashatlas_types::{BlockId, Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
 /// Seed of every drive: what is random in a drive is the same in each run.
@@ -13,10 +15,10 @@ pub const SEED: Seed = Seed(1);
 
 /// A workload that ran with the power on.
 pub struct Recording {
-    /// The medium when the journal began.
-    pub base: Medium,
-    /// What was done to it.
-    pub changes: Vec<Change>,
+    /// The media when the journal began.
+    pub base: Media,
+    /// What was done to them.
+    pub changes: Vec<DriveChange>,
     /// The commands.
     pub steps: Vec<Step>,
     /// Changes when each command was acknowledged.
@@ -28,7 +30,7 @@ pub struct Recording {
     /// Whether the last command ended in an error for that. Firmware may know an answer instead.
     pub refused: bool,
     /// What the digests of its layers stand for.
-    pub contents: Option<Contents>,
+    pub contents: Vec<Contents>,
 }
 
 /// Names what a unit was filled with.
@@ -62,16 +64,21 @@ impl Recording {
         filled: bool,
         part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
-        let mut ssd = config.build(SEED).map_err(|e| Failure::new("R5", e.to_string()))?;
+        let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
+        let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
+        let mut drives = drives.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
         // what layers write when they find a blank drive is a part of the workload
-        let mut base = ssd.medium().clone();
-        ssd.faults().keep_journal();
-        let mut drive = Stack::over(ssd, config).map_err(|e| Failure::new("R5", e.to_string()))?;
+        drives.iter_mut().for_each(|drive| drive.faults().keep_journal());
+        let mut base = Media::of_drives(&drives);
+        let mut drive = Stack::over(drives, config).map_err(cannot)?;
+        let mut changes = Vec::new();
+        take_journals_in_turn(&mut drive, &mut changes);
         if filled {
             let filled = drive.fill_while(filling, &mut |_| true);
             filled.map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
-            base = drive.ssd().medium().clone();
-            drive.ssd_mut().faults().take_journal();
+            take_journals(&mut drive, false, &mut changes);
+            changes.clear();
+            base = Media::of(&drive);
         }
         drive.set_instant(true);
         let units = drive.shape().units();
@@ -83,32 +90,33 @@ impl Recording {
         let model = if drive.forgets_trims() { model.forgetting_trims() } else { model };
         match part {
             Some((FailingPart::Program | FailingPart::ProgramWithoutSpare, n)) => {
-                drive.ssd_mut().faults().fail_program_after(n.into())
+                drive.drives_mut()[FAILING].faults().fail_program_after(n.into())
             }
             Some((FailingPart::Erase | FailingPart::EraseWithoutSpare, n)) => {
-                drive.ssd_mut().faults().fail_erase_after(n.into())
+                drive.drives_mut()[FAILING].faults().fail_erase_after(n.into())
             }
             _ => {}
         }
         let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
-        for &step in steps {
+        for (number, &step) in steps.iter().enumerate() {
             let content = now.begin(step);
             let reply = match apply(&mut drive, step, content) {
                 Err(e)
                     if matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
                         && (is_failed_program(&e) || is_without_room(&e) && has_failed(&drive)) =>
                 {
-                    ends.push(drive.ssd().medium().journal_len());
+                    take_journals(&mut drive, number % 2 == 1, &mut changes);
+                    ends.push(changes.len());
                     let steps = steps[..ends.len()].to_vec();
                     return Ok(Recording {
                         base,
-                        changes: drive.ssd_mut().faults().end_journal(),
+                        changes,
                         steps,
                         ends,
                         model,
                         broken: true,
                         refused: true,
-                        contents: drive.contents().cloned(),
+                        contents: drive.contents(),
                     });
                 }
                 reply => reply.map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?,
@@ -123,7 +131,8 @@ impl Recording {
                 }
             }
             now.end(step);
-            ends.push(drive.ssd().medium().journal_len());
+            take_journals(&mut drive, number % 2 == 1, &mut changes);
+            ends.push(changes.len());
         }
         for unit in 0..units {
             let held = held(&drive, unit)?;
@@ -133,24 +142,23 @@ impl Recording {
             })?;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
-        let changes = drive.ssd_mut().faults().end_journal();
         // where no command failed, everything that was written was there all the same
         let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
-            && changes.iter().any(|c| matches!(c, Change::ProgramFailed(_)));
-        let contents = drive.contents().cloned();
+            && changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)));
+        let contents = drive.contents();
         let steps = steps.to_vec();
         Ok(Recording { base, changes, steps, ends, model, broken, refused: false, contents })
     }
 
-    /// The medium at the end, and what its units hold.
-    pub fn end(&self) -> (Medium, Model) {
-        let (mut medium, mut model) = (self.base.clone(), self.model.clone());
-        self.changes.iter().for_each(|change| medium.redo(change));
+    /// The media at the end, and what the units hold.
+    pub fn end(&self) -> (Media, Model) {
+        let (mut media, mut model) = (self.base.clone(), self.model.clone());
+        self.changes.iter().for_each(|change| media.redo(change));
         for &step in &self.steps {
             model.begin(step);
             model.end(step);
         }
-        (medium, model)
+        (media, model)
     }
 }
 
@@ -166,8 +174,10 @@ pub fn is_without_room(error: &SubmitError) -> bool {
 
 /// Whether a program has failed.
 fn has_failed(drive: &Stack) -> bool {
-    let medium = drive.ssd().medium();
-    (0..medium.layout().blocks()).map(BlockId).any(|block| medium.refuses_programs(block))
+    drive.drives().into_iter().any(|drive| {
+        let medium = drive.medium();
+        (0..medium.layout().blocks()).map(BlockId).any(|block| medium.refuses_programs(block))
+    })
 }
 
 /// Carry out a step on a drive whose commands are instant.

@@ -3,7 +3,7 @@
 //! geometry. A new scheme or store is found here without being named.
 
 use crate::workloads::Workload;
-use flashatlas_device::{DriveConfig, LayerDef, Registry};
+use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
 use flashatlas_types::{Entries, Value};
 
@@ -190,7 +190,14 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
     for layers in layer_stacks(registry.layers) {
         // of stacks of two the first variants: what a layer does by itself is tried without the
         // other
-        let most = if layers.len() == 1 { usize::MAX } else { 2 };
+        let several = layers.iter().any(|l| matches!(l.build, Build::OverSeveral { .. }));
+        let most = match (layers.len(), several) {
+            (1, _) => usize::MAX,
+            (_, false) => 2,
+            // each drive is tried as often as there are drives
+            (_, true) => 1,
+        };
+        let drives = if most == 1 { &drives[drives.len() - 1..] } else { &drives[..] };
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
         let drives = drives.iter().filter(|drive| make_sense(registry, &layers, drive.store));
         for (drive, layer_variant) in drives.flat_map(|d| (0..variants).map(move |v| (d, v))) {

@@ -2,6 +2,7 @@
 //! every unit holds a version that the model allows, a second mount finds the same, and it can be
 //! written on.
 
+use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program, is_without_room};
 use crate::{Failure, guarded};
@@ -69,7 +70,9 @@ impl Lost {
 pub struct Verifier<'c> {
     config: &'c DriveConfig,
     /// What the digests of layers stand for.
-    contents: Option<Contents>,
+    contents: Vec<Contents>,
+    /// The same of a drive that could not be mounted: media that it mounted before hold them.
+    learnt: Vec<Contents>,
     /// The controller; taken out while a cut is examined, and left out when that failed.
     drive: Option<Stack>,
     short: Vec<Step>,
@@ -85,10 +88,13 @@ pub struct Verifier<'c> {
 /// What a mount did.
 #[derive(Default)]
 pub struct Mounted {
-    /// The medium before it, where it was asked for.
-    pub before: Option<Medium>,
+    /// The media before it, where they were asked for.
+    pub before: Option<Media>,
     /// Its changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DriveChange>,
+    /// What the digests of layers stand for that it wrote, and those before, where they were asked
+    /// for.
+    pub contents: Vec<Contents>,
 }
 
 impl<'c> Verifier<'c> {
@@ -115,14 +121,20 @@ impl<'c> Verifier<'c> {
         let layers = config.layers_limit();
         // a layer that writes makes that durable, and so may the map below
         let again = if layers.writes > 0 { limit.programs } else { 0 };
+        let drives = u64::from(config.drives());
+        // where a layer writes, the drive may have to collect: two blocks, where the power failed
+        // as it did so
+        let collected = 2 * layers.writes * u64::from(layout.frames_per_block);
         let limit = MountLimit {
-            reads: limit.reads + layers.reads,
-            programs: limit.programs + layers.writes + again,
-            ..limit
+            reads: drives * limit.reads + layers.reads + collected,
+            programs: drives * (limit.programs + again) + layers.writes + collected,
+            erases: drives * limit.erases + 2 * layers.writes,
+            spare_reads: drives * limit.spare_reads,
         };
         Verifier {
             config,
-            contents: None,
+            contents: Vec::new(),
+            learnt: Vec::new(),
             drive: None,
             short,
             long,
@@ -134,38 +146,47 @@ impl<'c> Verifier<'c> {
     }
 
     /// What the digests on the drives stand for that are examined next.
-    pub fn knows(&mut self, contents: Option<Contents>) {
-        (self.contents, self.drive) = (contents, None);
+    pub fn knows(&mut self, contents: Vec<Contents>) {
+        (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
     }
 
-    /// The next medium is one of the workload: what is on those that were examined is of no
-    /// account.
+    /// From now on media hold what a mount wrote, too. Returns what was known before.
+    pub fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
+        std::mem::replace(&mut self.contents, contents)
+    }
+
+    /// The next medium is one of the workload, or of the mount that is cut: what is on those that
+    /// were examined is of no account.
     pub fn begin_again(&mut self) {
-        if let (Some(knows), Some(contents)) =
-            (self.drive.as_mut().and_then(|d| d.contents()), &self.contents)
-            && knows.len() > contents.len() + LEARNT_MAX
-        {
-            *knows = contents.clone();
-        }
+        let Some(drive) = &mut self.drive else { return };
+        let mut known = self.contents.iter();
+        drive.each_contents(&mut |knows| {
+            if let Some(contents) = known.next()
+                && knows.len() > contents.len() + LEARNT_MAX
+            {
+                knows.clone_from(contents);
+            }
+        });
     }
 
-    /// Examine what a cut left on `medium`, which was switched off. `number` chooses how long the
-    /// drive is written on; `keep`: the medium as it was and the changes of the mount are wanted.
+    /// Examine what a cut left on `media`, which were switched off. `number` chooses how long the
+    /// drive is written on; `keep`: the media as they were and the changes of the mount are wanted.
     /// `None`: the drive could not be mounted, as it may where programs fail.
     ///
     /// # Errors
     /// The first promise that does not hold.
     pub fn examine(
         &mut self,
-        medium: Medium,
+        media: impl Into<Media>,
         model: &Model,
         number: u64,
         keep: bool,
         remains: &Remains,
     ) -> Result<Option<Mounted>, Failure> {
+        let media = media.into();
         let taken = self.drive.take();
         let Some((drive, mounted)) =
-            guarded(|| self.try_examine(taken, medium, model, (number, keep), remains))?
+            guarded(|| self.try_examine(taken, media, model, (number, keep), remains))?
         else {
             return Ok(None);
         };
@@ -191,36 +212,43 @@ impl<'c> Verifier<'c> {
     fn try_examine(
         &mut self,
         drive: Option<Stack>,
-        mut medium: Medium,
+        mut media: Media,
         model: &Model,
         (number, keep): (u64, bool),
         remains: &Remains,
     ) -> Result<Option<(Stack, Mounted)>, Failure> {
-        let before = keep.then(|| medium.clone());
-        medium.keep_journal();
-        let counted = medium.counters;
-        let mut drive = match self.mount(drive, medium) {
-            Err(error) if *remains == Remains::Broken && is_failed_program(&error) => {
+        let before = keep.then(|| media.clone());
+        media.keep_journals();
+        let counted = media.counters();
+        // another drive does what a broken one cannot
+        let may_refuse = *remains == Remains::Broken && self.config.drives() == 1;
+        let mut drive = match self.mount(drive, media) {
+            Err(error) if may_refuse && is_failed_program(&error) => {
                 return Ok(None);
             }
             // its block cannot be erased, either: a drive without a block to lose has no room
-            Err(error) if *remains == Remains::Broken && is_without_room(&error) => {
+            Err(error) if may_refuse && is_without_room(&error) => {
                 return Ok(None);
             }
             Err(SubmitError::Layer(_)) if self.excuses_layers(remains) => return Ok(None),
             drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
         if self.excuses_layers(remains) {
-            return only_with_damage(&drive, model).map(|()| None);
+            only_with_damage(&drive, model)?;
+            self.learnt = drive.contents();
+            return Ok(None);
         }
         self.within_limit(&drive, &counted, number)?;
-        drive.ssd_mut().faults().fade();
-        let changes = drive.ssd_mut().faults().end_journal();
-        let flash = |c: &&Change| {
-            matches!(c, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_))
+        drive.drives_mut().into_iter().for_each(|drive| drive.faults().fade());
+        let mut changes = Vec::new();
+        take_journals(&mut drive, false, &mut changes);
+        drive.drives_mut().into_iter().for_each(|drive| drop(drive.faults().end_journal()));
+        let flash = |c: &&DriveChange| {
+            matches!(c.change, Change::Program { .. } | Change::Erase(_) | Change::EraseFailed(_))
         };
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
-        let trusts_its_map = drive.ssd().ftl_report().trusts_its_map;
+        let contents = if keep { drive.contents() } else { Vec::new() };
+        let trusts_its_map = drive.drives().iter().any(|d| d.ftl_report().trusts_its_map);
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
             let allowed = model.versions(unit);
@@ -245,12 +273,12 @@ impl<'c> Verifier<'c> {
         drive.check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
         self.mount_again(&mut drive, "R4", "a second mount")?;
         if *remains == Remains::Broken {
-            return Ok(Some((drive, Mounted { before, changes })));
+            return Ok(Some((drive, Mounted { before, changes, contents })));
         }
         self.write_on(&mut drive, number)?;
         drive.check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
         self.mount_again(&mut drive, "R1", "a mount after writing on")?;
-        Ok(Some((drive, Mounted { before, changes })))
+        Ok(Some((drive, Mounted { before, changes, contents })))
     }
 
     /// A layer keeps no checksum of what it has written: where the lower drive loses a page that
@@ -260,29 +288,37 @@ impl<'c> Verifier<'c> {
         matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
     }
 
-    fn mount(&mut self, drive: Option<Stack>, medium: Medium) -> Result<Stack, SubmitError> {
+    fn mount(
+        &mut self,
+        drive: Option<Stack>,
+        media: impl Into<Media>,
+    ) -> Result<Stack, SubmitError> {
         self.mounts += 1;
         let mut drive = match drive {
             Some(drive) => drive,
             None => {
                 let mut drive =
                     self.config.build_stack(SEED).expect("the workload ran on such a drive");
-                if let (Some(knows), Some(contents)) = (drive.contents(), &self.contents) {
-                    knows.learn(contents);
-                }
+                drive.learn(&self.contents);
+                drive.learn(&self.learnt);
                 drive
             }
         };
-        drive.remount(medium, self.config, SEED)?;
-        Ok(drive)
+        match drive.remount(media.into(), self.config, SEED) {
+            Ok(()) => Ok(drive),
+            Err(error) => {
+                self.learnt = drive.contents();
+                Err(error)
+            }
+        }
     }
 
     /// The mount kept within what the scheme says.
     fn within_limit(&self, drive: &Stack, before: &Counters, number: u64) -> Result<(), Failure> {
-        let now = &drive.ssd().medium().counters;
+        let now = drive.flash_counters();
         let per_frame = u64::from(drive.ssd().layout().pages_per_frame);
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
-            (Counters::total(table(now)) - Counters::total(table(before))) / per_frame
+            (Counters::total(table(&now)) - Counters::total(table(before))) / per_frame
         };
         let limit = self.limit;
         let counts = [
@@ -290,7 +326,8 @@ impl<'c> Verifier<'c> {
             ("programs", done(|c| &c.programs), limit.programs),
             ("erases", done(|c| &c.erases), limit.erases),
         ];
-        let spare_reads = || drive.ssd().ftl_report().mount.spare_reads.iter().sum();
+        let spare_reads =
+            || drive.drives().iter().flat_map(|d| d.ftl_report().mount.spare_reads).sum();
         let spare_areas = (number % LONG_EVERY == 0)
             .then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
         for (what, count, limit) in counts.into_iter().chain(spare_areas) {
@@ -350,7 +387,7 @@ impl<'c> Verifier<'c> {
         rule: &'static str,
         what: &str,
     ) -> Result<(), Failure> {
-        let counted = drive.ssd().medium().counters;
+        let counted = drive.flash_counters();
         let again = drive.power_cycle(self.config, SEED);
         again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?;
         self.mounts += 1;
@@ -423,10 +460,7 @@ fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64
 
 /// Whether a mount found pages that it could not read, or entries that lead nowhere.
 fn says_damaged(drive: &Stack) -> bool {
-    let mount = drive.ssd().ftl_report().mount;
-    let found =
-        [mount.unreadable_frames, mount.unreadable_blocks, mount.lost, mount.damaged_map_pages];
-    found.into_iter().any(|count| count > 0)
+    drive.drives().into_iter().any(|drive| drive.ftl_report().mount.found_damage())
 }
 
 /// The promise that a unit breaks which holds none of what is allowed.

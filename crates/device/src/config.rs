@@ -136,6 +136,28 @@ impl DriveConfig {
         self.registry.layers_named(self.params.get(LAYERS)).expect("the configuration is checked")
     }
 
+    /// Drives at the bottom: one, but under a layer over several.
+    pub fn drives(&self) -> u32 {
+        layer::drives_below(&self.layers(), &self.params)
+    }
+
+    /// Fails where the layers are over several drives and `what` holds one.
+    ///
+    /// # Errors
+    /// Names the layers.
+    pub fn single_drive(&self, what: &str) -> Result<(), ConfigError> {
+        match self.drives() {
+            1 => Ok(()),
+            several => {
+                let why = format!(
+                    "{}: these are over {several} drives, and {what} has one",
+                    self.params.get(LAYERS)
+                );
+                Err(ConfigError::new("layers", why))
+            }
+        }
+    }
+
     /// What the drive exports with its layers.
     pub fn shape(&self) -> DeviceShape {
         let drive = DeviceShape::of(&self.layout().expect("the configuration is checked"));
@@ -147,7 +169,7 @@ impl DriveConfig {
     pub fn layers_limit(&self) -> LayerLimit {
         let (layers, drive) =
             (self.layers(), DeviceShape::of(&self.layout().expect("the configuration is checked")));
-        (0..layers.len()).fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
+        (0..layers.len()).rev().fold(LayerLimit { reads: 0, writes: 0 }, |sum, at| {
             let layers_beneath = &layers[at + 1..];
             let shape = layer::exported(layers_beneath, &self.registry, &self.params, drive)
                 .expect("the configuration is checked");
@@ -155,7 +177,12 @@ impl DriveConfig {
                 &self.params,
                 &LayersBelow { shape, layers: layers_beneath, registry: &self.registry },
             );
-            LayerLimit { reads: sum.reads + one.reads, writes: sum.writes + one.writes }
+            // each of the devices right below does what those beneath do
+            let devices = u64::from(layers[at].build.count(&self.params));
+            LayerLimit {
+                reads: devices * sum.reads + one.reads,
+                writes: devices * sum.writes + one.writes,
+            }
         })
     }
 
@@ -272,12 +299,13 @@ impl DriveConfig {
         Ssd::new(self, seed)
     }
 
-    /// Build the drive with its layers, on a blank medium.
+    /// Build the drive with its layers, or as many drives as these need, on blank media.
     ///
     /// # Errors
     /// As for [`DriveConfig::build`].
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
-        Stack::over(self.build(seed)?, self)
+        let drives = (0..self.drives()).map(|drive| self.build(seed.of_drive(drive)));
+        Stack::over(drives.collect::<Result<_, _>>()?, self)
     }
 
     /// The medium that `image` describes, if it can be one of this drive.

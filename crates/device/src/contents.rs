@@ -48,6 +48,29 @@ impl Contents {
         }
     }
 
+    /// The stamps of units of `unit_bytes` that hold the bytes of a record from now on.
+    pub fn compose_record(&mut self, bytes: &[u8], unit_bytes: u32) -> Vec<Stamp> {
+        let unit = |bytes: &[u8]| {
+            let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+            UnitContent::Bytes(Arc::from(&bytes[..used]))
+        };
+        bytes.chunks(unit_bytes as usize).map(|bytes| self.compose(unit(bytes))).collect()
+    }
+
+    /// The bytes of the record in units of `unit_bytes` with these stamps; units that nobody wrote
+    /// are zeros. `None` where one of them is no part of a record.
+    pub fn record(&self, stamps: &[Stamp], unit_bytes: u32) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; stamps.len() * unit_bytes as usize];
+        for (unit, stamp) in bytes.chunks_mut(unit_bytes as usize).zip(stamps) {
+            match self.get(*stamp) {
+                Some(UnitContent::Bytes(held)) => unit[..held.len()].copy_from_slice(held),
+                None if *stamp == Stamp::ZERO => {}
+                _ => return None,
+            }
+        }
+        Some(bytes)
+    }
+
     /// What a stamp is the digest of; `None`: nothing that a layer wrote.
     #[inline]
     pub fn get(&self, stamp: Stamp) -> Option<&UnitContent> {

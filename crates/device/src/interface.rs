@@ -94,8 +94,8 @@ pub trait PowerCycle {
     /// What stopped the device, if anything did: commands in flight may never complete.
     fn failure(&self) -> Option<SubmitError>;
 
-    /// The drive at the bottom, without its layers.
-    fn into_ssd(self: Box<Self>) -> Ssd;
+    /// The drives at the bottom, without their layers.
+    fn into_drives(self: Box<Self>) -> Vec<Ssd>;
 }
 
 /// How a simulator looks into a device: at no cost, and behind the back of its commands.
@@ -115,20 +115,27 @@ pub trait Inspect {
     /// Whether trims do not outlive a power failure.
     fn forgets_trims(&self) -> bool;
 
-    /// What the digests of layers stand for, where a layer composes what it writes (see
-    /// [`Contents`]).
-    fn contents(&mut self) -> Option<&mut Contents>;
+    /// Show what the digests of layers stand for, of each layer that composes what it writes (see
+    /// [`Contents`]), from the top down.
+    fn each_contents(&mut self, look: &mut dyn FnMut(&mut Contents));
 
-    /// What each layer counted and keeps in the host's memory, from the top down.
+    /// What each layer counted and keeps in the host's memory, from the top down. Below a layer
+    /// over several devices the layers of all of them are reported as one.
     fn reports(&self) -> Vec<LayerReport>;
 
     /// Set every counter to zero; what the device holds stays.
     fn reset_counters(&mut self);
 
-    /// The drive at the bottom.
+    /// The drives at the bottom: one, but under a layer over several.
+    fn drives(&self) -> Vec<&Ssd>;
+
+    /// The drives at the bottom, to change.
+    fn drives_mut(&mut self) -> Vec<&mut Ssd>;
+
+    /// The drive at the bottom, or the first of them.
     fn ssd(&self) -> &Ssd;
 
-    /// The drive at the bottom, to change.
+    /// The drive at the bottom, or the first of them, to change.
     fn ssd_mut(&mut self) -> &mut Ssd;
 }
 
@@ -137,28 +144,35 @@ pub trait Storage: Device + PowerCycle + Inspect {}
 
 impl<S: Device + PowerCycle + Inspect> Storage for S {}
 
-/// A layer: a device that owns the next one. Whatever it says nothing about is answered by that.
+/// A layer: a device that owns the next one, or several that are alike. Whatever it says nothing
+/// about is answered by those.
 pub trait Layer: Device {
-    /// The next device.
-    fn lower(&self) -> &dyn Storage;
+    /// The next devices. At least one; of a layer that is built as [`crate::Build::Over`], that.
+    fn lower(&self) -> &[Box<dyn Storage>];
 
-    /// The next device, to change.
-    fn lower_mut(&mut self) -> &mut dyn Storage;
+    /// The next devices, to change.
+    fn lower_mut(&mut self) -> &mut [Box<dyn Storage>];
 
-    /// The next device, without this layer.
-    fn into_lower(self: Box<Self>) -> Box<dyn Storage>;
+    /// The next devices, without this layer.
+    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>>;
 
     /// What stopped this layer, if anything did.
     fn own_failure(&self) -> Option<SubmitError>;
 
-    /// As [`PowerCycle::power_on`]: the next device is powered on first, and then the layer mounts
-    /// what is there.
+    /// What stopped this layer or one below; a layer that goes on without a device that failed
+    /// says so here.
+    fn failure(&self) -> Option<SubmitError> {
+        self.own_failure().or_else(|| self.lower().iter().find_map(|device| device.failure()))
+    }
+
+    /// As [`PowerCycle::power_on`]: the next devices are powered on first, and then the layer
+    /// mounts what is there.
     ///
     /// # Errors
     /// When either cannot be mounted.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
-    /// As [`PowerCycle::set_instant`]; the layer tells the next device.
+    /// As [`PowerCycle::set_instant`]; the layer tells the next devices.
     fn set_instant(&mut self, on: bool);
 
     /// The O(n) rules of this layer's own tables.
@@ -169,17 +183,27 @@ pub trait Layer: Device {
         Ok(())
     }
 
-    /// As [`Inspect::peek_stamp`]; by default the unit has the same address there.
+    /// As [`Inspect::check`]: this layer's own rules, and those of everything below. A layer that
+    /// goes on without a device that failed leaves that out.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    fn check(&self) -> Result<(), Violation> {
+        self.check_own()?;
+        self.lower().iter().try_for_each(|device| device.check())
+    }
+
+    /// As [`Inspect::peek_stamp`]; by default the unit has the same address on the first device.
     ///
     /// # Errors
     /// As [`Inspect::peek_stamp`].
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
-        self.lower().peek_stamp(unit)
+        self.lower()[0].peek_stamp(unit)
     }
 
     /// As [`Inspect::forgets_trims`].
     fn forgets_trims(&self) -> bool {
-        self.lower().forgets_trims()
+        self.lower().iter().any(|device| device.forgets_trims())
     }
 
     /// What the digests of this layer stand for, where it composes what it writes.
@@ -204,18 +228,17 @@ impl<L: Layer> PowerCycle for L {
     }
 
     fn failure(&self) -> Option<SubmitError> {
-        self.own_failure().or_else(|| self.lower().failure())
+        Layer::failure(self)
     }
 
-    fn into_ssd(self: Box<Self>) -> Ssd {
-        self.into_lower().into_ssd()
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        self.into_lower().into_iter().flat_map(|device| device.into_drives()).collect()
     }
 }
 
 impl<L: Layer> Inspect for L {
     fn check(&self) -> Result<(), Violation> {
-        self.check_own()?;
-        self.lower().check()
+        Layer::check(self)
     }
 
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
@@ -226,28 +249,42 @@ impl<L: Layer> Inspect for L {
         Layer::forgets_trims(self)
     }
 
-    fn contents(&mut self) -> Option<&mut Contents> {
-        // the borrow of what the layer has ends before the next device is asked
-        match self.own_contents().is_some() {
-            true => self.own_contents(),
-            false => self.lower_mut().contents(),
+    fn each_contents(&mut self, look: &mut dyn FnMut(&mut Contents)) {
+        if let Some(own) = self.own_contents() {
+            look(own);
         }
+        self.lower_mut().iter_mut().for_each(|device| device.each_contents(look));
     }
 
     fn reports(&self) -> Vec<LayerReport> {
-        std::iter::once(self.report()).chain(self.lower().reports()).collect()
+        let mut reports = vec![self.report()];
+        let mut lower = self.lower().iter().map(|device| device.reports());
+        reports.extend(lower.next().into_iter().flatten());
+        for others in lower {
+            // the devices are alike: their layers stand at the same places
+            reports[1..].iter_mut().zip(&others).for_each(|(sum, other)| sum.add(other));
+        }
+        reports
     }
 
     fn reset_counters(&mut self) {
         self.reset_own_counters();
-        self.lower_mut().reset_counters();
+        self.lower_mut().iter_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn drives(&self) -> Vec<&Ssd> {
+        self.lower().iter().flat_map(|device| device.drives()).collect()
+    }
+
+    fn drives_mut(&mut self) -> Vec<&mut Ssd> {
+        self.lower_mut().iter_mut().flat_map(|device| device.drives_mut()).collect()
     }
 
     fn ssd(&self) -> &Ssd {
-        self.lower().ssd()
+        self.lower()[0].ssd()
     }
 
     fn ssd_mut(&mut self) -> &mut Ssd {
-        self.lower_mut().ssd_mut()
+        self.lower_mut()[0].ssd_mut()
     }
 }

@@ -23,8 +23,43 @@ pub struct LayerLimit {
     pub writes: u64,
 }
 
-/// Puts a layer over a device.
-pub type Build = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storage>, SubmitError>;
+/// Builds a layer over a device.
+pub type BuildOver = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storage>, SubmitError>;
+
+/// Builds a layer over several devices.
+pub type BuildOverSeveral =
+    fn(&DriveConfig, Vec<Box<dyn Storage>>) -> Result<Box<dyn Storage>, SubmitError>;
+
+/// Puts a layer over what is below, and mounts what is there; formats what is blank. Commands are
+/// instant meanwhile ([`crate::PowerCycle::set_instant`]), on what is handed over and on what is
+/// built.
+#[derive(Clone, Copy)]
+pub enum Build {
+    /// Over one device.
+    Over(BuildOver),
+    /// Over several that are alike: a tree of drives.
+    OverSeveral {
+        /// How many.
+        count: fn(&Params) -> u32,
+        /// Build it over so many.
+        build: BuildOverSeveral,
+    },
+}
+
+impl Build {
+    /// Devices right below the layer.
+    pub fn count(&self, params: &Params) -> u32 {
+        match self {
+            Build::Over(_) => 1,
+            Build::OverSeveral { count, .. } => count(params),
+        }
+    }
+}
+
+/// Drives at the bottom of `layers`.
+pub fn drives_below(layers: &[&'static LayerDef], params: &Params) -> u32 {
+    layers.iter().map(|layer| layer.build.count(params)).product()
+}
 
 /// One layer of the registry.
 pub struct LayerDef {
@@ -38,9 +73,9 @@ pub struct LayerDef {
     pub params: &'static [ParamDef],
     /// What it exports over what is below, or why it cannot be put there.
     pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
-    /// Build it over a device and mount what is there; on a blank one, format it.
+    /// How it is built.
     pub build: Build,
-    /// What a mount does at most.
+    /// What a mount does at most, on all devices right below.
     pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
     /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
     /// tried at every power failure.
@@ -82,6 +117,20 @@ pub struct LayerReport {
     pub memory: Vec<(&'static str, u64)>,
     /// What it approximates, in words.
     pub approximations: Vec<String>,
+}
+
+impl LayerReport {
+    /// Add what the same layer counted over another drive.
+    pub(crate) fn add(&mut self, other: &LayerReport) {
+        debug_assert_eq!(self.layer, other.layer);
+        for (sum, other) in self.counters.iter_mut().zip(&other.counters) {
+            sum.1 += other.1;
+        }
+        for (sum, other) in self.memory.iter_mut().zip(&other.memory) {
+            sum.1 += other.1;
+        }
+        self.unmapped_units += other.unmapped_units;
+    }
 }
 
 /// Why a layer cannot go on.

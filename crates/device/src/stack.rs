@@ -1,11 +1,11 @@
-//! A drive with the layers over it.
+//! A drive, or several, with the layers over them.
 
-use crate::{Cmd, DriveConfig, Reply, Ssd, Storage, SubmitError};
-use flashatlas_nand::Medium;
+use crate::{Build, Cmd, Contents, DriveConfig, Reply, Ssd, Storage, SubmitError};
+use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{ConfigError, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::ops::{Deref, DerefMut};
 
-/// A drive with the layers that its configuration names.
+/// A drive with the layers that its configuration names, or as many drives as they need.
 pub struct Stack {
     top: Box<dyn Storage>,
     bare: bool,
@@ -15,18 +15,38 @@ pub struct Stack {
 const PREPARING: Tag = Tag(0);
 
 impl Stack {
-    /// Put the layers of `config` over `ssd` and mount each.
+    /// Put the layers of `config` over `drives` and mount each.
     ///
     /// # Errors
     /// What a layer found below.
-    pub fn over(ssd: Ssd, config: &DriveConfig) -> Result<Stack, ConfigError> {
+    ///
+    /// # Panics
+    /// When these are not [`DriveConfig::drives`] drives.
+    pub fn over(drives: Vec<Ssd>, config: &DriveConfig) -> Result<Stack, ConfigError> {
+        assert_eq!(drives.len(), config.drives() as usize, "drives under the layers");
         let layers = config.layers();
-        let mut top: Box<dyn Storage> = Box::new(ssd);
-        top.set_instant(true);
+        let mut devices: Vec<Box<dyn Storage>> =
+            drives.into_iter().map(|drive| Box::new(drive) as Box<dyn Storage>).collect();
+        devices.iter_mut().for_each(|device| device.set_instant(true));
+        let refused = |e: SubmitError| ConfigError::new("layers", e.to_string());
         for layer in layers.iter().rev() {
-            top = (layer.build)(config, top)
-                .map_err(|e| ConfigError::new("layers", e.to_string()))?;
+            let mut below = devices.into_iter();
+            devices = match layer.build {
+                Build::Over(build) => {
+                    below.map(|device| build(config, device)).collect::<Result<_, _>>()
+                }
+                Build::OverSeveral { count, build } => {
+                    let count = count(&config.params) as usize;
+                    let groups = std::iter::from_fn(|| {
+                        let group: Vec<_> = below.by_ref().take(count).collect();
+                        (!group.is_empty()).then_some(group)
+                    });
+                    groups.map(|group| build(config, group)).collect()
+                }
+            }
+            .map_err(refused)?;
         }
+        let mut top = devices.pop().expect("a drive, or a layer over all of them");
         top.set_instant(false);
         Ok(Stack { top, bare: layers.is_empty() })
     }
@@ -45,24 +65,30 @@ impl Stack {
     /// # Panics
     /// When commands are in flight.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.ssd_mut().power_off();
+        self.drives_mut().into_iter().for_each(Ssd::power_off);
         self.top.power_on(config, seed)
     }
 
-    /// Another medium takes the place of the drive's, and is mounted; it was switched off.
+    /// Other media take the place of those of the drives, and are mounted; they were switched
+    /// off.
     ///
     /// # Errors
     /// When it cannot be mounted. The stack is of no use then.
     ///
     /// # Panics
-    /// When commands are in flight.
+    /// When commands are in flight, or these are not as many media as there are drives.
     pub fn remount(
         &mut self,
-        medium: Medium,
+        media: impl IntoIterator<Item = Medium>,
         config: &DriveConfig,
         seed: Seed,
     ) -> Result<(), SubmitError> {
-        self.ssd_mut().replace_medium(medium);
+        let (mut drives, mut media) = (self.drives_mut().into_iter(), media.into_iter());
+        for drive in drives.by_ref() {
+            drive.replace_medium(media.next().expect("a medium for each drive"));
+        }
+        assert!(media.next().is_none(), "a drive for each medium");
+        drop(drives);
         self.top.power_on(config, seed)
     }
 
@@ -74,7 +100,7 @@ impl Stack {
             self.top.advance(at, &mut done);
         }
         assert!(done.is_empty(), "{} commands were in flight", done.len());
-        self.ssd_mut().drain()
+        self.drives_mut().into_iter().map(Ssd::drain).max().expect("at least one drive")
     }
 
     /// Write every mapping unit once, in ascending order, in no time, and make it durable.
@@ -137,9 +163,33 @@ impl Stack {
         self.submit(Ps::ZERO, PREPARING, Cmd::Flush, &mut Reply::default())
     }
 
-    /// Power off for good: what is left is the medium.
-    pub fn into_medium(self) -> Medium {
-        self.top.into_ssd().into_medium()
+    /// What was done to the cells of all its drives.
+    pub fn flash_counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.drives().into_iter().for_each(|drive| sum.add(&drive.medium().counters));
+        sum
+    }
+
+    /// What the digests of its layers stand for, layer by layer (see [`Contents`]).
+    pub fn contents(&mut self) -> Vec<Contents> {
+        let mut all = Vec::new();
+        self.each_contents(&mut |contents| all.push(contents.clone()));
+        all
+    }
+
+    /// Know what the same layers of another stack knew, as [`Stack::contents`] gave it.
+    pub fn learn(&mut self, contents: &[Contents]) {
+        let mut known = contents.iter();
+        self.each_contents(&mut |own| {
+            if let Some(other) = known.next() {
+                own.learn(other);
+            }
+        });
+    }
+
+    /// Power off for good: what is left are the media of its drives.
+    pub fn into_media(self) -> Vec<Medium> {
+        self.top.into_drives().into_iter().map(Ssd::into_medium).collect()
     }
 }
 

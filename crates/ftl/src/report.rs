@@ -67,6 +67,14 @@ pub struct MountReport {
 }
 
 impl MountReport {
+    /// Whether pages were found that could not be read, or entries that lead nowhere: torn by the
+    /// power failure, or lost with what had been durable; a mount cannot tell.
+    pub fn found_damage(&self) -> bool {
+        let found =
+            [self.unreadable_frames, self.unreadable_blocks, self.lost, self.damaged_map_pages];
+        found.into_iter().any(|count| count > 0)
+    }
+
     /// Nothing was read yet on a drive of this layout.
     pub fn new(layout: &Layout) -> MountReport {
         MountReport { spare_reads: vec![0; layout.lanes as usize], ..MountReport::default() }

@@ -96,6 +96,22 @@ impl CompletionTracker {
         flights
     }
 
+    /// Those commands to the lower device will not be complete: what waited for nothing else is, at
+    /// `at`.
+    pub fn abandon(&mut self, which: impl Fn(Tag) -> bool, at: Ps) {
+        let end = self.base + self.waiting.len() as u64;
+        for below in (self.base..end).map(Tag).filter(|&tag| which(tag)) {
+            for flight in self.take(below).into_iter().flatten() {
+                let left = &mut self.flights[flight as usize].left;
+                *left -= 1;
+                if *left == 0 {
+                    self.sequence += 1;
+                    self.due.push(Reverse((at, self.sequence, flight)));
+                }
+            }
+        }
+    }
+
     /// Commands to the lower device that `tag` waits for.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
         let waits = |flights: &SmallVec<[u32; 2]>| {

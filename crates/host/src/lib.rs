@@ -1,18 +1,19 @@
 //! What a host puts over a drive: layers, each a [`Device`](flashatlas_device::Device) that owns
-//! the next one. A layer is a folder or file here and a line in [`LAYERS`].
+//! the next one, or several. A layer is a folder or file here and a line in [`LAYERS`].
 //!
 //! [`wire`] says how the commands of a layer and a drive are encoded.
 
 mod completion;
 mod hard;
 mod hpb_host;
+mod mirror;
 pub mod wire;
 
 use flashatlas_device::{LayerDef, Registry};
 use flashatlas_types::Entries;
 
 /// All layers.
-pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF];
+pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];
 
 /// Everything that comes with the project: presets, parts of FTLs, and layers.
 pub const STANDARD: Registry = Registry { layers: Entries::of(LAYERS), ..Registry::DRIVES };

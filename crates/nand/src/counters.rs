@@ -25,6 +25,20 @@ impl Counters {
         Cause::ALL.iter().map(|&c| (c.name(), table[c as usize])).filter(|&(_, n)| n > 0)
     }
 
+    /// Add what was done to other cells.
+    pub fn add(&mut self, other: &Counters) {
+        let tables = [
+            (&mut self.reads, &other.reads),
+            (&mut self.programs, &other.programs),
+            (&mut self.erases, &other.erases),
+        ];
+        for (table, other) in tables {
+            table.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
+        }
+        self.replaced_blocks += other.replaced_blocks;
+        self.padded_slots += other.padded_slots;
+    }
+
     /// Sum of a table.
     pub fn total(table: &[u64; Cause::ALL.len()]) -> u64 {
         table.iter().sum()

@@ -75,6 +75,7 @@ impl Live {
             .registry
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
             .map_err(RunError::from)?;
+        config.single_drive("what is served").map_err(RunError::from)?;
         let mut medium = config.build(Seed(spec.seed)).map_err(RunError::from)?.into_medium();
         let kept = lay_out(&config, &mut medium, &on_flash(&config))?;
         Ok(Self::power_on(spec, config, env, kept.then_some(medium))?)
@@ -92,7 +93,7 @@ impl Live {
         let mut content = 1;
         if let Some(mut medium) = medium {
             medium.keep_journal(); // what the mount changes is to be kept, too
-            drive.remount(medium, &config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
+            drive.remount([medium], &config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
             drive.check().map_err(RunError::Broken)?;
             let held: Result<Vec<Stamp>, _> =
                 (0..units).map(|unit| drive.peek_stamp(Lpn(unit))).collect();

@@ -269,10 +269,13 @@ impl Player {
 
     fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
         let statistics = self.start.timed.then(|| self.drive.ssd_mut().statistics());
-        let (drive, layers) = (self.drive.ssd(), self.drive.reports());
+        let (drives, layers) = (self.drive.drives(), self.drive.reports());
+        let drive = drives[0];
         let ftl = drive.ftl_report();
         look(&Snapshot {
             drive,
+            drives: &drives,
+            counters: self.drive.flash_counters(),
             layers: &layers,
             medium: drive.medium(),
             ftl: &ftl,
@@ -292,7 +295,8 @@ impl Player {
     /// What the drive has done until now.
     pub fn count(&self) -> Count {
         let clock = if self.start.timed { self.now.0 } else { self.submitted };
-        let count = Count::of(self.drive.ssd().medium(), clock, self.submitted, self.written);
+        let (layout, counters) = (self.drive.ssd().layout(), self.drive.flash_counters());
+        let count = Count::of(layout, &counters, clock, self.submitted, self.written);
         let Count { programmed, erased, .. } = self.before;
         Count { programmed: programmed + count.programmed, erased: erased + count.erased, ..count }
     }

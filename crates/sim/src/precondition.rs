@@ -119,7 +119,8 @@ fn load(
         RunError::Unusable(format!("{path}: no state that a drive can be in: {why}"))
     })?;
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
-    let mut drive = Stack::over(config.build_on(medium, Seed(spec.seed))?, config)?;
+    config.single_drive("a checkpoint")?;
+    let mut drive = Stack::over(vec![config.build_on(medium, Seed(spec.seed))?], config)?;
     forget_empty(&mut drive, &oracle)?;
     Ok((drive, oracle))
 }
@@ -144,7 +145,8 @@ pub(crate) fn checkpoint(
         ));
     }
     let traced = matches!(spec.precondition, Precondition::Trace(_));
-    let image = drive.into_medium().into_image();
+    let medium = drive.into_media().pop().expect("a bare drive");
+    let image = medium.into_image();
     let expected: Vec<Stamp> = oracle.into_expected();
     let header = Header {
         precondition: json!(spec.precondition),

@@ -293,6 +293,14 @@ pub(crate) fn finish(
     let mut list: Vec<String> =
         said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
     list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
+    let drives = player.drive.drives();
+    if drives.len() > 1 {
+        list.push(format!(
+            "operations of flash and write amplification are of all {} drives; map, blocks, wear \
+             and utilisation are those of the first (`drives` has the others)",
+            drives.len()
+        ));
+    }
     list.extend(extra);
     if !config.dropped.is_empty() {
         list.push(format!(
@@ -301,8 +309,8 @@ pub(crate) fn finish(
             config.dropped.join(", ")
         ));
     }
-    if player.drive.ssd().dirty_units() > 0 {
-        let n = player.drive.ssd().dirty_units();
+    let n: u64 = drives.iter().map(|drive| drive.dirty_units()).sum();
+    if n > 0 {
         list.push(format!(
             "{n} units were still in the write cache at the end: their programs are not counted"
         ));
@@ -338,12 +346,13 @@ pub(crate) fn finish(
         json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
     );
     if spec.fingerprint {
-        let trajectory = player.drive.ssd().trajectory();
+        let trajectories = player.drive.drives().into_iter().map(|drive| drive.trajectory());
+        let hash = |t: flashatlas_timing::Trajectory| format!("{:016x}", t.hash());
         record.insert(
             "fingerprint".into(),
             json!({
-                "operations": trajectory.operations(),
-                "trajectory": format!("{:016x}", trajectory.hash()),
+                "operations": trajectories.clone().map(|t| t.operations()).sum::<u64>(),
+                "trajectory": trajectories.map(hash).collect::<Vec<_>>().join(" "),
             }),
         );
     }

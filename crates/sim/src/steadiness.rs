@@ -10,7 +10,8 @@
 //! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
 //! flows must balance as well ([`imbalance`]).
 
-use flashatlas_nand::{Counters, Medium};
+use flashatlas_nand::Counters;
+use flashatlas_types::Layout;
 use serde_json::{Map, Value, json};
 
 /// Rounds of the measurement window.
@@ -84,15 +85,21 @@ pub struct Count {
 }
 
 impl Count {
-    /// What stands in the counters of `medium` at `clock`.
-    pub fn of(medium: &Medium, clock: u64, requests: u64, written: u64) -> Count {
-        let block_pages = u64::from(medium.layout().geometry.pages);
+    /// What stands in the counters of drives of this layout at `clock`.
+    pub fn of(
+        layout: &Layout,
+        counters: &Counters,
+        clock: u64,
+        requests: u64,
+        written: u64,
+    ) -> Count {
+        let block_pages = u64::from(layout.geometry.pages);
         Count {
             clock,
             requests,
             written,
-            programmed: Counters::total(&medium.counters.programs),
-            erased: Counters::total(&medium.counters.erases) * block_pages,
+            programmed: Counters::total(&counters.programs),
+            erased: Counters::total(&counters.erases) * block_pages,
         }
     }
 }

@@ -9,6 +9,13 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed(pub u64);
 
+impl Seed {
+    /// The seed of one of several drives; that of the first is this one.
+    pub fn of_drive(self, index: u32) -> Seed {
+        Seed(self.0.wrapping_add(u64::from(index) << 32))
+    }
+}
+
 /// A stream of random numbers (xoshiro256++), the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng {

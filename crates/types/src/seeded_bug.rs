@@ -63,6 +63,8 @@ pub enum SeededBug {
     RecordBeforeData,
     /// A host layer's checkpoint is complete before its parts are durable.
     CheckpointBeforeChunks,
+    /// A mirror takes its drives for alike when it is mounted.
+    TakenForAlike,
 }
 
 #[cfg(feature = "seeded-bugs")]

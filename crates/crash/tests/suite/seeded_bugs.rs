@@ -56,6 +56,7 @@ const CASES: &[Case] = &[
     (SeededBug::CheckpointBeforeChunks, "hard/page", "dram", "square", "random,collect", 1, 160),
     (SeededBug::DropTrims, "hard/page", "dram", "mini", "trim", 1, 160),
     (SeededBug::DropTrimRecord, "hard/page", "dram", "mini", "trim", 1, 160),
+    (SeededBug::TakenForAlike, "mirror/page", "dram", "mini", "random", 1, 160),
 ];
 
 fn list(names: &str) -> Vec<String> {

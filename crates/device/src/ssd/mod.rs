@@ -464,8 +464,8 @@ impl PowerCycle for Ssd {
         self.failed.clone().map(SubmitError::from)
     }
 
-    fn into_ssd(self: Box<Self>) -> Ssd {
-        *self
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        vec![*self]
     }
 }
 
@@ -482,9 +482,7 @@ impl Inspect for Ssd {
         self.ftl.report().forgets_trims
     }
 
-    fn contents(&mut self) -> Option<&mut Contents> {
-        None
-    }
+    fn each_contents(&mut self, _: &mut dyn FnMut(&mut Contents)) {}
 
     fn reports(&self) -> Vec<LayerReport> {
         Vec::new()
@@ -499,6 +497,14 @@ impl Inspect for Ssd {
         }
         self.ftl.reset_counters();
         self.engine.reset_statistics();
+    }
+
+    fn drives(&self) -> Vec<&Ssd> {
+        vec![self]
+    }
+
+    fn drives_mut(&mut self) -> Vec<&mut Ssd> {
+        vec![self]
     }
 
     fn ssd(&self) -> &Ssd {

@@ -7,7 +7,6 @@ use flashatlas_device::{
     Cmd, Contents, Done, LayerError, Pages, Reply, Storage, Submission, SubmitError, UnitContent,
 };
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
-use std::sync::Arc;
 
 /// The lower device, and commands on their way there.
 pub(super) struct LowerDevice {
@@ -204,13 +203,7 @@ impl LowerDevice {
         fua: bool,
         after: &[Tag],
     ) -> Result<Tag, SubmitError> {
-        let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
-        let unit = |bytes: &[u8]| {
-            let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
-            UnitContent::Bytes(Arc::from(&bytes[..used]))
-        };
-        let stamps: Vec<Stamp> =
-            bytes.chunks(unit_bytes).map(|bytes| self.contents.compose(unit(bytes))).collect();
+        let stamps = self.contents.compose_record(bytes, self.unit_sectors * SECTOR_BYTES);
         let (lba, data) = (self.first_sector(superpage), self.keep_bytes.then_some(bytes));
         let tag = self.reserve_tag();
         self.write_sectors(now, tag, Cmd::WriteUnits { lba, fua, stamps: &stamps, data }, after)
@@ -241,16 +234,7 @@ impl LowerDevice {
         if self.keep_bytes {
             return Ok(Some(self.reply.bytes.clone()));
         }
-        let unit_bytes = (self.unit_sectors * SECTOR_BYTES) as usize;
-        let mut bytes = vec![0; (sectors * SECTOR_BYTES) as usize];
-        for (unit, stamp) in bytes.chunks_mut(unit_bytes).zip(&self.reply.stamps) {
-            match self.contents.get(*stamp) {
-                Some(UnitContent::Bytes(held)) => unit[..held.len()].copy_from_slice(held),
-                None if *stamp == Stamp::ZERO => {}
-                _ => return Ok(None),
-            }
-        }
-        Ok(Some(bytes))
+        Ok(self.contents.record(&self.reply.stamps, self.unit_sectors * SECTOR_BYTES))
     }
 
     /// The first of the device's sectors that hold anything, to within a few.

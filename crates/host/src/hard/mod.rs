@@ -26,7 +26,7 @@ use crate::hard::settings::VICTIM;
 use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
-    Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
+    Build, Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
     LayerReport, LayersBelow, Reply, Storage, Submission, SubmitError,
 };
 use flashatlas_ftl::victims::VictimDef;
@@ -46,7 +46,7 @@ pub const DEF: LayerDef = LayerDef {
             chapter 14",
     params: settings::PARAMS,
     fits: |params, lower| Ok(Areas::new(params, lower)?.shape()),
-    build: |config, device| Ok(Box::new(Hard::mount(config, device)?)),
+    build: Build::Over(|config, device| Ok(Box::new(Hard::mount(config, device)?))),
     mount_limit: |params, lower| {
         let areas = Areas::new(params, lower).expect("the configuration is checked");
         let units = u64::from(areas.superpage_sectors() / lower.shape.unit_sectors);
@@ -281,16 +281,16 @@ impl Device for Hard {
 }
 
 impl Layer for Hard {
-    fn lower(&self) -> &dyn Storage {
-        &*self.lower.device
+    fn lower(&self) -> &[Box<dyn Storage>] {
+        std::slice::from_ref(&self.lower.device)
     }
 
-    fn lower_mut(&mut self) -> &mut dyn Storage {
-        &mut *self.lower.device
+    fn lower_mut(&mut self) -> &mut [Box<dyn Storage>] {
+        std::slice::from_mut(&mut self.lower.device)
     }
 
-    fn into_lower(self: Box<Self>) -> Box<dyn Storage> {
-        self.lower.device
+    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>> {
+        vec![self.lower.device]
     }
 
     fn own_failure(&self) -> Option<SubmitError> {
@@ -415,7 +415,7 @@ impl Layer for Hard {
 impl Hard {
     fn mount(config: &DriveConfig, mut device: Box<dyn Storage>) -> Result<Hard, SubmitError> {
         let params = &config.params;
-        device.ssd_mut().keep_awaited();
+        device.drives_mut().into_iter().for_each(|drive| drive.keep_awaited());
         let lower = LayersBelow { shape: device.shape(), layers: &[], registry: &config.registry };
         let areas = Areas::new(params, &lower).expect("the configuration is checked");
         let settings = HardSettings::new(params, &areas);
@@ -436,7 +436,6 @@ impl Hard {
             areas,
         };
         hard.load()?;
-        hard.lower.instant = false;
         Ok(hard)
     }
 

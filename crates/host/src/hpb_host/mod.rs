@@ -17,8 +17,8 @@ use flashatlas_device::hpb::Refusal;
 use flashatlas_device::hpb::params::KEY;
 use flashatlas_device::pieces::units;
 use flashatlas_device::{
-    Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport, Reply,
-    Storage, Submission, SubmitError,
+    Build, Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport,
+    Reply, Storage, Submission, SubmitError,
 };
 use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, Tag};
 use link::Link;
@@ -35,7 +35,7 @@ pub const DEF: LayerDef = LayerDef {
             Host Memory (HotStorage 2017)",
     params: settings::PARAMS,
     fits: settings::fits,
-    build: |config, device| Ok(Box::new(HpbHost::meet(config, device)?)),
+    build: Build::Over(|config, device| Ok(Box::new(HpbHost::meet(config, device)?))),
     mount_limit: |_, _| LayerLimit { reads: 0, writes: 0 },
     small: &[
         &[
@@ -170,7 +170,7 @@ impl HpbHost {
             settings,
             requests: Requests::default(),
             counters: Counters::default(),
-            instant: false,
+            instant: true,
             look_at: Ps::ZERO,
             started: false,
             failed: None,
@@ -293,16 +293,16 @@ impl Device for HpbHost {
 }
 
 impl Layer for HpbHost {
-    fn lower(&self) -> &dyn Storage {
-        &*self.device
+    fn lower(&self) -> &[Box<dyn Storage>] {
+        std::slice::from_ref(&self.device)
     }
 
-    fn lower_mut(&mut self) -> &mut dyn Storage {
-        &mut *self.device
+    fn lower_mut(&mut self) -> &mut [Box<dyn Storage>] {
+        std::slice::from_mut(&mut self.device)
     }
 
-    fn into_lower(self: Box<Self>) -> Box<dyn Storage> {
-        self.device
+    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>> {
+        vec![self.device]
     }
 
     fn own_failure(&self) -> Option<SubmitError> {

@@ -172,11 +172,12 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 host.submit(number, Cmd::Read { lba: range, sectors: count }, &mut reply, &what);
                 model.compare(lba, count, &reply, &format!("{what}, request {number}"));
             }
-            28 => {
+            // what is trimmed may come back on some drives (docs/RELIABILITY.md, R3)
+            28 if !host.stack.forgets_trims() => {
                 host.submit(number, Cmd::Trim { lba: range, sectors: count }, &mut reply, &what);
                 model.trim(lba, count);
             }
-            29 => host.submit(number, Cmd::Flush, &mut reply, &what),
+            28 | 29 => host.submit(number, Cmd::Flush, &mut reply, &what),
             30 => {
                 host.wait(0, &what);
                 if host.timed {
@@ -259,15 +260,21 @@ fn layers_change_no_data() {
         ],
         &["map.unit=2KiB", "drive.logical_pages=496", "map.store=tpftl", "map.page_bytes=64"],
     ];
-    let mut tested = BTreeSet::new();
+    let (mut tested, mut exercised) = (BTreeSet::new(), 0);
     for drive in drives {
         for data in ["none", "ram"] {
             let data = format!("nand.data={data}");
             for config in stacks(&[PAGE, drive, &[&data]].concat()) {
                 tested.extend(config.layers().iter().map(|l| l.name));
-                for seed in 0..2 {
-                    exercise(&config, seed, 3000);
-                }
+                // where there are several drives, each request is as many: half of them, and over
+                // other layers in time and outside it by turns
+                exercised += 1;
+                let (seeds, requests) = match (config.drives(), config.layers().len()) {
+                    (1, _) => (0..2, 3000),
+                    (_, 1) => (0..2, 1500),
+                    _ => (exercised % 2..exercised % 2 + 1, 800),
+                };
+                seeds.for_each(|seed| exercise(&config, seed, requests));
             }
         }
     }

@@ -2,4 +2,5 @@
 
 mod hpb;
 mod layers;
+mod mirror;
 mod stacks;

@@ -78,7 +78,7 @@ fn a_file_may_name_layers_in_a_list() {
 /// Another medium under a stack: what it says, if it refuses, and that nothing was programmed.
 fn refused(config: &DriveConfig, medium: &Medium) -> String {
     let mut stack = config.build_stack(Seed(1)).unwrap();
-    let said = stack.remount(medium.clone(), config, Seed(1)).map(drop).unwrap_err().to_string();
+    let said = stack.remount([medium.clone()], config, Seed(1)).map(drop).unwrap_err().to_string();
     assert_eq!(stack.ssd().medium().sequence(), medium.sequence(), "{said}");
     said
 }
@@ -102,7 +102,7 @@ fn what_another_wrote_is_left_alone() {
 #[test]
 fn records_of_another_layout_are_left_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();
-    let medium = config.build_stack(Seed(1)).unwrap().into_medium();
+    let medium = config.build_stack(Seed(1)).unwrap().into_media().pop().unwrap();
     for (setting, key) in [
         ("hard.reserve=0.5", "hard.reserve"),
         ("hard.ring=9", "hard.ring"),
@@ -116,7 +116,7 @@ fn records_of_another_layout_are_left_alone() {
         );
     }
     let mut stack = config.build_stack(Seed(1)).unwrap();
-    stack.remount(medium, &config, Seed(1)).unwrap();
+    stack.remount([medium], &config, Seed(1)).unwrap();
 }
 
 /// A record that is full when a trim comes is written before the trim: it must not free what the
@@ -245,10 +245,10 @@ fn a_mount_needs_the_drive_alone() {
         stack.submit(Ps::ZERO, Tag(1), write, &mut reply).unwrap();
     }
     stack.submit(Ps::ZERO, Tag(1), Cmd::Flush, &mut reply).unwrap();
-    let contents = stack.contents().unwrap().clone();
-    let ssd = config.build_on(stack.into_medium(), Seed(1)).unwrap();
-    let mut stack = Stack::over(ssd, &config).unwrap();
-    stack.contents().unwrap().learn(&contents); // what the stamps beside the bytes stand for
+    let contents = stack.contents();
+    let ssd = config.build_on(stack.into_media().pop().unwrap(), Seed(1)).unwrap();
+    let mut stack = Stack::over(vec![ssd], &config).unwrap();
+    stack.learn(&contents); // what the stamps beside the bytes stand for
     stack.set_instant(true);
     for number in 140..200u64 {
         stack

@@ -88,7 +88,7 @@ fn examine(config: &DriveConfig, disk: Remembering, model: &Model) -> Result<(),
     let opened = Image::open(disk, "tiny", &Map::new(), &mut medium);
     opened.map_err(|e| format!("the image: {e}"))?;
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
-    drive.remount(medium, config, SEED).map_err(|e| format!("the mount: {e}"))?;
+    drive.remount([medium], config, SEED).map_err(|e| format!("the mount: {e}"))?;
     drive.check().map_err(|e| e.to_string())?;
     for unit in 0..model.len() {
         let found = held(&drive, unit).map_err(|e| format!("{e:?}"))?;

@@ -47,7 +47,7 @@ impl Metric for Layers {
             layers.insert(layer.layer.to_owned(), Value::Object(body));
         }
         let page = u64::from(end.medium.layout().geometry.page_bytes);
-        let programmed = Counters::total(&end.medium.counters.programs) * page;
+        let programmed = Counters::total(&end.counters.programs) * page;
         let ratio =
             |n: u64, of: u64| if of == 0 { Value::Null } else { (n as f64 / of as f64).into() };
         layers.insert(

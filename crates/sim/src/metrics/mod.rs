@@ -4,6 +4,7 @@
 //! Observers observe: a metric is handed shared references and cannot change what it measures.
 
 mod blocks;
+mod drives;
 mod host;
 mod latency;
 mod layers;
@@ -22,7 +23,7 @@ mod wear;
 use crate::table::Table;
 use flashatlas_device::{DeviceCounters, LayerReport, Ssd};
 use flashatlas_ftl::FtlReport;
-use flashatlas_nand::Medium;
+use flashatlas_nand::{Counters, Medium};
 use flashatlas_timing::Statistics;
 use flashatlas_types::{Dur, HostOp, Ps};
 use serde_json::{Map, Value};
@@ -56,8 +57,12 @@ pub enum Event {
 
 /// The drive's counters since measuring began, at some instant.
 pub struct Snapshot<'a> {
-    /// The drive, to look at.
+    /// The drive, to look at; under a layer over several drives, the first.
     pub drive: &'a Ssd,
+    /// All drives.
+    pub drives: &'a [&'a Ssd],
+    /// What was done to the cells of all drives.
+    pub counters: Counters,
     /// What each layer over it counted, from the top down.
     pub layers: &'a [LayerReport],
     /// Cells, with their operations by cause.
@@ -202,6 +207,7 @@ pub const METRICS: &[MetricDef] = &[
     steady::DEF,
     series::DEF,
     blocks::DEF,
+    drives::DEF,
 ];
 
 #[cfg(test)]

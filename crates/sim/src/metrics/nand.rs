@@ -31,7 +31,7 @@ impl Metric for Nand {
 
     /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
-        let counters = &end.medium.counters;
+        let counters = &end.counters;
         found.record.insert(
             "nand".into(),
             json!({

@@ -93,7 +93,7 @@ impl Series {
         let mut reading = Reading {
             clock,
             submitted: now.submitted,
-            counters: now.medium.counters,
+            counters: now.counters,
             collected: now.ftl.collected,
             map: [now.ftl.map.hits, now.ftl.map.misses],
             merges: now.ftl.merges,

@@ -43,7 +43,13 @@ impl Steady {
     }
 
     fn read(&mut self, clock: u64, now: &Snapshot<'_>) {
-        self.readings.push(Count::of(now.medium, clock, self.requests, self.written));
+        self.readings.push(Count::of(
+            now.medium.layout(),
+            &now.counters,
+            clock,
+            self.requests,
+            self.written,
+        ));
     }
 
     /// By how much a counter grew in each round: rounds end where a fifth of the requests is

@@ -1,0 +1,128 @@
+//! What becomes of a command: a read goes to one drive, a change to all.
+
+use super::copies::{MOST, Sent, State, is_power_lost};
+use super::{DEF, Mirror};
+use flashatlas_device::pieces::units;
+use flashatlas_device::{Cmd, LayerError, Reply, SubmitError};
+use flashatlas_types::{Lba, Ps, Tag};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+impl Mirror {
+    /// The units that a command covers whole.
+    pub(super) fn whole_units(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
+        let unit = u64::from(self.shape.unit_sectors);
+        let (first, end) = (lba.0.div_ceil(unit), (lba.0 + u64::from(sectors)) / unit);
+        first as u32..(end as u32).max(first as u32)
+    }
+
+    /// Drives that were to fail until now do.
+    pub(super) fn lose(&mut self, now: Ps) -> Result<(), SubmitError> {
+        while let Some(&(at, drive)) = self.losses.last()
+            && at <= now
+            && !self.copies.instant
+        {
+            self.losses.pop();
+            let what = format!("drive {drive} was lost (mirror.lose), and no other is current");
+            let error = LayerError::Damaged { layer: DEF.name, what };
+            self.copies.drop_drives(now, SmallVec::from_iter([(drive, error.into())]))?;
+        }
+        Ok(())
+    }
+
+    /// The drive that a read of units that are alike goes to.
+    pub(super) fn choose(&mut self) -> usize {
+        let usable = self.copies.those(|state| state != State::Out);
+        let drives = self.copies.devices.len();
+        let turn = |drive: usize| (drive + drives - self.turn - 1) % drives;
+        let least =
+            usable.into_iter().min_by_key(|&drive| (self.copies.in_flight[drive], turn(drive)));
+        self.turn = least.expect("a drive is current");
+        self.turn
+    }
+
+    /// A read goes to one drive, and to the next where that cannot read.
+    pub(super) fn read(
+        &mut self,
+        now: Ps,
+        range: (Lba, u32),
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<Sent, SubmitError> {
+        let (lba, sectors) = range;
+        let touched = units(lba, sectors, self.shape.unit_sectors);
+        let touched = touched.start as u32..touched.end as u32;
+        let first = self.copies.first().expect("a drive is current");
+        let chosen =
+            if self.balance && self.alike.are(touched.clone()) { self.choose() } else { first };
+        let mut order: SmallVec<[usize; MOST]> = SmallVec::from_slice(&[chosen]);
+        order.extend(
+            self.copies.those(|s| s == State::Current).into_iter().filter(|&d| d != chosen),
+        );
+        let (mut error, mut cannot) = (None, SmallVec::<[usize; MOST]>::new());
+        for drive in order {
+            match self.copies.send(drive, now, Cmd::Read { lba, sectors }, after, reply) {
+                Ok(tag) => {
+                    self.counters.reads_of_others += u64::from(drive != first);
+                    let mut sent = Sent::from_slice(&[tag]);
+                    if !cannot.is_empty() {
+                        sent.extend(self.repair(now, drive, &cannot, touched)?);
+                    }
+                    return Ok(sent);
+                }
+                Err(refused) if is_power_lost(&refused) => return Err(refused),
+                Err(refused) => {
+                    self.counters.read_errors += 1;
+                    error.get_or_insert(refused);
+                    cannot.push(drive);
+                }
+            }
+        }
+        Err(error.expect("no drive could read"))
+    }
+
+    /// Drives that could not read units get them from one that could.
+    pub(super) fn repair(
+        &mut self,
+        now: Ps,
+        from: usize,
+        to: &[usize],
+        range: Range<u32>,
+    ) -> Result<Sent, SubmitError> {
+        let mut reply = std::mem::take(&mut self.reply);
+        let read = self.copy(now, from, to, range.clone(), &mut reply);
+        self.reply = reply;
+        let (sent, failed) = read?;
+        self.counters.repaired_units += u64::from(range.end - range.start);
+        self.copies.drop_drives(now, failed)?;
+        Ok(sent)
+    }
+
+    /// What changes data goes to every drive that is in use.
+    pub(super) fn change(
+        &mut self,
+        now: Ps,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+    ) -> Result<Sent, SubmitError> {
+        let (mut sent, mut failed) = (Sent::new(), SmallVec::new());
+        let mut none = std::mem::take(&mut self.reply);
+        for drive in self.copies.those(|state| state != State::Out) {
+            match self.copies.send(drive, now, cmd, after, &mut none) {
+                Ok(tag) => sent.push(tag),
+                Err(error) if is_power_lost(&error) => return Err(error),
+                Err(error) => failed.push((drive, error)),
+            }
+        }
+        self.reply = none;
+        self.copies.drop_drives(now, failed)?;
+        if let Some(range) = cmd.range(self.shape.unit_sectors) {
+            let whole = self.whole_units(range);
+            self.alike.note(whole);
+            self.counters.copies_written +=
+                sent.len() as u64 * u64::from(!matches!(cmd, Cmd::Trim { .. }));
+        }
+        sent.extend_from_slice(self.copies.barrier());
+        Ok(sent)
+    }
+}

@@ -1,0 +1,246 @@
+//! The drives of a mirror: what is sent to each, which of them are current, and what of them is
+//! known to be alike.
+
+use super::superblock::{BYTES, Found, Superblock};
+use crate::completion::CompletionTracker;
+use flashatlas_device::{Cmd, Contents, Reply, Storage, Submission, SubmitError};
+use flashatlas_types::{FtlError, Lba, MediumError, Ps, SECTOR_BYTES, Tag};
+use smallvec::SmallVec;
+
+/// Drives of a mirror at most.
+pub(super) const MOST: usize = 8;
+
+/// Commands to the drives that one command waits for.
+pub(super) type Sent = SmallVec<[Tag; 4]>;
+
+/// What a drive is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// It has every write.
+    Current,
+    /// It missed writes once, and gets all of them again: what it holds counts where it is known to
+    /// be alike.
+    Behind,
+    /// It is not used any more.
+    Out,
+}
+
+/// The drives.
+pub(super) struct Copies {
+    pub devices: Vec<Box<dyn Storage>>,
+    pub states: Vec<State>,
+    /// The drive that is right where drives differ, while it is current.
+    pub first: usize,
+    /// Whether all drives held the same once since they were mounted.
+    pub alike: bool,
+    pub completions: CompletionTracker,
+    pub instant: bool,
+    pub contents: Contents,
+    /// Commands in flight on each.
+    pub in_flight: Vec<u32>,
+    /// Number of the last change of members.
+    events: u64,
+    /// Sectors that the mirror exports; the superblock lies behind them.
+    sectors: u64,
+    keep_bytes: bool,
+    /// Superblocks under way: whatever the host is promised next waits for them.
+    barrier: Sent,
+    /// Tags ascend, and name the drive that a command went to.
+    round: u64,
+    /// Superblocks written.
+    pub superblocks: u64,
+    /// Drives that were taken out.
+    pub dropped: u64,
+}
+
+/// Whether a command ended because the power failed, of all drives.
+pub(super) fn is_power_lost(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::PowerLost)))
+}
+
+impl Copies {
+    pub fn new(devices: Vec<Box<dyn Storage>>, sectors: u64, keep_bytes: bool) -> Copies {
+        Copies {
+            states: vec![State::Current; devices.len()],
+            first: 0,
+            alike: false,
+            in_flight: vec![0; devices.len()],
+            devices,
+            completions: CompletionTracker::default(),
+            instant: true,
+            contents: Contents::default(),
+            events: 0,
+            sectors,
+            keep_bytes,
+            barrier: Sent::new(),
+            round: 0,
+            superblocks: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Forget what was in flight when the power failed.
+    pub fn forget_flights(&mut self) {
+        self.completions = CompletionTracker::default();
+        self.in_flight.fill(0);
+        self.barrier.clear();
+    }
+
+    /// The drive that a command was sent to.
+    pub fn drive_of(&self, tag: Tag) -> usize {
+        (tag.0 % self.devices.len() as u64) as usize
+    }
+
+    /// Whether commands to a drive are in flight.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight.iter().any(|&count| count > 0)
+    }
+
+    /// Drives in a state, in order.
+    pub fn those(&self, wanted: impl Fn(State) -> bool) -> SmallVec<[usize; MOST]> {
+        (0..self.devices.len()).filter(|&drive| wanted(self.states[drive])).collect()
+    }
+
+    /// The drive that is right wherever drives differ. `None`: no drive is left.
+    pub fn first(&self) -> Option<usize> {
+        let current = |drive: usize| self.states[drive] == State::Current;
+        Some(self.first).filter(|&first| current(first)).or_else(|| {
+            // a drive that takes the place of one that failed
+            (0..self.states.len()).find(|&drive| current(drive))
+        })
+    }
+
+    /// Send a command to a drive. It waits there for those of `after` that went to the same drive.
+    pub fn send(
+        &mut self,
+        drive: usize,
+        now: Ps,
+        cmd: Cmd<'_>,
+        after: &[Tag],
+        reply: &mut Reply,
+    ) -> Result<Tag, SubmitError> {
+        self.round += 1;
+        let tag = Tag(self.round * self.devices.len() as u64 + drive as u64);
+        let after: Sent =
+            after.iter().copied().filter(|&tag| self.drive_of(tag) == drive).collect();
+        let submission = Submission { now, tag, cmd, after: &after };
+        self.devices[drive].submit_after(submission, reply)?;
+        if !self.instant {
+            self.completions.sent(tag);
+            self.in_flight[drive] += 1;
+        }
+        Ok(tag)
+    }
+
+    /// What is promised waits for these, too.
+    pub fn barrier(&mut self) -> &[Tag] {
+        let completions = &self.completions;
+        self.barrier.retain(|tag| completions.is_in_flight(*tag));
+        &self.barrier
+    }
+
+    /// Take drives out: what the mirror promises from now on, it promises without them.
+    ///
+    /// # Errors
+    /// What the last drive failed with.
+    pub fn drop_drives(
+        &mut self,
+        now: Ps,
+        mut failed: SmallVec<[(usize, SubmitError); 2]>,
+    ) -> Result<(), SubmitError> {
+        let mut members = false;
+        while let Some((drive, error)) = failed.pop() {
+            if self.states[drive] == State::Out {
+                continue;
+            }
+            members |= self.states[drive] == State::Current;
+            self.states[drive] = State::Out;
+            self.dropped += 1;
+            self.abandon(drive, now);
+            if self.first().is_none() {
+                return Err(error);
+            }
+            // a drive that cannot take the superblock is out as well
+            if failed.is_empty() && std::mem::take(&mut members) {
+                failed = self.write_superblocks(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands that a drive will not complete any more wait for nothing.
+    pub fn abandon(&mut self, drive: usize, now: Ps) {
+        if self.devices[drive].next_event().is_none() {
+            let drives = self.devices.len() as u64;
+            self.completions.abandon(|tag| tag.0 % drives == drive as u64, now);
+            self.in_flight[drive] = 0;
+        }
+    }
+
+    /// Tell every current drive which are. Returns those that cannot be told.
+    ///
+    /// # Errors
+    /// When the power fails.
+    pub fn write_superblocks(
+        &mut self,
+        now: Ps,
+    ) -> Result<SmallVec<[(usize, SubmitError); 2]>, SubmitError> {
+        self.events += 1;
+        let current = self.those(|state| state == State::Current);
+        let members = current.iter().fold(0, |bits, &drive| bits | 1 << drive);
+        let mut failed = SmallVec::new();
+        for drive in current {
+            match self.write_superblock(now, drive, members, self.events) {
+                Ok(tag) => self.barrier.push(tag),
+                Err(error) if is_power_lost(&error) => return Err(error),
+                Err(error) => failed.push((drive, error)),
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Write the superblock of one drive.
+    pub fn write_superblock(
+        &mut self,
+        now: Ps,
+        drive: usize,
+        members: u32,
+        events: u64,
+    ) -> Result<Tag, SubmitError> {
+        let superblock = Superblock {
+            drives: self.devices.len() as u8,
+            index: drive as u8,
+            members,
+            first: self.first().unwrap_or_default() as u8,
+            alike: self.alike,
+            events,
+            sectors: self.sectors,
+        };
+        let unit_bytes = self.devices[drive].unit_sectors() * SECTOR_BYTES;
+        let mut bytes = superblock.encode().to_vec();
+        bytes.resize(unit_bytes as usize, 0);
+        let stamps = self.contents.compose_record(&bytes, unit_bytes);
+        let data = self.keep_bytes.then_some(&*bytes);
+        let cmd = Cmd::WriteUnits { lba: Lba(self.sectors), fua: true, stamps: &stamps, data };
+        self.superblocks += 1;
+        self.send(drive, now, cmd, &[], &mut Reply::default())
+    }
+
+    /// What stands where the superblock of a drive should.
+    pub fn superblock_of(&mut self, drive: usize) -> Result<Found, SubmitError> {
+        let unit_sectors = self.devices[drive].unit_sectors();
+        let mut reply = Reply::default();
+        let read = Cmd::Read { lba: Lba(self.sectors), sectors: unit_sectors };
+        self.send(drive, Ps::ZERO, read, &[], &mut reply)?;
+        if self.keep_bytes {
+            return Ok(Superblock::decode(&reply.bytes));
+        }
+        let bytes = self.contents.record(&reply.stamps, unit_sectors * SECTOR_BYTES);
+        Ok(bytes.map_or(Found::Foreign, |bytes| Superblock::decode(&bytes[..BYTES])))
+    }
+
+    /// Where the superblocks of the current drives leave off.
+    pub fn continue_from(&mut self, events: u64) {
+        self.events = events;
+    }
+}

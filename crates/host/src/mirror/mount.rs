@@ -1,0 +1,134 @@
+//! Mounting: which drives are believed, and what is written down of that.
+
+use super::alike::Alike;
+use super::copies::{State, is_power_lost};
+use super::superblock::{Found, Superblock};
+use super::{DEF, Mirror};
+use flashatlas_device::{Cmd, LayerError, Reply, SubmitError};
+use flashatlas_types::{Lba, Ps, SeededBug, Stamp};
+use smallvec::SmallVec;
+
+impl Mirror {
+    /// Learn from the superblocks which drives are current, and which of these is right where they
+    /// differ. Drives that are out already stay out; `Behind` are those whose mount found damage.
+    pub(super) fn load(&mut self) -> Result<(), SubmitError> {
+        let drives = self.copies.devices.len();
+        let mut newest: Option<Superblock> = None;
+        let mut found: Vec<Option<Found>> = vec![None; drives];
+        for drive in self.copies.those(|state| state != State::Out) {
+            match self.copies.superblock_of(drive) {
+                Ok(Found::Foreign) if self.copies.states[drive] == State::Current => {
+                    return Err(foreign(drive, "its superblock is none"));
+                }
+                Ok(superblock) => found[drive] = Some(superblock),
+                Err(error) if is_power_lost(&error) => return Err(error),
+                Err(_) => {} // what it holds is copied to it again
+            }
+            if let Some(Found::Superblock(own)) = found[drive] {
+                self.knows(drive, &own)?;
+                if newest.is_none_or(|n| n.events < own.events) {
+                    newest = Some(own);
+                }
+            }
+        }
+        for drive in self.copies.those(|state| state != State::Out) {
+            // where the mount of a drive found damage, that may be what became of its superblock
+            let intact = self.copies.states[drive] == State::Current;
+            if (found[drive] == Some(Found::Blank) && intact || newest.is_none())
+                && let Some(sector) = self.first_used(drive)?
+            {
+                return Err(foreign(drive, &format!("sector {sector} holds data")));
+            }
+        }
+        let Some(newest) = newest else {
+            self.alike = Alike::new(self.shape.units(), true);
+            self.copies.alike = true;
+            for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
+                *state = State::Current;
+            }
+            return self.tell();
+        };
+        let taken_for_alike = SeededBug::TakenForAlike.is_active();
+        self.alike = Alike::new(self.shape.units(), taken_for_alike);
+        self.copies.continue_from(newest.events);
+        // the last superblock that was written says who is current, whatever the others say: it
+        // leaves out a drive before the host is promised anything that this one missed
+        let knows = |drive: usize| {
+            let one_of_ours = matches!(found[drive], Some(Found::Superblock(_)));
+            one_of_ours && newest.members >> drive & 1 == 1
+        };
+        let intact = self.copies.those(|state| state == State::Current);
+        for drive in self.copies.those(|state| state != State::Out) {
+            self.copies.states[drive] = if knows(drive) { State::Current } else { State::Behind };
+        }
+        // drives may differ from now on: what the first of them holds is what counts, at this mount
+        // and at the next ones, until all are alike again. Where they were alike when the power
+        // failed, one on which no damage was found takes the place of one on which it was
+        let current = self.copies.those(|state| state == State::Current);
+        let last = usize::from(newest.first).min(drives - 1);
+        let other = current.iter().copied().find(|drive| intact.contains(drive));
+        let stays = current.contains(&last) && (intact.contains(&last) || !newest.alike);
+        self.copies.first = if stays { last } else { other.unwrap_or(last) };
+        self.copies.alike = false;
+        if self.copies.first().is_none() {
+            let what = "every drive that had each write is missing".into();
+            return Err(LayerError::Damaged { layer: DEF.name, what }.into());
+        }
+        // a blank drive is one of the mirror before anything is copied to it
+        for drive in (0..drives).filter(|&drive| found[drive] == Some(Found::Blank)) {
+            match self.copies.write_superblock(Ps::ZERO, drive, 0, 0) {
+                Err(error) if is_power_lost(&error) => return Err(error),
+                Err(error) => {
+                    self.copies.drop_drives(Ps::ZERO, SmallVec::from_iter([(drive, error)]))?;
+                }
+                Ok(_) => {}
+            }
+        }
+        let missing = |drive: usize| {
+            newest.members >> drive & 1 == 1 && self.copies.states[drive] != State::Current
+        };
+        match newest.alike || self.copies.first != last || (0..drives).any(missing) {
+            true => self.tell(),
+            false => Ok(()),
+        }
+    }
+
+    /// Tell the current drives which they are.
+    pub(super) fn tell(&mut self) -> Result<(), SubmitError> {
+        let failed = self.copies.write_superblocks(Ps::ZERO)?;
+        self.copies.drop_drives(Ps::ZERO, failed)
+    }
+
+    /// A superblock is one of this mirror.
+    pub(super) fn knows(&self, drive: usize, own: &Superblock) -> Result<(), SubmitError> {
+        let drives = self.copies.devices.len() as u64;
+        let fields = [
+            ("mirror.drives", u64::from(own.drives), drives),
+            ("mirror.reserve", own.sectors, self.shape.sectors),
+            ("the number of a drive", own.index.into(), drive as u64),
+        ];
+        match fields.into_iter().find(|(_, found, expected)| found != expected) {
+            Some((key, found, expected)) => {
+                Err(LayerError::Mismatch { layer: DEF.name, key, found, expected }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first sector of a drive that holds anything, to within a unit.
+    pub(super) fn first_used(&mut self, drive: usize) -> Result<Option<u64>, SubmitError> {
+        let (unit, mut reply) = (self.shape.unit_sectors, Reply::default());
+        for lba in (0..self.copies.devices[drive].sectors()).step_by(unit as usize) {
+            let read = Cmd::Read { lba: Lba(lba), sectors: unit };
+            self.copies.send(drive, Ps::ZERO, read, &[], &mut reply)?;
+            if reply.stamps.iter().any(|&stamp| stamp != Stamp::ZERO) {
+                return Ok(Some(lba));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn foreign(drive: usize, what: &str) -> SubmitError {
+    LayerError::Foreign { layer: DEF.name, what: format!("drive {drive}: {what}") }.into()
+}

@@ -1,0 +1,122 @@
+//! Copying what drives may hold differently, in idle time, from the first current drive to the
+//! others.
+
+use super::Mirror;
+use super::copies::{Sent, State, is_power_lost};
+use flashatlas_device::{Cmd, Device, Reply, SubmitError};
+use flashatlas_types::{Lba, Ps, Stamp};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// Drives that failed, and with what.
+type Failed = SmallVec<[(usize, SubmitError); 2]>;
+
+impl Mirror {
+    /// Copy units until all are known to be alike or the time is over. Returns when the last copy
+    /// was complete; `until`, where it is still under way.
+    pub(super) fn resync(&mut self, now: Ps, until: Ps) -> Result<Ps, SubmitError> {
+        let mut at = now;
+        while self.resync_units > 0
+            && at < until
+            && let Some(units) = self.alike.next_unsure(self.resync_units)
+        {
+            let Some(from) = self.copies.first() else { break };
+            let to = self.copies.those(|state| state != State::Out);
+            let to: SmallVec<[usize; 8]> = to.into_iter().filter(|&drive| drive != from).collect();
+            let mut reply = std::mem::take(&mut self.reply);
+            let copied = self.copy(at, from, &to, units.clone(), &mut reply);
+            self.reply = reply;
+            match copied {
+                Ok((_, failed)) => {
+                    self.copies.drop_drives(at, failed)?;
+                    self.alike.note(units.clone());
+                    self.counters.resynced_units += u64::from(units.end - units.start);
+                }
+                Err(error) if is_power_lost(&error) => return Err(error),
+                // what the first drive cannot read stays as it is; a read will say so
+                Err(_) => break,
+            }
+            at = self.wait(at, until);
+        }
+        if self.alike.unsure() == 0 && !self.copies.alike {
+            // a drive is current once what it holds is durable
+            self.change(at, Cmd::Flush, &[])?;
+            at = self.wait(at, until);
+            if self.copies.is_busy() {
+                return Ok(at);
+            }
+            self.copies.alike = true;
+            for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
+                *state = State::Current;
+            }
+            let failed = self.copies.write_superblocks(at)?;
+            self.copies.drop_drives(at, failed)?;
+            at = self.wait(at, until);
+        }
+        Ok(at)
+    }
+
+    /// Read units of a drive and write them to others. In flight, the reads come first on the
+    /// simulated clock only where the caller waits for them; here the writes are sent along.
+    pub(super) fn copy(
+        &mut self,
+        now: Ps,
+        from: usize,
+        to: &[usize],
+        units: Range<u32>,
+        reply: &mut Reply,
+    ) -> Result<(Sent, Failed), SubmitError> {
+        let unit = self.shape.unit_sectors;
+        let lba = |first: u32| Lba(u64::from(first) * u64::from(unit));
+        let read = Cmd::Read { lba: lba(units.start), sectors: (units.end - units.start) * unit };
+        let mut sent = Sent::from_slice(&[self.copies.send(from, now, read, &[], reply)?]);
+        let mut failed = Failed::new();
+        let (stamps, bytes) = (std::mem::take(&mut reply.stamps), std::mem::take(&mut reply.bytes));
+        for &drive in to {
+            // what nobody wrote is trimmed, where trims last; each run has a command of its own
+            let trims = !self.copies.devices[drive].forgets_trims();
+            let is_trimmed = |stamp: &Stamp| trims && *stamp == Stamp::ZERO;
+            let mut from = 0;
+            while from < stamps.len() {
+                let trimmed = is_trimmed(&stamps[from]);
+                let run = stamps[from..].iter().take_while(|s| is_trimmed(s) == trimmed).count();
+                let first = lba(units.start + from as u32);
+                let unit_bytes = bytes.len() / stamps.len();
+                let cmd = match trimmed {
+                    true => Cmd::Trim { lba: first, sectors: run as u32 * unit },
+                    false => Cmd::WriteUnits {
+                        lba: first,
+                        fua: false,
+                        stamps: &stamps[from..from + run],
+                        data: (unit_bytes > 0)
+                            .then(|| &bytes[from * unit_bytes..(from + run) * unit_bytes]),
+                    },
+                };
+                match self.copies.send(drive, now, cmd, &[], reply) {
+                    Ok(tag) => sent.push(tag),
+                    Err(error) if is_power_lost(&error) => return Err(error),
+                    Err(error) => {
+                        failed.push((drive, error));
+                        break;
+                    }
+                }
+                from += run;
+            }
+        }
+        Ok((sent, failed))
+    }
+
+    /// Let everything that is under way come to its end. Returns when that was, `until` at most.
+    fn wait(&mut self, mut at: Ps, until: Ps) -> Ps {
+        let mut none = Vec::new();
+        while self.copies.is_busy() {
+            let Some(event) = self.next_event().filter(|&event| event <= until) else {
+                return until;
+            };
+            self.advance(event, &mut none);
+            at = at.max(event);
+        }
+        assert!(none.is_empty(), "a command from above was in flight in idle time");
+        at
+    }
+}

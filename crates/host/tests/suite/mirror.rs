@@ -1,0 +1,196 @@
+//! A mirror goes on without a drive, mends what one cannot read, believes the drives that have
+//! every write, and touches nothing that is not its own.
+
+use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_host::STANDARD;
+use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
+
+const UNIT: u32 = 4;
+
+fn config(more: &[&str]) -> DriveConfig {
+    let own = ["layers=mirror", "drive.blocks=24", "drive.logical_pages=400", "map.unit=2KiB"];
+    let settings: Vec<String> = own.iter().chain(more).map(|&s| s.to_owned()).collect();
+    STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn built(config: &DriveConfig) -> Stack {
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.set_instant(true);
+    stack
+}
+
+fn write(stack: &mut Stack, unit: u32, content: u64) {
+    let (lba, data) = (Lba(u64::from(unit * UNIT)), None);
+    let write = Cmd::Write { lba, sectors: UNIT, fua: false, content, data };
+    stack.submit(Ps::ZERO, Tag(0), write, &mut Reply::default()).unwrap();
+}
+
+fn read(stack: &mut Stack, unit: u32) -> Stamp {
+    let mut reply = Reply::default();
+    let read = Cmd::Read { lba: Lba(u64::from(unit * UNIT)), sectors: UNIT };
+    stack.submit(Ps::ZERO, Tag(0), read, &mut reply).unwrap();
+    reply.stamps[0]
+}
+
+fn flush(stack: &mut Stack) {
+    stack.submit(Ps::ZERO, Tag(0), Cmd::Flush, &mut Reply::default()).unwrap();
+}
+
+fn counter(stack: &Stack, key: &str) -> u64 {
+    let reports = stack.reports();
+    reports[0].counters.iter().find(|(name, _)| *name == key).unwrap().1
+}
+
+fn idle(stack: &mut Stack, seconds: u64) {
+    stack.set_instant(false);
+    let now = stack.drain();
+    stack.idle(now, now.after(Dur::from_us(seconds * 1_000_000))).unwrap();
+    stack.drain();
+    stack.set_instant(true);
+}
+
+#[test]
+fn what_one_drive_cannot_read_another_can_and_it_is_written_again() {
+    let mut stack = built(&config(&["cache.mode=write-through", "mirror.read=first"]));
+    (0..50).for_each(|unit| write(&mut stack, unit, 7));
+    flush(&mut stack);
+    let frame = {
+        let drive = &mut stack.drives_mut()[0];
+        let flashatlas_ftl::Place::Flash(ppn) = drive.place(Lpn(9)) else { panic!("on flash") };
+        let frame = drive.layout().frame_of(ppn);
+        drive.faults().decay(frame);
+        frame
+    };
+    assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
+    assert_eq!((counter(&stack, "read_errors"), counter(&stack, "repaired_units")), (1, 1));
+    // from now on the first drive has it again, in another place
+    assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
+    assert_eq!((counter(&stack, "read_errors"), counter(&stack, "dropped")), (1, 0));
+    let drive = &stack.drives()[0];
+    let flashatlas_ftl::Place::Flash(ppn) = drive.place(Lpn(9)) else { panic!("on flash") };
+    assert_ne!(drive.layout().frame_of(ppn), frame);
+    stack.check().unwrap();
+}
+
+#[test]
+fn a_drive_that_was_left_out_is_behind_until_it_is_copied_to() {
+    let config = config(&["cache.mode=write-through"]);
+    let mut stack = built(&config);
+    write(&mut stack, 1, 5);
+    flush(&mut stack);
+    stack.drives_mut()[0].faults().fail_program_after(0);
+    (0..100).for_each(|unit| write(&mut stack, unit, 6));
+    flush(&mut stack);
+    assert_eq!((counter(&stack, "dropped"), counter(&stack, "current_drives")), (1, 1));
+    assert_eq!(read(&mut stack, 1), Stamp::whole(6, 0));
+    // the first drive mounts, and has none of that: it is not believed
+    stack.set_instant(false);
+    stack.power_cycle(&config, Seed(1)).unwrap();
+    stack.set_instant(true);
+    assert_eq!(counter(&stack, "current_drives"), 1);
+    assert_eq!(read(&mut stack, 1), Stamp::whole(6, 0));
+    assert_ne!(stack.drives()[0].peek(Lpn(50)).unwrap().map(|u| u.stamp), Some(Stamp::whole(6, 0)));
+}
+
+#[test]
+fn idle_time_makes_drives_alike_and_a_blank_one_current() {
+    let config = config(&[]);
+    let mut stack = built(&config);
+    (0..100).for_each(|unit| write(&mut stack, unit, 3));
+    flush(&mut stack);
+    let contents = stack.contents();
+    stack.set_instant(false);
+    let mut media = stack.into_media();
+    media[1] = config.build(Seed(2)).unwrap().into_medium();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.learn(&contents);
+    stack.remount(media, &config, Seed(1)).unwrap();
+    assert_eq!(counter(&stack, "current_drives"), 1);
+    assert_eq!(counter(&stack, "unsure_units"), u64::from(stack.shape().units()));
+    idle(&mut stack, 100);
+    assert_eq!((counter(&stack, "current_drives"), counter(&stack, "unsure_units")), (2, 0));
+    stack.check().unwrap();
+    for unit in 0..100 {
+        let held = stack.drives()[1].peek(Lpn(unit)).unwrap().map(|u| u.stamp);
+        assert_eq!(held, Some(Stamp::whole(3, 0)), "unit {unit} of the drive that was blank");
+    }
+}
+
+#[test]
+fn a_drive_of_somebody_else_is_left_as_it_is() {
+    let config = config(&[]);
+    let mut stack = built(&config);
+    write(&mut stack, 1, 3);
+    flush(&mut stack);
+    let contents = stack.contents();
+    let mut media = stack.into_media();
+    let mut other = config.build(Seed(2)).unwrap();
+    other.fill(|_| Stamp::whole(99, 0)).unwrap();
+    media[1] = other.into_medium();
+    let before = media[1].sequence();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.learn(&contents);
+    let said = stack.remount(media, &config, Seed(1)).unwrap_err().to_string();
+    assert!(said.contains("drive 1") && said.contains("nothing was overwritten"), "{said}");
+    assert_eq!(stack.into_media()[1].sequence(), before);
+}
+
+#[test]
+fn drives_that_changed_places_are_not_believed() {
+    let config = config(&[]);
+    let mut stack = built(&config);
+    write(&mut stack, 1, 3);
+    flush(&mut stack);
+    let contents = stack.contents();
+    let mut media = stack.into_media();
+    media.reverse();
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.learn(&contents);
+    let said = stack.remount(media, &config, Seed(1)).unwrap_err().to_string();
+    assert!(said.contains("the number of a drive"), "{said}");
+}
+
+#[test]
+fn settings_that_make_no_mirror_say_why() {
+    let refused = |more: &[&str]| {
+        let settings: Vec<String> = more.iter().map(|&s| s.to_owned()).collect();
+        STANDARD.load("tiny", None, &settings).map(drop).unwrap_err().to_string()
+    };
+    for (settings, said) in [
+        (&["layers=mirror", "mirror.reserve=3000"][..], "no whole number"),
+        (&["layers=mirror", "mirror.lose=2@1s"][..], "a drive from 0 to 1"),
+        (&["layers=mirror", "mirror.lose=1"][..], "1@2s"),
+        (&["layers=mirror", "mirror.drives=1"][..], "2 to 8"),
+        (&["layers=hpb-host,mirror", "map.store=demand"][..], "mirror,hpb-host"),
+    ] {
+        let why = refused(settings);
+        assert!(why.contains(said), "{settings:?}: {why}");
+    }
+}
+
+#[test]
+fn a_lost_drive_leaves_the_other_and_the_last_one_is_an_error() {
+    let config = config(&["mirror.lose=1@1ms,0@2s"]);
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    let (mut reply, mut done) = (Reply::default(), Vec::new());
+    let mut now = Ps::ZERO;
+    for number in 0..100u64 {
+        let write = Cmd::Write {
+            lba: Lba(number % 50 * u64::from(UNIT)),
+            sectors: UNIT,
+            fua: true,
+            content: number,
+            data: None,
+        };
+        stack.submit(now, Tag(number), write, &mut reply).unwrap();
+        while done.len() as u64 <= number {
+            now = stack.next_event().expect("a write completes");
+            stack.advance(now, &mut done);
+        }
+    }
+    assert_eq!((counter(&stack, "dropped"), counter(&stack, "current_drives")), (1, 1));
+    let late = Ps::ZERO.after(Dur::from_us(3_000_000));
+    stack.advance(late, &mut done);
+    let said = stack.submit(late, Tag(200), Cmd::Flush, &mut reply).unwrap_err().to_string();
+    assert!(said.contains("drive 0 was lost"), "{said}");
+}

@@ -1,0 +1,38 @@
+//! What each drive did, where a layer is over several.
+
+use super::{AtEnd, Findings, MetricDef, Snapshot};
+use flashatlas_nand::Counters;
+use flashatlas_types::BlockId;
+use serde_json::{Value, json};
+
+pub const DEF: MetricDef = MetricDef {
+    name: "drives",
+    summary: "of each drive under a layer over several: pages read and programmed, blocks erased \
+              and collected, the most erases of a block, bad and free blocks",
+    build: |_| Box::new(AtEnd(finish)),
+};
+
+fn finish(end: &Snapshot<'_>, found: &mut Findings) {
+    if end.drives.len() < 2 {
+        return;
+    }
+    let drives: Vec<Value> = end
+        .drives
+        .iter()
+        .map(|drive| {
+            let (medium, ftl) = (drive.medium(), drive.ftl_report());
+            let counters = &medium.counters;
+            let blocks = || (0..medium.layout().blocks()).map(BlockId);
+            json!({
+                "reads": Counters::total(&counters.reads),
+                "programs": Counters::total(&counters.programs),
+                "erases": Counters::total(&counters.erases),
+                "collected": ftl.collected.iter().sum::<u64>(),
+                "most_erases": blocks().map(|block| medium.erases(block)).max(),
+                "bad_blocks": blocks().filter(|&block| medium.is_bad(block)).count(),
+                "free_blocks": ftl.free_blocks,
+            })
+        })
+        .collect();
+    found.record.insert("drives".into(), Value::Array(drives));
+}

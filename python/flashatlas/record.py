@@ -164,6 +164,7 @@ class Record(TypedDict):
     log_areas: NotRequired[dict[str, Any]]
     lookup: NotRequired[dict[str, Any]]
     layers: NotRequired[dict[str, Any]]
+    drives: NotRequired[list[dict[str, Any]]]
     latency_ns: NotRequired[dict[str, Latency]]
     simulated_ns: NotRequired[int]
     iops: NotRequired[float]

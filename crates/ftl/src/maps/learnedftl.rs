@@ -228,7 +228,8 @@ impl Cache for LearnedFtl {
         let slots = (first..first + layout.slots_per_block).map(Ppn);
         let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
         for slot in slots.filter(|&slot| io.pool.blocks.is_valid(slot)) {
-            let lpn = io.cx.flash.medium.lpn(slot)?;
+            // a page that cannot be read any more is nothing that a model could say
+            let Ok(lpn) = io.cx.flash.medium.lpn(slot) else { continue };
             let of_page = points.entry(io.map.table.page_of(lpn)).or_default();
             of_page.push((self.at(lpn.0), self.order.of(slot)));
         }

@@ -49,13 +49,15 @@ impl Alike {
         }
     }
 
-    /// The first units, up to `most`, that follow each other and are unsure.
-    pub fn next_unsure(&mut self, most: u32) -> Option<Range<u32>> {
+    /// The first units from `least` on, up to `most`, that follow each other and are unsure.
+    pub fn next_unsure(&mut self, least: u32, most: u32) -> Option<Range<u32>> {
         if self.unsure == 0 {
             return None;
         }
-        let first = (self.from..self.units).find(|&unit| !self.is(unit))?;
-        self.from = first;
+        let first = (self.from.max(least)..self.units).find(|&unit| !self.is(unit))?;
+        if least <= self.from {
+            self.from = first;
+        }
         let end = (first..self.units.min(first + most)).find(|&unit| self.is(unit));
         Some(first..end.unwrap_or(self.units.min(first + most)))
     }
@@ -73,15 +75,16 @@ mod tests {
     #[test]
     fn runs_of_unsure_units_are_found_in_order() {
         let mut alike = Alike::new(130, false);
-        assert_eq!(alike.next_unsure(64), Some(0..64));
+        assert_eq!(alike.next_unsure(0, 64), Some(0..64));
         alike.note(0..64);
         alike.note(70..129);
-        assert_eq!((alike.next_unsure(64), alike.unsure()), (Some(64..70), 7));
+        assert_eq!((alike.next_unsure(0, 64), alike.unsure()), (Some(64..70), 7));
         assert!(alike.are(3..64) && !alike.are(63..65) && alike.are(70..129));
         alike.note(60..80);
-        assert_eq!((alike.next_unsure(64), alike.unsure()), (Some(129..130), 1));
+        assert_eq!((alike.next_unsure(0, 64), alike.unsure()), (Some(129..130), 1));
+        assert_eq!(alike.next_unsure(70, 64), Some(129..130));
         alike.note(129..130);
-        assert_eq!((alike.next_unsure(64), alike.unsure()), (None, 0));
+        assert_eq!((alike.next_unsure(0, 64), alike.unsure()), (None, 0));
         assert!(Alike::new(5, true).are(0..5));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::copies::{MOST, Sent, State, is_power_lost};
 use super::{DEF, Mirror};
-use flashatlas_device::pieces::units;
+use flashatlas_device::pieces::{Piece, pieces, units};
 use flashatlas_device::{Cmd, LayerError, Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, Tag};
 use smallvec::SmallVec;
@@ -41,7 +41,7 @@ impl Mirror {
         self.turn
     }
 
-    /// A read goes to one drive, and to the next where that cannot read.
+    /// A read goes to one drive, and where that cannot read, unit by unit to the next that can.
     pub(super) fn read(
         &mut self,
         now: Ps,
@@ -50,15 +50,45 @@ impl Mirror {
         reply: &mut Reply,
     ) -> Result<Sent, SubmitError> {
         let (lba, sectors) = range;
+        let parts: SmallVec<[Piece; 4]> = pieces(lba, sectors, self.shape.unit_sectors).collect();
+        let whole = self.read_some(now, range, after, reply, parts.len() == 1);
+        match whole {
+            // what one drive cannot read of it says nothing of the rest, which may be newer there
+            Err(error) if parts.len() > 1 && !is_power_lost(&error) => {}
+            done => return done,
+        }
+        let (mut sent, mut all) = (Sent::new(), Reply::default());
+        for part in parts {
+            let range = (Lba(lba.0 + u64::from(part.offset)), part.sectors);
+            sent.extend(self.read_some(now, range, after, reply, true)?);
+            all.stamps.append(&mut reply.stamps);
+            all.bytes.append(&mut reply.bytes);
+        }
+        *reply = all;
+        Ok(sent)
+    }
+
+    /// As [`Mirror::read`]; from the first drive that is asked alone, unless `others` may answer
+    /// for it.
+    fn read_some(
+        &mut self,
+        now: Ps,
+        range: (Lba, u32),
+        after: &[Tag],
+        reply: &mut Reply,
+        others: bool,
+    ) -> Result<Sent, SubmitError> {
+        let (lba, sectors) = range;
         let touched = units(lba, sectors, self.shape.unit_sectors);
         let touched = touched.start as u32..touched.end as u32;
         let first = self.copies.first().expect("a drive is current");
         let chosen =
             if self.balance && self.alike.are(touched.clone()) { self.choose() } else { first };
         let mut order: SmallVec<[usize; MOST]> = SmallVec::from_slice(&[chosen]);
-        order.extend(
-            self.copies.those(|s| s == State::Current).into_iter().filter(|&d| d != chosen),
-        );
+        let alike = self.alike.are(touched.clone());
+        let believed = |drive: &usize| alike || !self.copies.damaged[*drive];
+        let current = self.copies.those(|state| state == State::Current).into_iter();
+        order.extend(current.filter(|drive| others && *drive != chosen && believed(drive)));
         let (mut error, mut cannot) = (None, SmallVec::<[usize; MOST]>::new());
         for drive in order {
             match self.copies.send(drive, now, Cmd::Read { lba, sectors }, after, reply) {

@@ -31,6 +31,9 @@ pub(super) struct Copies {
     pub states: Vec<State>,
     /// The drive that is right where drives differ, while it is current.
     pub first: usize,
+    /// Drives on which the last mount found damage: where drives may differ, none of these is
+    /// believed beside the first.
+    pub damaged: Vec<bool>,
     /// Whether all drives held the same once since they were mounted.
     pub alike: bool,
     pub completions: CompletionTracker,
@@ -65,6 +68,7 @@ impl Copies {
             first: 0,
             alike: false,
             in_flight: vec![0; devices.len()],
+            damaged: vec![false; devices.len()],
             devices,
             completions: CompletionTracker::default(),
             instant: true,

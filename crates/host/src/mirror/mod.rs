@@ -91,6 +91,8 @@ struct Mirror {
     losses: Vec<(Ps, usize)>,
     counters: Counters,
     failed: Option<SubmitError>,
+    /// The drives were told of no time after this.
+    latest: Ps,
     done: Vec<Done>,
     reply: Reply,
 }
@@ -119,6 +121,7 @@ impl Mirror {
             losses,
             counters: Counters::default(),
             failed: None,
+            latest: Ps::ZERO,
             done: Vec::new(),
             reply: Reply::default(),
         };
@@ -154,6 +157,7 @@ impl Device for Mirror {
         let Submission { now, tag, cmd, after } = submission;
         reply.clear();
         self.shape.accepts(&cmd)?;
+        self.latest = self.latest.max(now);
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -213,6 +217,7 @@ impl Device for Mirror {
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        self.latest = self.latest.max(until);
         let mut done = std::mem::take(&mut self.done);
         self.copies.devices.iter_mut().for_each(|device| device.advance(until, &mut done));
         done.sort_by_key(|done| (done.at, done.tag.0));
@@ -230,6 +235,30 @@ impl Device for Mirror {
     }
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        // whoever looks at the drives meanwhile has advanced them
+        let now = now.max(self.latest);
+        if now >= until {
+            return Ok(());
+        }
+        self.latest = until;
+        let worked = self.work(now, until);
+        if let Err(error) = &worked {
+            self.failed = Some(error.clone());
+        }
+        worked
+    }
+
+    fn shape(&self) -> DeviceShape {
+        self.shape
+    }
+}
+
+impl Mirror {
+    /// What is done in idle time.
+    fn work(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         self.lose(now)?;
         let at = self.resync(now, until)?;
         if self.copies.is_busy() {
@@ -244,10 +273,6 @@ impl Device for Mirror {
             }
         }
         self.copies.drop_drives(until, failed)
-    }
-
-    fn shape(&self) -> DeviceShape {
-        self.shape
     }
 }
 
@@ -313,7 +338,7 @@ impl Layer for Mirror {
         for unit in (0..self.shape.units()).filter(|&unit| self.alike.is(unit)) {
             let mut held =
                 used.iter().map(|&drive| self.copies.devices[drive].peek_stamp(Lpn(unit)));
-            let first = held.next().expect("a drive is in use");
+            let Some(first) = held.next() else { return Ok(()) };
             // a page that cannot be read any more is none that differs
             let same = held.all(|other| first.is_err() || other.is_err() || first == other);
             Violation::unless(same, "drives hold alike what is known to be", || {
@@ -334,7 +359,11 @@ impl Layer for Mirror {
         let others = self.copies.those(|state| state == State::Current).into_iter();
         let order = first.into_iter().chain(others.filter(|&drive| Some(drive) != first));
         let mut held = order.map(|drive| self.copies.devices[drive].peek_stamp(unit));
-        let first = held.next().expect("a drive is current");
+        let gone = || match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => unreachable!("a drive is current, or the mirror has failed"),
+        };
+        let first = held.next().unwrap_or_else(gone);
         first.or_else(|error| held.find_map(Result::ok).ok_or(error))
     }
 

@@ -40,7 +40,13 @@ impl Mirror {
                 return Err(foreign(drive, &format!("sector {sector} holds data")));
             }
         }
+        let readable = |drive: usize| found[drive].is_some();
         let Some(newest) = newest else {
+            if !(0..drives).all(readable) {
+                let what = "no drive that can be mounted and read has a superblock, and another \
+                            may have one";
+                return Err(LayerError::Damaged { layer: DEF.name, what: what.into() }.into());
+            }
             self.alike = Alike::new(self.shape.units(), true);
             self.copies.alike = true;
             for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
@@ -70,6 +76,7 @@ impl Mirror {
         let stays = current.contains(&last) && (intact.contains(&last) || !newest.alike);
         self.copies.first = if stays { last } else { other.unwrap_or(last) };
         self.copies.alike = false;
+        self.copies.damaged = (0..drives).map(|drive| !intact.contains(&drive)).collect();
         if self.copies.first().is_none() {
             let what = "every drive that had each write is missing".into();
             return Err(LayerError::Damaged { layer: DEF.name, what }.into());
@@ -87,7 +94,15 @@ impl Mirror {
         let missing = |drive: usize| {
             newest.members >> drive & 1 == 1 && self.copies.states[drive] != State::Current
         };
-        match newest.alike || self.copies.first != last || (0..drives).any(missing) {
+        // every drive that is current knows of the last change
+        let knows_last = |own: Superblock| own.events == newest.events;
+        let behind_in_events = |drive: usize| match found[drive] {
+            Some(Found::Superblock(own)) => !knows_last(own),
+            _ => true,
+        };
+        let untold = current.into_iter().any(behind_in_events);
+        let changed = newest.alike || self.copies.first != last;
+        match changed || untold || (0..drives).any(missing) {
             true => self.tell(),
             false => Ok(()),
         }

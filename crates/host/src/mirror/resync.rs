@@ -15,10 +15,10 @@ impl Mirror {
     /// Copy units until all are known to be alike or the time is over. Returns when the last copy
     /// was complete; `until`, where it is still under way.
     pub(super) fn resync(&mut self, now: Ps, until: Ps) -> Result<Ps, SubmitError> {
-        let mut at = now;
+        let (mut at, mut from_unit, mut most) = (now, 0, self.resync_units);
         while self.resync_units > 0
             && at < until
-            && let Some(units) = self.alike.next_unsure(self.resync_units)
+            && let Some(units) = self.alike.next_unsure(from_unit, most)
         {
             let Some(from) = self.copies.first() else { break };
             let to = self.copies.those(|state| state != State::Out);
@@ -30,11 +30,16 @@ impl Mirror {
                 Ok((_, failed)) => {
                     self.copies.drop_drives(at, failed)?;
                     self.alike.note(units.clone());
+                    from_unit = units.end;
                     self.counters.resynced_units += u64::from(units.end - units.start);
                 }
                 Err(error) if is_power_lost(&error) => return Err(error),
-                // what the first drive cannot read stays as it is; a read will say so
-                Err(_) => break,
+                // what the first drive cannot read stays as it is, unit by unit; a read will say so
+                Err(_) if units.end - units.start > 1 => {
+                    (from_unit, most) = (units.start, 1);
+                    continue;
+                }
+                Err(_) => from_unit = units.end,
             }
             at = self.wait(at, until);
         }
@@ -46,6 +51,7 @@ impl Mirror {
                 return Ok(at);
             }
             self.copies.alike = true;
+            self.copies.damaged.fill(false);
             for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
                 *state = State::Current;
             }

@@ -1,7 +1,7 @@
 //! A mirror goes on without a drive, mends what one cannot read, believes the drives that have
 //! every write, and touches nothing that is not its own.
 
-use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_device::{Cmd, Device, DriveConfig, PowerCycle, Reply, Stack};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 
@@ -193,4 +193,65 @@ fn a_lost_drive_leaves_the_other_and_the_last_one_is_an_error() {
     stack.advance(late, &mut done);
     let said = stack.submit(late, Tag(200), Cmd::Flush, &mut reply).unwrap_err().to_string();
     assert!(said.contains("drive 0 was lost"), "{said}");
+}
+
+#[test]
+fn a_unit_that_cannot_be_read_takes_no_other_with_it() {
+    let config = config(&["cache.mode=write-through", "mirror.read=first"]);
+    let mut stack = built(&config);
+    (0..20).for_each(|unit| write(&mut stack, unit, 7));
+    flush(&mut stack);
+    stack.set_instant(false);
+    stack.power_cycle(&config, Seed(1)).unwrap();
+    stack.set_instant(true);
+    // the second drive has an older version of unit 3, as after a power failure
+    let older = Cmd::Write { lba: Lba(12), sectors: UNIT, fua: false, content: 2, data: None };
+    let mut drives = stack.drives_mut();
+    drives[1].set_instant(true);
+    drives[1].submit(Ps::ZERO, Tag(0), older, &mut Reply::default()).unwrap();
+    // and unit 4 cannot be read on the first
+    let first = &mut stack.drives_mut()[0];
+    let flashatlas_ftl::Place::Flash(ppn) = first.place(Lpn(4)) else { panic!("on flash") };
+    let frame = first.layout().frame_of(ppn);
+    first.faults().decay(frame);
+    let mut reply = Reply::default();
+    let both = Cmd::Read { lba: Lba(12), sectors: 2 * UNIT };
+    stack.submit(Ps::ZERO, Tag(0), both, &mut reply).unwrap();
+    assert_eq!(reply.stamps, [Stamp::whole(7, 0); 2]);
+    assert_eq!(counter(&stack, "repaired_units"), 1);
+    assert_eq!(read(&mut stack, 3), Stamp::whole(7, 0));
+}
+
+#[test]
+fn idle_time_that_is_looked_at_in_parts_goes_on_where_it_was() {
+    let config = config(&[]);
+    let mut stack = built(&config);
+    (0..100).for_each(|unit| write(&mut stack, unit, 3));
+    flush(&mut stack);
+    stack.set_instant(false);
+    stack.power_cycle(&config, Seed(1)).unwrap();
+    let mut done = Vec::new();
+    // as a run does that samples in between: it begins at the same time again
+    for part in 1..=40 {
+        let until = Ps::ZERO.after(Dur::from_us(part * 500));
+        stack.idle(Ps::ZERO, until).unwrap();
+        stack.advance(until, &mut done);
+    }
+    assert!(done.is_empty());
+    assert!(counter(&stack, "resynced_units") > 0);
+}
+
+#[test]
+fn when_every_drive_is_lost_in_idle_time_commands_are_errors() {
+    let config = config(&["mirror.lose=0@1s,1@1s"]);
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    let (from, until) = (2_000_000, 3_000_000);
+    let at = |us| Ps::ZERO.after(Dur::from_us(us));
+    let said = stack.idle(at(from), at(until)).unwrap_err().to_string();
+    assert!(said.contains("was lost"), "{said}");
+    let read = Cmd::Read { lba: Lba(0), sectors: UNIT };
+    let again = stack.submit(at(until), Tag(1), read, &mut Reply::default()).unwrap_err();
+    assert_eq!(again.to_string(), said);
+    assert!(stack.peek_stamp(Lpn(0)).is_err() && stack.failure().is_some());
+    stack.check().unwrap();
 }

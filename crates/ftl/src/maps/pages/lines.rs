@@ -124,12 +124,18 @@ fn longest(points: &[Point]) -> (Line, usize) {
         if low >= high {
             break;
         }
-        // a slope that 16 bits hold, where there is one between
-        let slope = half_precision(dy / dx, low, high);
-        let line = Line { start, slope, base };
-        if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
-            break;
-        }
+        let kept = f64::from(best.0.slope);
+        let line = match used > 1 && low < kept && kept < high && best.0.predict(at) == place {
+            true => best.0,
+            false => {
+                // a slope that 16 bits hold, where there is one between
+                let line = Line { start, slope: half_precision(dy / dx, low, high), base };
+                if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
+                    break;
+                }
+                line
+            }
+        };
         best = (line, used + 1);
     }
     best

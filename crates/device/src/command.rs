@@ -86,6 +86,12 @@ impl Cmd<'_> {
         }
     }
 
+    /// Whether it changes data, or makes changes durable: one that fails half-way leaves a layer
+    /// not knowing what was done.
+    pub fn changes(&self) -> bool {
+        matches!(self, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush)
+    }
+
     /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands
     /// out so many of each; none, where it hands nothing out.
     ///

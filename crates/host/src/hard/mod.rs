@@ -231,12 +231,8 @@ impl Device for Hard {
         for &tag in after {
             self.sent_after.extend(self.lower.completions.behind(tag));
         }
-        let changes = matches!(
-            cmd,
-            Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush
-        );
         let done = self.carry_out(now, tag, cmd, reply);
-        if let (true, Err(error)) = (changes, &done) {
+        if let (true, Err(error)) = (cmd.changes(), &done) {
             self.failed = Some(error.clone());
         }
         done

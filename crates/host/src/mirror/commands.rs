@@ -1,6 +1,6 @@
 //! What becomes of a command: a read goes to one drive, a change to all.
 
-use super::copies::{MOST, Sent, State, is_power_lost};
+use super::copies::{Failed, MOST, Sent, State, is_power_lost};
 use super::{DEF, Mirror};
 use flashatlas_device::pieces::{Piece, pieces, units};
 use flashatlas_device::{Cmd, LayerError, Reply, SubmitError};
@@ -119,10 +119,7 @@ impl Mirror {
         to: &[usize],
         range: Range<u32>,
     ) -> Result<Sent, SubmitError> {
-        let mut reply = std::mem::take(&mut self.reply);
-        let read = self.copy(now, from, to, range.clone(), &mut reply);
-        self.reply = reply;
-        let (sent, failed) = read?;
+        let (sent, failed) = self.copy(now, from, to, range.clone())?;
         self.counters.repaired_units += u64::from(range.end - range.start);
         self.copies.drop_drives(now, failed)?;
         Ok(sent)
@@ -135,16 +132,14 @@ impl Mirror {
         cmd: Cmd<'_>,
         after: &[Tag],
     ) -> Result<Sent, SubmitError> {
-        let (mut sent, mut failed) = (Sent::new(), SmallVec::new());
-        let mut none = std::mem::take(&mut self.reply);
+        let (mut sent, mut failed) = (Sent::new(), Failed::new());
         for drive in self.copies.those(|state| state != State::Out) {
-            match self.copies.send(drive, now, cmd, after, &mut none) {
+            match self.copies.send(drive, now, cmd, after, &mut self.reply) {
                 Ok(tag) => sent.push(tag),
                 Err(error) if is_power_lost(&error) => return Err(error),
                 Err(error) => failed.push((drive, error)),
             }
         }
-        self.reply = none;
         self.copies.drop_drives(now, failed)?;
         if let Some(range) = cmd.range(self.shape.unit_sectors) {
             let whole = self.whole_units(range);

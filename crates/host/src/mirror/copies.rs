@@ -13,6 +13,9 @@ pub(super) const MOST: usize = 8;
 /// Commands to the drives that one command waits for.
 pub(super) type Sent = SmallVec<[Tag; 4]>;
 
+/// Drives that failed, and with what.
+pub(super) type Failed = SmallVec<[(usize, SubmitError); 2]>;
+
 /// What a drive is worth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
@@ -147,11 +150,7 @@ impl Copies {
     ///
     /// # Errors
     /// What the last drive failed with.
-    pub fn drop_drives(
-        &mut self,
-        now: Ps,
-        mut failed: SmallVec<[(usize, SubmitError); 2]>,
-    ) -> Result<(), SubmitError> {
+    pub fn drop_drives(&mut self, now: Ps, mut failed: Failed) -> Result<(), SubmitError> {
         let mut members = false;
         while let Some((drive, error)) = failed.pop() {
             if self.states[drive] == State::Out {
@@ -172,6 +171,15 @@ impl Copies {
         Ok(())
     }
 
+    /// All drives that are in use hold the same: each is current.
+    pub fn are_alike(&mut self) {
+        self.alike = true;
+        self.damaged.fill(false);
+        for state in self.states.iter_mut().filter(|state| **state == State::Behind) {
+            *state = State::Current;
+        }
+    }
+
     /// Commands that a drive will not complete any more wait for nothing.
     pub fn abandon(&mut self, drive: usize, now: Ps) {
         if self.devices[drive].next_event().is_none() {
@@ -185,14 +193,11 @@ impl Copies {
     ///
     /// # Errors
     /// When the power fails.
-    pub fn write_superblocks(
-        &mut self,
-        now: Ps,
-    ) -> Result<SmallVec<[(usize, SubmitError); 2]>, SubmitError> {
+    pub fn write_superblocks(&mut self, now: Ps) -> Result<Failed, SubmitError> {
         self.events += 1;
         let current = self.those(|state| state == State::Current);
         let members = current.iter().fold(0, |bits, &drive| bits | 1 << drive);
-        let mut failed = SmallVec::new();
+        let mut failed = Failed::new();
         for drive in current {
             match self.write_superblock(now, drive, members, self.events) {
                 Ok(tag) => self.barrier.push(tag),

@@ -6,8 +6,8 @@
 //! Three things make it a mirror that survives power failures:
 //!
 //! - A drive that fails a write is taken *out*, and the others are told so ([`superblock`]) before
-//!   the host is promised anything more. A mount believes the drives that know of the last such
-//!   change; another is *behind*.
+//!   the host is promised anything more. A mount believes the last such change; a drive that it
+//!   leaves out is *behind*.
 //! - After a power failure drives may differ in what was not flushed. Until it is known that a unit
 //!   is alike on all of them ([`alike`]), it is read from one drive alone, the *first*: of those
 //!   that are current the one that the superblocks name.
@@ -187,13 +187,6 @@ impl Device for Mirror {
                 self.change(now, cmd, &waits)
             }
         });
-        let changes = !matches!(
-            cmd,
-            Cmd::Read { .. }
-                | Cmd::HpbRead { .. }
-                | Cmd::ReadBuffer { .. }
-                | Cmd::WriteBuffer { .. }
-        );
         match carried_out {
             Ok(sent) => {
                 if !self.copies.instant {
@@ -203,7 +196,7 @@ impl Device for Mirror {
                 Ok(())
             }
             Err(error) => {
-                if changes || self.copies.first().is_none() {
+                if cmd.changes() || self.copies.first().is_none() {
                     self.failed = Some(error.clone());
                 }
                 Err(error)

@@ -48,10 +48,7 @@ impl Mirror {
                 return Err(LayerError::Damaged { layer: DEF.name, what: what.into() }.into());
             }
             self.alike = Alike::new(self.shape.units(), true);
-            self.copies.alike = true;
-            for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
-                *state = State::Current;
-            }
+            self.copies.are_alike();
             return self.tell();
         };
         let taken_for_alike = SeededBug::TakenForAlike.is_active();

@@ -2,14 +2,11 @@
 //! others.
 
 use super::Mirror;
-use super::copies::{Sent, State, is_power_lost};
+use super::copies::{Failed, MOST, Sent, State, is_power_lost};
 use flashatlas_device::{Cmd, Device, Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, Stamp};
 use smallvec::SmallVec;
 use std::ops::Range;
-
-/// Drives that failed, and with what.
-type Failed = SmallVec<[(usize, SubmitError); 2]>;
 
 impl Mirror {
     /// Copy units until all are known to be alike or the time is over. Returns when the last copy
@@ -22,11 +19,9 @@ impl Mirror {
         {
             let Some(from) = self.copies.first() else { break };
             let to = self.copies.those(|state| state != State::Out);
-            let to: SmallVec<[usize; 8]> = to.into_iter().filter(|&drive| drive != from).collect();
-            let mut reply = std::mem::take(&mut self.reply);
-            let copied = self.copy(at, from, &to, units.clone(), &mut reply);
-            self.reply = reply;
-            match copied {
+            let to: SmallVec<[usize; MOST]> =
+                to.into_iter().filter(|&drive| drive != from).collect();
+            match self.copy(at, from, &to, units.clone()) {
                 Ok((_, failed)) => {
                     self.copies.drop_drives(at, failed)?;
                     self.alike.note(units.clone());
@@ -50,11 +45,7 @@ impl Mirror {
             if self.copies.is_busy() {
                 return Ok(at);
             }
-            self.copies.alike = true;
-            self.copies.damaged.fill(false);
-            for state in self.copies.states.iter_mut().filter(|state| **state == State::Behind) {
-                *state = State::Current;
-            }
+            self.copies.are_alike();
             let failed = self.copies.write_superblocks(at)?;
             self.copies.drop_drives(at, failed)?;
             at = self.wait(at, until);
@@ -70,14 +61,14 @@ impl Mirror {
         from: usize,
         to: &[usize],
         units: Range<u32>,
-        reply: &mut Reply,
     ) -> Result<(Sent, Failed), SubmitError> {
         let unit = self.shape.unit_sectors;
         let lba = |first: u32| Lba(u64::from(first) * u64::from(unit));
         let read = Cmd::Read { lba: lba(units.start), sectors: (units.end - units.start) * unit };
-        let mut sent = Sent::from_slice(&[self.copies.send(from, now, read, &[], reply)?]);
+        let mut reply = Reply::default();
+        let mut sent = Sent::from_slice(&[self.copies.send(from, now, read, &[], &mut reply)?]);
         let mut failed = Failed::new();
-        let (stamps, bytes) = (std::mem::take(&mut reply.stamps), std::mem::take(&mut reply.bytes));
+        let (stamps, bytes) = (reply.stamps, reply.bytes);
         for &drive in to {
             // what nobody wrote is trimmed, where trims last; each run has a command of its own
             let trims = !self.copies.devices[drive].forgets_trims();
@@ -98,7 +89,7 @@ impl Mirror {
                             .then(|| &bytes[from * unit_bytes..(from + run) * unit_bytes]),
                     },
                 };
-                match self.copies.send(drive, now, cmd, &[], reply) {
+                match self.copies.send(drive, now, cmd, &[], &mut self.reply) {
                     Ok(tag) => sent.push(tag),
                     Err(error) if is_power_lost(&error) => return Err(error),
                     Err(error) => {

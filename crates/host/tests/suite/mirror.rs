@@ -1,7 +1,7 @@
 //! A mirror goes on without a drive, mends what one cannot read, believes the drives that have
 //! every write, and touches nothing that is not its own.
 
-use flashatlas_device::{Cmd, Device, DriveConfig, PowerCycle, Reply, Stack};
+use flashatlas_device::{Cmd, Contents, Device, DriveConfig, PowerCycle, Reply, Stack};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 
@@ -16,6 +16,13 @@ fn config(more: &[&str]) -> DriveConfig {
 fn built(config: &DriveConfig) -> Stack {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.set_instant(true);
+    stack
+}
+
+/// A host that knows what the digests on other drives stand for.
+fn knowing(config: &DriveConfig, contents: &[Contents]) -> Stack {
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    stack.learn(contents);
     stack
 }
 
@@ -102,8 +109,7 @@ fn idle_time_makes_drives_alike_and_a_blank_one_current() {
     stack.set_instant(false);
     let mut media = stack.into_media();
     media[1] = config.build(Seed(2)).unwrap().into_medium();
-    let mut stack = config.build_stack(Seed(1)).unwrap();
-    stack.learn(&contents);
+    let mut stack = knowing(&config, &contents);
     stack.remount(media, &config, Seed(1)).unwrap();
     assert_eq!(counter(&stack, "current_drives"), 1);
     assert_eq!(counter(&stack, "unsure_units"), u64::from(stack.shape().units()));
@@ -128,8 +134,7 @@ fn a_drive_of_somebody_else_is_left_as_it_is() {
     other.fill(|_| Stamp::whole(99, 0)).unwrap();
     media[1] = other.into_medium();
     let before = media[1].sequence();
-    let mut stack = config.build_stack(Seed(1)).unwrap();
-    stack.learn(&contents);
+    let mut stack = knowing(&config, &contents);
     let said = stack.remount(media, &config, Seed(1)).unwrap_err().to_string();
     assert!(said.contains("drive 1") && said.contains("nothing was overwritten"), "{said}");
     assert_eq!(stack.into_media()[1].sequence(), before);
@@ -144,8 +149,7 @@ fn drives_that_changed_places_are_not_believed() {
     let contents = stack.contents();
     let mut media = stack.into_media();
     media.reverse();
-    let mut stack = config.build_stack(Seed(1)).unwrap();
-    stack.learn(&contents);
+    let mut stack = knowing(&config, &contents);
     let said = stack.remount(media, &config, Seed(1)).unwrap_err().to_string();
     assert!(said.contains("the number of a drive"), "{said}");
 }

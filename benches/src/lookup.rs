@@ -1,6 +1,7 @@
 //! Timed lookups beside two floors: the same random addresses looked up in the same tables with no
 //! timing, as many at once as the processor manages, and each waiting for the answer before.
 
+use flashatlas_lookup::hashes::STANDARD;
 use flashatlas_lookup::study::{LookupRequest, Study, settings};
 use flashatlas_types::{Rng, Seed};
 
@@ -9,7 +10,9 @@ const LOOKUPS: u64 = 8_000_000;
 
 fn study(given: &[&str]) -> Study {
     let given: Vec<String> = given.iter().map(|&s| s.to_owned()).collect();
-    settings(&given).and_then(|params| Study::new(&params)).unwrap_or_else(|e| panic!("{e}"))
+    settings(STANDARD, &given)
+        .and_then(|params| Study::new(STANDARD, &params))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn addresses(limit: u32) -> impl Iterator<Item = u32> {

@@ -4,8 +4,10 @@ use crate::{Trial, Tried};
 use flashatlas_crash::Plan;
 use flashatlas_crash::subject::GEOMETRIES;
 use flashatlas_device::Part;
+use flashatlas_lookup::hashes::HashDef;
 use flashatlas_sim::input::Stream;
 use flashatlas_sim::{Build, Environment, RunError, RunSpec, run};
+use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::io;
 
@@ -61,6 +63,7 @@ fn ways(trial: &Trial<'_>, part: Part) -> Vec<Settings> {
             };
             roomy(own("ftl.classifier", &[streams]), MORE)
         }
+        Part::Hash(_) => roomy(own("lookup.hash", &[]), &[MORE, &["map.store=lpmt"]].concat()),
         Part::Layer(def) => {
             // a layer may need a store that hands its map out
             let fits = |more: &[&str]| -> Vec<Settings> {
@@ -133,6 +136,9 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
         trial.not_tried("model", "a preset is a file: its parts are tried by themselves");
         return;
     }
+    if let Part::Hash(def) = part {
+        trial.promise("sets that there are", "", |trial| keys(trial, def));
+    }
     let requests = trial.effort.requests;
     let each = |trial: &Trial<'_>, workload: &str, timed: bool| -> Result<u64, (String, String)> {
         let mut checked = 0;
@@ -186,6 +192,46 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
     trial.promise("power failures of mounts", "", |trial| cuts(trial, part, &ways[0], 2));
 }
 
+/// A hash function names sets that exist, for tables of every size, and each address the same one
+/// every time.
+fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
+    let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
+    let wrong = |found: String| Err((found, rerun.clone()));
+    let hashes = trial.parts.drives.ftl.hashes;
+    let params = match flashatlas_lookup::study::settings(hashes, &[]) {
+        Ok(params) => params,
+        Err(error) => return wrong(error.to_string()),
+    };
+    let mut rng = Rng::stream(Seed(trial.effort.seed), "conformance.hash");
+    let (mut asked, mut sizes) = (0, 0);
+    for la_bits in 1..=31u32 {
+        for set_bits in 0..=la_bits.min(24) {
+            // a function may not take every size
+            let Ok(hash) = (def.build)(&params, la_bits, set_bits) else { continue };
+            sizes += 1;
+            let last = (1u64 << la_bits) - 1;
+            let some = (0..60).map(|_| rng.below(last + 1));
+            for la in [0, 1.min(last), last / 2, last].into_iter().chain(some) {
+                let key = hash.key(la as u32);
+                if u64::from(key) >= 1 << set_bits {
+                    let sets = 1u64 << set_bits;
+                    return wrong(format!(
+                        "address {la} of {la_bits} bits goes to set {key}; there are {sets}"
+                    ));
+                }
+                if hash.key(la as u32) != key {
+                    return wrong(format!("address {la} goes to two sets"));
+                }
+                asked += 1;
+            }
+        }
+    }
+    match sizes {
+        0 => wrong("it takes no size of tables".into()),
+        _ => Ok(format!("{asked} addresses in tables of {sizes} sizes")),
+    }
+}
+
 /// The same run twice, and with another seed.
 fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried {
     let spec = spec(trial, part, way, workload, true);
@@ -230,8 +276,13 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
         _ => {
             plan.schemes = vec!["page.1".into()];
             plan.layers = vec!["-".into()];
-            plan.stores = vec!["dram".into(), "demand".into()];
-            plan.set = way.iter().filter(|s| !s.starts_with("drive.")).cloned().collect();
+            let stores: &[&str] = match part {
+                Part::Hash(_) => &["lpmt"],
+                _ => &["dram", "demand"],
+            };
+            plan.stores = stores.iter().map(|&store| store.to_owned()).collect();
+            let chosen = |s: &&String| !s.starts_with("drive.") && !s.starts_with("map.store=");
+            plan.set = way.iter().filter(chosen).cloned().collect();
             plan.set.iter().for_each(|s| args += &format!(" --set {s}"));
         }
     }

@@ -232,6 +232,12 @@ fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     if let Some(m) = registry.ftl.stores.iter().find(|m| has(m.params)) {
         return Some(format!("belongs to map.store = {}, which is not in use", m.name));
     }
+    if let Some(h) = registry.ftl.hashes.iter().find(|h| has(h.params)) {
+        return Some(format!(
+            "belongs to lookup.hash = {}, which map.store = lpmt may use; it is not in use",
+            h.name
+        ));
+    }
     if let Some(l) = registry.layers.iter().find(|l| has(l.params)) {
         return Some(format!("belongs to the layer {}, which is not in use (layers)", l.name));
     }

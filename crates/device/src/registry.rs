@@ -6,6 +6,7 @@ use flashatlas_ftl::SchemeDef;
 use flashatlas_ftl::classifiers::ClassifierDef;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_ftl::victims::VictimDef;
+use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
 /// Presets, the parts of FTLs, and layers, each by its name. Whoever needs one of these lists is
@@ -32,6 +33,8 @@ pub enum Part {
     Victim(&'static VictimDef),
     /// A classifier.
     Classifier(&'static ClassifierDef),
+    /// A hash function of the store `lpmt`.
+    Hash(&'static HashDef),
     /// A layer.
     Layer(&'static LayerDef),
     /// A drive with a name.
@@ -61,6 +64,7 @@ impl Registry {
             Part::Store(def) => self.ftl.stores = self.ftl.stores.with(def)?,
             Part::Victim(def) => self.ftl.victims = self.ftl.victims.with(def)?,
             Part::Classifier(def) => self.ftl.classifiers = self.ftl.classifiers.with(def)?,
+            Part::Hash(def) => self.ftl.hashes = self.ftl.hashes.with(def)?,
             Part::Layer(def) => self.layers = self.layers.with(def)?,
             Part::Preset(def) => self.presets = self.presets.with(def)?,
         }
@@ -69,7 +73,8 @@ impl Registry {
 
     /// Who declares the key of `param`, which is one of `own`, with another type, range or text:
     /// every drive, or a part that may be in use together with `own`. Of most kinds a drive has one
-    /// part, and two of them may give a key two meanings.
+    /// part, and two of them may give a key two meanings; layers are stacked, and the parameters of
+    /// all hash functions are known together.
     fn declared_otherwise(&self, param: &ParamDef, own: Part) -> Option<String> {
         let differs = |other: &ParamDef| {
             other.key == param.key && (other.doc != param.doc || other.range() != param.range())
@@ -82,10 +87,12 @@ impl Registry {
             .chain(ftl.classifiers.iter().map(Part::Classifier))
             .chain(ftl.stores.iter().map(Part::Store))
             .chain(ftl.schemes.iter().map(Part::Scheme))
+            .chain(ftl.hashes.iter().map(Part::Hash))
             .chain(self.layers.iter().map(Part::Layer));
         let kind = std::mem::discriminant(&own);
-        let together =
-            |part: &Part| matches!(part, Part::Layer(_)) || std::mem::discriminant(part) != kind;
+        let together = |part: &Part| {
+            matches!(part, Part::Layer(_) | Part::Hash(_)) || std::mem::discriminant(part) != kind
+        };
         parts
             .filter(together)
             .filter_map(|part| part.declares(self).ok())
@@ -130,6 +137,7 @@ impl Registry {
             MapStoreDef::KEY => self.ftl.stores.names(),
             VictimDef::KEY => self.ftl.victims.names(),
             ClassifierDef::KEY => self.ftl.classifiers.names(),
+            HashDef::KEY => self.ftl.hashes.names(),
             _ => return def.range(),
         };
         names.join(", ")
@@ -143,6 +151,7 @@ impl Registry {
             (ftl.stores.iter().any(|m| m.name == name), ("map store", "map.store")),
             (ftl.victims.iter().any(|v| v.name == name), ("victim policy", "ftl.victim")),
             (ftl.classifiers.iter().any(|c| c.name == name), ("classifier", "ftl.classifier")),
+            (ftl.hashes.iter().any(|h| h.name == name), ("hash function", "lookup.hash")),
             (self.layers.iter().any(|l| l.name == name), ("layer", "layers")),
         ]
         .into_iter()
@@ -170,6 +179,7 @@ impl Part {
             Part::Store(def) => of(def),
             Part::Victim(def) => of(def),
             Part::Classifier(def) => of(def),
+            Part::Hash(def) => of(def),
             Part::Layer(def) => of(def),
             Part::Preset(def) => of(def),
         }
@@ -188,6 +198,7 @@ impl Part {
             Part::Store(def) => of(def),
             Part::Victim(def) => of(def),
             Part::Classifier(def) => of(def),
+            Part::Hash(def) => of(def),
             Part::Layer(def) => of(def),
             Part::Preset(def) => of(def),
         })
@@ -210,6 +221,7 @@ parts!(
     Store(MapStoreDef),
     Victim(VictimDef),
     Classifier(ClassifierDef),
+    Hash(HashDef),
     Layer(LayerDef),
     Preset(Preset)
 );

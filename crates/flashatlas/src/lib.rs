@@ -85,6 +85,7 @@ pub mod prelude {
         Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place,
         Programmed, Role, SchemeConfig, SchemeDef,
     };
+    pub use crate::lookup::hashes::{Hash, HashDef};
     pub use crate::nand::{Flash, Medium, OobRole, ReadPart, Unit};
     pub use crate::sim::metrics::{Findings, Metric, MetricDef, Snapshot};
     pub use crate::sim::{Origin, RunSpec};

@@ -4,9 +4,10 @@ use crate::classifiers::{CLASSIFIERS, ClassifierDef};
 use crate::maps::{MAPS, MapStoreDef};
 use crate::schemes::{SCHEMES, SchemeDef};
 use crate::victims::{VICTIMS, VictimDef};
+use flashatlas_lookup::hashes::{self, HashDef};
 use flashatlas_types::{ConfigError, Entries};
 
-/// Schemes, map stores, victim policies and classifiers, each by its name.
+/// Schemes, map stores, victim policies, classifiers and hash functions, each by its name.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Mapping schemes.
@@ -17,6 +18,8 @@ pub struct Registry {
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
+    /// Hash functions of the store `lpmt`.
+    pub hashes: Entries<HashDef>,
 }
 
 impl Registry {
@@ -26,6 +29,7 @@ impl Registry {
         stores: Entries::of(MAPS),
         victims: Entries::of(VICTIMS),
         classifiers: Entries::of(CLASSIFIERS),
+        hashes: hashes::STANDARD,
     };
 
     /// The scheme called `name`.
@@ -58,5 +62,13 @@ impl Registry {
     /// Unknown names, with those that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
         self.classifiers.named(name)
+    }
+
+    /// The hash function called `name`.
+    ///
+    /// # Errors
+    /// Unknown names, with those that exist.
+    pub fn hash(&self, name: &str) -> Result<&'static HashDef, ConfigError> {
+        self.hashes.named(name)
     }
 }

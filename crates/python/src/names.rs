@@ -7,7 +7,6 @@ use flashatlas_device::params::SUMMARY;
 use flashatlas_dram::PRESETS as DRAM;
 use flashatlas_dram::paper_table::{CLASSES, latency};
 use flashatlas_ftl::SCHEME;
-use flashatlas_lookup::hashes::HASHES;
 use flashatlas_lookup::probe::POLICIES;
 use flashatlas_sim::OptionKind;
 use flashatlas_types::{ConfigError, Entries, Entry, Mechanism, ParamDef};
@@ -153,11 +152,11 @@ pub fn all() -> Result<Value, ConfigError> {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
-        "hashes": list(HASHES, |h| part(h.name, h.summary, h.paper, h.params)),
+        "hashes": entries(ftl.hashes, |h| part(h.name, h.summary, h.paper, h.params)),
         "policies": list(POLICIES, |p| part(p.name, p.summary, p.paper, &[])),
         "dram": list(DRAM, |d| named(d.name, d.summary)),
         "paper_table": paper_table(),
-        "lookup_params": params(flashatlas_lookup::study::params()),
+        "lookup_params": params(flashatlas_lookup::study::params(ftl.hashes)),
         "crash": crate::crash::names(),
         "metrics": entries(environment().metrics, |m| named(m.name, m.summary)),
     }))

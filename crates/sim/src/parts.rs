@@ -7,6 +7,7 @@ use flashatlas_ftl::SchemeDef;
 use flashatlas_ftl::classifiers::ClassifierDef;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_ftl::victims::VictimDef;
+use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{ConfigError, Entries, Entry};
 use flashatlas_workload::{FormatDef, GeneratorDef};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 /// Every registry of a run. A value: whoever adds a part has another one.
 #[derive(Clone, Copy)]
 pub struct Parts {
-    /// Presets, schemes, map stores, victim policies, classifiers, layers.
+    /// Presets, schemes, map stores, victim policies, classifiers, hash functions, layers.
     pub drives: Registry,
     /// Trace formats and generators.
     pub workloads: flashatlas_workload::Registry,
@@ -59,6 +60,7 @@ any_part! {
     MapStoreDef => of_drive,
     VictimDef => of_drive,
     ClassifierDef => of_drive,
+    HashDef => of_drive,
     LayerDef => of_drive,
     Preset => of_drive,
     FormatDef => AnyPart::Format,

@@ -7,6 +7,7 @@
 //! leaves before older ones, as far as `map.victim_search` looks.
 
 use super::dftl::ENTRY_BYTES;
+use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
@@ -31,7 +32,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| {
+    fits: &|&SchemeConfig { params, .. }, layout| {
         fits(
             params,
             layout,
@@ -40,7 +41,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: true,
-    build: &|params, layout| {
+    build: &|&SchemeConfig { params, .. }, layout| {
         let (share, search) = (params.get(PAGES_SHARE), params.get(VICTIM_SEARCH));
         Box::new(Paged::new(params, layout, false, |map, budget| {
             Cdftl::new(map, budget, share, search)

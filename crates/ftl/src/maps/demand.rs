@@ -3,6 +3,7 @@
 //! Table in Host Memory*, HotStorage 2017: a 16 KB map page has 4,096 entries and covers 16 MB).
 //! The least recently used page leaves; a changed one is written then.
 
+use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
@@ -25,9 +26,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| fits(params, layout, |shape| shape.page_bytes(), "a map page"),
+    fits: &|&SchemeConfig { params, .. }, layout| {
+        fits(params, layout, |shape| shape.page_bytes(), "a map page")
+    },
     exports_entries: true,
-    build: &|params, layout| {
+    build: &|&SchemeConfig { params, .. }, layout| {
         let share = params.get(CHANGED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
     },

@@ -6,6 +6,7 @@
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
 //! written with it.
 
+use crate::SchemeConfig;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
@@ -32,9 +33,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries"),
+    fits: &|&SchemeConfig { params, .. }, layout| {
+        fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries")
+    },
     exports_entries: true,
-    build: &|params, layout| {
+    build: &|&SchemeConfig { params, .. }, layout| {
         let share = params.get(PROTECTED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;

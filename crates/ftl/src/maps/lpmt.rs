@@ -8,10 +8,10 @@
 
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::{MapQuota, Pool};
-use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
+use crate::{FtlContext, MapCounters, MemoryUse, MountReport, SchemeConfig};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
-use flashatlas_lookup::hashes::{self, HASH, hash_by_name};
+use flashatlas_lookup::hashes::{HASH, Hash};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
@@ -26,21 +26,19 @@ pub const DEF: MapStoreDef = MapStoreDef {
     summary: "a hash table of extents in multi-bank DRAM, every access timed command by command",
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD \
             controllers (2019)",
-    params: &concat::<45>(&[
-        &[EXTENT_PAGES.def],
+    params: &concat::<39>(&[
+        &[EXTENT_PAGES.def, HASH.def],
         tables::PARAMS,
-        hashes::PARAMS,
         probe::PARAMS,
         dram::PARAMS,
     ]),
-    fits: &|params, layout| {
-        let (shape, _) = parts(params, layout)?;
-        let hash = hash_by_name(params.get(HASH))?;
-        (hash.build)(params, shape.la_bits, shape.set_bits)?;
+    fits: &|config, layout| {
+        let (shape, _) = parts(config.params, layout)?;
+        hash(config, &shape)?;
         Ok(MapQuota::default())
     },
     exports_entries: false,
-    build: &|params, layout| Box::new(LpmtStore::new(params, layout)),
+    build: &|config, layout| Box::new(LpmtStore::new(config, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
         // all in one chain of sets, and pages on their own
@@ -87,6 +85,12 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
     Ok((shape, scheduler))
 }
 
+/// The hash function that is chosen, for these tables.
+fn hash(config: &SchemeConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
+    let def = config.parts.hash(config.params.get(HASH))?;
+    (def.build)(config.params, shape.la_bits, shape.set_bits)
+}
+
 fn slots_per_block(layout: &Layout) -> u32 {
     layout.frames_per_block * layout.slots_per_frame
 }
@@ -110,11 +114,10 @@ struct LpmtStore {
 }
 
 impl LpmtStore {
-    fn new(params: &Params, layout: &Layout) -> LpmtStore {
+    fn new(config: &SchemeConfig<'_>, layout: &Layout) -> LpmtStore {
+        let params = config.params;
         let (shape, scheduler) = parts(params, layout).expect("the configuration is checked");
-        let hash = hash_by_name(params.get(HASH)).expect("resolved");
-        let hash = (hash.build)(params, shape.la_bits, shape.set_bits)
-            .expect("the configuration is checked");
+        let hash = hash(config, &shape).expect("the configuration is checked");
         let tables = Tables::new(&shape, hash);
         LpmtStore {
             extents: Extents::new(tables, layout.logical_units, params.get(EXTENT_PAGES)),

@@ -15,11 +15,12 @@ mod tpftl;
 
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
+use crate::schemes::SchemeConfig;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Params,
-    Ppn, Text, Violation,
+    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Ppn,
+    Text, Violation,
 };
 
 /// All map stores.
@@ -281,10 +282,10 @@ pub trait MapStore: Send {
 }
 
 /// Whether a layout can work with a store, and how many blocks are kept for map pages.
-pub type Fits = dyn Fn(&Params, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
+pub type Fits = dyn Fn(&SchemeConfig<'_>, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
 
 /// Builds an empty store.
-pub type Builder = dyn Fn(&Params, &Layout) -> Box<dyn MapStore> + Send + Sync;
+pub type Builder = dyn Fn(&SchemeConfig<'_>, &Layout) -> Box<dyn MapStore> + Send + Sync;
 
 /// One map store of the registry.
 pub struct MapStoreDef {

@@ -23,7 +23,7 @@ use crate::maps::pages::slots::{Slots, slot_bytes};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
+use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport, SchemeConfig};
 use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
@@ -42,7 +42,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &[SEGMENT_BYTES.def, DENSE_SHARE.def, FULL_SHARE.def, NVM_IDLE.def, NVM_EVICT.def],
         PARAMS,
     ]),
-    fits: &|params, layout| {
+    fits: &|&SchemeConfig { params, .. }, layout| {
         let quota = fits(params, layout, SEGMENT_BYTES)?;
         let (nvm, slot) = (params.get(NVM_BYTES), slot_bytes(params.get(SEGMENT_BYTES)));
         if nvm > 0 && nvm < slot {
@@ -59,7 +59,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         Ok(quota)
     },
     exports_entries: false,
-    build: &|params, layout| Box::new(NvmHybrid::new(params, layout)),
+    build: &|&SchemeConfig { params, .. }, layout| Box::new(NvmHybrid::new(params, layout)),
     small: &[
         // room for every segment, for some, for one (the spare slot), and none at all
         &["map.segment_bytes=128", "nvm.bytes=4KiB"],

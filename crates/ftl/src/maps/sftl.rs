@@ -8,6 +8,7 @@
 //! is full, the page with the most entries in it is written.
 
 use super::dftl::ENTRY_BYTES;
+use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
@@ -32,7 +33,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| {
+    fits: &|&SchemeConfig { params, .. }, layout| {
         let share = 1.0 - params.get(BUFFER_SHARE);
         let largest = |page_bytes: u64, per_page: u32| page_bytes + u64::from(per_page).div_ceil(8);
         let least = |bytes: u64| (bytes as f64 / share).ceil() as u64;
@@ -44,7 +45,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: true,
-    build: &|params, layout| {
+    build: &|&SchemeConfig { params, .. }, layout| {
         let (share, entry) = (params.get(BUFFER_SHARE), u64::from(params.get(crate::ENTRY_BYTES)));
         Box::new(Paged::new(params, layout, true, |map, budget| {
             let buffer_max = (budget as f64 * share) as u64 / ENTRY_BYTES;

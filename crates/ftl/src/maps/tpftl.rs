@@ -13,6 +13,7 @@
 //! What a write request still needs is known as far as its units are in the same frame: behind a
 //! write cache the map changes when a frame is programmed, and the request is long complete.
 
+use crate::SchemeConfig;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{
@@ -45,9 +46,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|params, layout| fits(params, layout, |_| LEAST_BYTES, "two entries and their nodes"),
+    fits: &|&SchemeConfig { params, .. }, layout| {
+        fits(params, layout, |_| LEAST_BYTES, "two entries and their nodes")
+    },
     exports_entries: true,
-    build: &|params, layout| {
+    build: &|&SchemeConfig { params, .. }, layout| {
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl::new(params, budget)))
     },
     small: &[

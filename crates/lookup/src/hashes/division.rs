@@ -8,7 +8,7 @@ pub const DEF: HashDef = HashDef {
     summary: "the remainder of the address by lookup.divisor",
     paper: "Singh and Garg, Choosing best hashing strategies (2009), as Song et al. (2019) cite it",
     params: &[DIVISOR.def],
-    build: |params, _, set_bits| {
+    build: &|params, _, set_bits| {
         let sets = 1u32 << set_bits;
         let bad = |why: String| ConfigError {
             allowed: vec![format!("1 to {sets}"), "prime".into()],

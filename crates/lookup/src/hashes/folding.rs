@@ -8,7 +8,7 @@ pub const DEF: HashDef = HashDef {
     summary: "the sum (or exclusive or) of parts of lookup.fold_bits bits of the address",
     paper: "Singh and Garg, Choosing best hashing strategies (2009), as Song et al. (2019) cite it",
     params: &[FOLD.def, FOLD_BITS.def],
-    build: |params, la_bits, set_bits| {
+    build: &|params, la_bits, set_bits| {
         let bits = match params.get(FOLD_BITS) {
             0 => set_bits.max(1),
             bits if bits > la_bits => {

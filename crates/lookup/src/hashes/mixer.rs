@@ -9,7 +9,7 @@ pub const DEF: HashDef = HashDef {
               would use today",
     paper: "Steele, Lea and Flood, Fast splittable pseudorandom number generators (2014)",
     params: &[],
-    build: |_, _, set_bits| Ok(Box::new(Mixer { set_bits })),
+    build: &|_, _, set_bits| Ok(Box::new(Mixer { set_bits })),
 };
 
 struct Mixer {

@@ -1,6 +1,6 @@
 //! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019)
 //! names four and defines none: each file says which textbook definition it takes. One file each,
-//! and one line here.
+//! and one line here; others are added to a registry.
 
 mod division;
 mod folding;
@@ -8,8 +8,7 @@ mod mixer;
 mod radix;
 mod shifting;
 
-use flashatlas_types::params::concat;
-use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
+use flashatlas_types::{ConfigError, Entries, Entry, Param, ParamDef, Params, Text};
 
 /// A hash function with its parameters.
 pub trait Hash: Send {
@@ -18,8 +17,7 @@ pub trait Hash: Send {
 }
 
 /// Builds a hash function for addresses of so many bits, and so many bits of a set's number.
-pub type Build =
-    fn(params: &Params, la_bits: u32, set_bits: u32) -> Result<Box<dyn Hash>, ConfigError>;
+pub type Build = dyn Fn(&Params, u32, u32) -> Result<Box<dyn Hash>, ConfigError> + Send + Sync;
 
 /// One hash function of the registry.
 pub struct HashDef {
@@ -32,36 +30,29 @@ pub struct HashDef {
     /// Its own parameters.
     pub params: &'static [ParamDef],
     /// Build it for addresses of `la_bits` bits and `2^set_bits` sets.
-    pub build: Build,
+    pub build: &'static Build,
 }
 
 /// All hash functions.
 pub const HASHES: &[HashDef] =
     &[shifting::DEF, division::DEF, folding::DEF, radix::DEF, mixer::DEF];
 
-/// The parameter that selects one, and those of all of them.
-pub const PARAMS: &[ParamDef] = &concat::<7>(&[
-    &[HASH.def],
-    shifting::DEF.params,
-    division::DEF.params,
-    folding::DEF.params,
-    radix::DEF.params,
-]);
+/// Those of this crate.
+pub const STANDARD: Entries<HashDef> = Entries::of(HASHES);
+
+flashatlas_types::entry!(HashDef, "hash function", "lookup.hash");
 
 /// The parameter `lookup.hash`.
-pub const HASH: Param<Text> = Param::name(
+pub const HASH: Param<Text> = Param::part(
     "lookup.hash",
-    || HASHES.iter().map(|h| h.name).collect(),
+    HashDef::KIND,
     "the hash function from an address to a set: `folding` is the one of the paper's Table VI",
 )
 .or("folding");
 
-/// The function called `name`.
-///
-/// # Errors
-/// Unknown names, with those that exist.
-pub fn hash_by_name(name: &str) -> Result<&'static HashDef, ConfigError> {
-    flashatlas_types::by_name(HASHES, |h| h.name, "lookup.hash", "hash function", name)
+/// The parameters of every function of `hashes`: whoever compares functions may set those of all.
+pub fn params(hashes: Entries<HashDef>) -> impl Iterator<Item = &'static ParamDef> {
+    hashes.iter().flat_map(|hash| hash.params)
 }
 
 /// The lowest `bits` bits set.

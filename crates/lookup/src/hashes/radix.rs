@@ -9,7 +9,7 @@ pub const DEF: HashDef = HashDef {
     paper: "Lin, Key addressing of random access memories by radix transformation (1963), as Song \
             et al. (2019) cite it",
     params: &[RADIX_FROM.def, RADIX_TO.def],
-    build: |params, _, set_bits| {
+    build: &|params, _, set_bits| {
         let (from, to) = (params.get(RADIX_FROM), params.get(RADIX_TO));
         if to <= from || gcd(from, to) != 1 {
             return Err(ConfigError::allowing(

@@ -8,7 +8,7 @@ pub const DEF: HashDef = HashDef {
     summary: "bits of the address itself, from bit lookup.shift on",
     paper: "Gou et al., Single hash (2018), as Song et al. (2019) cite it",
     params: &[SHIFT.def],
-    build: |params, la_bits, set_bits| {
+    build: &|params, la_bits, set_bits| {
         let shift = params.get(SHIFT);
         if shift > 0 && shift >= la_bits {
             return Err(ConfigError::allowing(

@@ -11,11 +11,13 @@ mod queued;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
-use crate::hashes::{self, HASH, hash_by_name};
+use crate::hashes::{self, HASH, HashDef};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
 use flashatlas_dram::{self as dram, Device, Dram, Queue, Served};
-use flashatlas_types::{ConfigError, DramAccess, Param, ParamDef, Params, RawConfig, Text};
+use flashatlas_types::{
+    ConfigError, DramAccess, Entries, Param, ParamDef, Params, RawConfig, Text,
+};
 use measure::Measure;
 use queued::Queued;
 use std::collections::VecDeque;
@@ -93,19 +95,17 @@ pub const PARAMS: &[ParamDef] = &[
     CHANGES.def,
 ];
 
-/// Every parameter of a study.
-pub fn params() -> Vec<&'static ParamDef> {
-    [PARAMS, tables::PARAMS, hashes::PARAMS, probe::PARAMS, dram::PARAMS]
-        .into_iter()
-        .flatten()
-        .collect()
+/// Every parameter of a study that chooses from these hash functions.
+pub fn params(hashes: Entries<HashDef>) -> Vec<&'static ParamDef> {
+    let own = [PARAMS, tables::PARAMS, &[HASH.def], probe::PARAMS, dram::PARAMS];
+    own.into_iter().flatten().chain(hashes::params(hashes)).collect()
 }
 
 /// What a study is run with: settings over the paper's device and sizes.
 ///
 /// # Errors
 /// Unknown keys and bad values.
-pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
+pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, ConfigError> {
     let mut raw = RawConfig::default();
     raw.set("dram.preset", "table-1", "default");
     raw.set("lookup.on_delete", "leave", "default");
@@ -118,7 +118,7 @@ pub fn settings(given: &[String]) -> Result<Params, ConfigError> {
         })?;
         raw.set(key.trim(), text.trim(), "set");
     }
-    raw.resolve(&params(), |_| None)
+    raw.resolve(&params(hashes), |_| None)
 }
 
 /// Requests that are searched for together.
@@ -225,7 +225,7 @@ impl Study {
     ///
     /// # Errors
     /// Parameters that do not fit together.
-    pub fn new(params: &Params) -> Result<Study, ConfigError> {
+    pub fn new(hashes: Entries<HashDef>, params: &Params) -> Result<Study, ConfigError> {
         let (device, timings, rules) = dram::timings::from_params(params)?;
         let la_bits = params.get(LA_BITS);
         let flat = match params.get(TABLE) {
@@ -250,11 +250,11 @@ impl Study {
             }
         };
         let own = match &flat {
-            Some(_) => &settings(&["lookup.policy=single".to_owned()])?,
+            Some(_) => &settings(hashes, &["lookup.policy=single".to_owned()])?,
             None => params,
         };
         let scheduler = Scheduler::from_params(own, &shape, &device, &timings, rules, false)?;
-        let hash = hash_by_name(params.get(HASH))?;
+        let hash = hashes.named(params.get(HASH))?;
         Ok(Study {
             tables: Tables::new(&shape, (hash.build)(params, la_bits, shape.set_bits)?),
             shape: TableShape { la_bits, ..shape },

@@ -2,13 +2,13 @@
 //! the definition of each hash.
 
 use flashatlas_dram::{CommandKind, Dram, PRESETS, Queue, Rules};
-use flashatlas_lookup::hashes::hash_by_name;
+use flashatlas_lookup::hashes::STANDARD;
 use flashatlas_lookup::study::{LookupRequest, Study, Summary, params, settings};
 use flashatlas_types::{DramAccess, RawConfig, Rng, Seed};
 
 fn uniform_sets(lookups: u64, set: &[&str]) -> Summary {
     let given: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    let mut study = Study::new(&settings(&given).unwrap()).unwrap();
+    let mut study = Study::new(STANDARD, &settings(STANDARD, &given).unwrap()).unwrap();
     let mut rng = Rng::stream(Seed(1), "uniform sets");
     for _ in 0..lookups {
         study.ask(LookupRequest::Set(rng.below(1 << 17) as u32)).unwrap();
@@ -97,7 +97,7 @@ fn a_queue_makes_up_for_the_order_of_banks() {
 fn what_depends_on_what_was_read_waits_for_it() {
     let files = |set: &[&str]| {
         let given: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-        let mut study = Study::new(&settings(&given).unwrap()).unwrap();
+        let mut study = Study::new(STANDARD, &settings(STANDARD, &given).unwrap()).unwrap();
         let mut rng = Rng::stream(Seed(1), "files");
         for _ in 0..2_000 {
             study.ask(LookupRequest::Pages(rng.below(1 << 20) as u32, 1)).unwrap();
@@ -120,8 +120,8 @@ fn a_queue_needs_lookups_that_are_known() {
         ("lookup.look_ahead=4", "lookup.look_ahead above 0"),
         ("lookup.changes=timed", "lookup.changes = timed"),
     ] {
-        let params = settings(&["lookup.queue=8".to_owned(), with.to_owned()]).unwrap();
-        let error = Study::new(&params).err().expect("refused").to_string();
+        let params = settings(STANDARD, &["lookup.queue=8".to_owned(), with.to_owned()]).unwrap();
+        let error = Study::new(STANDARD, &params).err().expect("refused").to_string();
         assert!(error.contains("lookup.queue") && error.contains(said), "{error}");
     }
 }
@@ -154,8 +154,8 @@ fn keys() {
             let (key, value) = setting.split_once('=').unwrap();
             raw.set(&format!("lookup.{key}"), value, "test");
         }
-        let params = raw.resolve(&params(), |_| None).unwrap();
-        (hash_by_name(name).unwrap().build)(&params, 20, 17).unwrap().key(la)
+        let params = raw.resolve(&params(STANDARD), |_| None).unwrap();
+        (STANDARD.named(name).unwrap().build)(&params, 20, 17).unwrap().key(la)
     };
     let top = 0b101 << 17;
     assert_eq!(key("shifting", top + 345), 345);
@@ -182,7 +182,8 @@ fn keys() {
 fn batches_change_nothing() {
     let run = |one_by_one: bool| {
         let mut study = Study::new(
-            &settings(&["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap(),
+            STANDARD,
+            &settings(STANDARD, &["lookup.sets=4096".into(), "lookup.hash=mixer".into()]).unwrap(),
         )
         .unwrap();
         let mut rng = Rng::stream(Seed(5), "asks");

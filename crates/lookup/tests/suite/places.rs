@@ -2,6 +2,7 @@
 //! every word of the bit map, in many layouts.
 
 use flashatlas_dram::{Device, PRESETS};
+use flashatlas_lookup::hashes::STANDARD;
 use flashatlas_lookup::probe::{POLICIES, Places};
 use flashatlas_lookup::study::settings;
 use flashatlas_lookup::tables::TableShape;
@@ -88,7 +89,8 @@ fn everything_has_a_place_of_its_own() {
         };
         let shape = TableShape { secondary_sets: shape.secondary_sets.min(shape.sets()), ..shape };
         tried += usize::from(
-            occupancy(&settings(&given).unwrap(), &shape, &PRESETS[preset].device).is_some(),
+            occupancy(&settings(STANDARD, &given).unwrap(), &shape, &PRESETS[preset].device)
+                .is_some(),
         );
     }
     assert!(tried > 1000, "{tried} layouts were possible");

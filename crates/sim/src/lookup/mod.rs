@@ -115,9 +115,10 @@ pub fn lookup(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Value, RunError> {
-    let params = settings(&spec.set)?;
+    let hashes = env.registry.ftl.hashes;
+    let params = settings(hashes, &spec.set)?;
     // what does not fit together is found before anything is read
-    let mut study = Study::new(&params)?;
+    let mut study = Study::new(hashes, &params)?;
     if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
         return Err(RunError::Unusable(
             "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),

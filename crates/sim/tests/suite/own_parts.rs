@@ -8,7 +8,9 @@ use flashatlas_ftl::classifiers::{
 };
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_host::STANDARD;
+use flashatlas_lookup::hashes::{Hash, HashDef};
 use flashatlas_sim::input::Stream;
+use flashatlas_sim::lookup::{LookupSpec, lookup};
 use flashatlas_sim::metrics::{Findings, METRICS, Metric, MetricDef, Snapshot};
 use flashatlas_sim::{Build, Environment, RunSpec, run};
 use flashatlas_types::{Entries, HostOp, Lba, Param, ParamDef, Params, Ps, Request, Rng};
@@ -200,26 +202,30 @@ impl Metric for Untouched {
 const SMALL: Preset =
     Preset { name: "half", toml: "[drive]\nbase = { value = \"tiny\", source = \"here\" }\n" };
 
-fn played(registry: &Registry, spec: Value) -> Result<Value, String> {
-    let opener = |path: &str| -> std::io::Result<Stream> {
-        match path {
-            "ten" => Ok((Box::new(std::io::Cursor::new(b"hammer 10\n".to_vec())), None)),
-            _ => Err(std::io::Error::other("no such file")),
-        }
-    };
-    let env = Environment {
+fn files(path: &str) -> std::io::Result<Stream> {
+    match path {
+        "ten" => Ok((Box::new(std::io::Cursor::new(b"hammer 10\n".to_vec())), None)),
+        _ => Err(std::io::Error::other("no such file")),
+    }
+}
+
+fn environment(registry: &Registry) -> Environment<'_> {
+    Environment {
         registry,
         workloads: Workloads::STANDARD
             .with_generator(&HAMMER)
             .and_then(|w| w.with_format(&HAMMERED))
             .unwrap(),
         metrics: Entries::of(METRICS).with(&UNTOUCHED).unwrap(),
-        opener: &opener,
+        opener: &files,
         build: Build { version: "test", sources: "sha256:test", commit: None },
         added: &[],
-    };
+    }
+}
+
+fn played(registry: &Registry, spec: Value) -> Result<Value, String> {
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let outcome = run(&spec, &env, &mut |_| true).map_err(|e| e.to_string())?;
+    let outcome = run(&spec, &environment(registry), &mut |_| true).map_err(|e| e.to_string())?;
     assert_eq!(outcome.record["oracle"]["violations"], 0);
     Ok(outcome.record)
 }
@@ -342,4 +348,64 @@ fn names_and_keys_that_clash_are_named() {
     );
     assert!(mine.with(layer(&[PATIENCE.def])).is_ok(), "the same parameter may be shared");
     assert!(mine.with(&SAME_KEY).is_ok(), "of two policies, one is in use");
+}
+
+const SHIFT: Param<u32> = Param::int("lookup.one_shift", 0, 31, "bits that are left out").or("31");
+
+/// Every address in the same set, while the shift is large enough.
+struct One(u32, u32);
+
+impl Hash for One {
+    fn key(&self, la: u32) -> u32 {
+        (la >> self.0) & self.1
+    }
+}
+
+const ONE: HashDef = HashDef {
+    name: "one",
+    summary: "the highest bits of the address",
+    paper: "none",
+    params: &[SHIFT.def],
+    build: &|params, _, set_bits| {
+        Ok(Box::new(One(params.get(SHIFT), ((1u64 << set_bits) - 1) as u32)))
+    },
+};
+
+#[test]
+fn a_hash_function_is_chosen_by_drives_and_by_studies() {
+    let mine = STANDARD.with(&ONE).unwrap();
+    let longest = |registry: &Registry, set: &[&str]| {
+        let set: Vec<&str> =
+            ["lookup.sets=256", "lookup.ways=4"].iter().chain(set).copied().collect();
+        let spec = json!({ "set": set, "source": { "files": { "files": 40 } } });
+        let record = lookup(
+            &serde_json::from_value::<LookupSpec>(spec).unwrap(),
+            &environment(registry),
+            &mut |_| true,
+        );
+        record.map(|r| r["chains"].as_array().unwrap().len()).map_err(|e| e.to_string())
+    };
+    // 40 entries, 4 a set: one chain of 10
+    assert_eq!(longest(&mine, &["lookup.hash=one"]), Ok(10));
+    assert!(longest(&mine, &["lookup.hash=folding"]).unwrap() < 5);
+    let said = longest(&STANDARD, &["lookup.hash=one"]).unwrap_err();
+    assert!(said.contains("hash function `one` is not known"), "{said}");
+    let spec = |hash: &str| {
+        json!({ "drive": "tiny", "mode": "untimed", "precondition": "none",
+        "workload": "uniform:requests=3000,size=2KiB,read=0.5",
+        "set": ["map.store=lpmt", format!("lookup.hash={hash}"), "lookup.one_shift=9"] })
+    };
+    let record = played(&mine, spec("one")).unwrap();
+    assert_eq!(record["oracle"]["violations"], 0);
+    assert_eq!(record["config"]["params"]["lookup.one_shift"], 9);
+    let said = played(&mine, spec("on")).unwrap_err();
+    assert!(said.contains("did you mean `one`? (allowed: shifting, "), "{said}");
+    let mut without = spec("one");
+    without["set"] = json!(["lookup.one_shift=9"]);
+    let said = played(&mine, without).unwrap_err();
+    assert!(said.contains("belongs to lookup.hash = one"), "{said}");
+    const TWICE: HashDef = HashDef { name: "two", params: &[OTHER_SHIFT.def], ..ONE };
+    const OTHER_SHIFT: Param<u32> = Param::int("lookup.one_shift", 0, 31, "another").or("0");
+    let said = mine.with(&TWICE).unwrap_err().to_string();
+    assert!(said.contains("hash function `two` and hash function `one` declare it"), "{said}");
 }

@@ -11,7 +11,7 @@ mod tpftl;
 
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{FtlContext, PARAMS, Reason, Registry};
+use flashatlas_ftl::{FtlContext, PARAMS, Reason, Registry, SchemeConfig};
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
 use flashatlas_testing::proofs;
 use flashatlas_types::{
@@ -155,8 +155,9 @@ impl Pair {
         let order = AllocationOrder::parse("CWDP").unwrap();
         let layout =
             Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
+        let config = SchemeConfig { params: &params, parts: &Registry::STANDARD };
         let medium = Medium::new(Arc::new(layout.clone()), FlashRules::PLAIN, 0, Seed(1)).unwrap();
-        let mut pool = Pool::new(&layout, &medium, true, (def.fits)(&params, &layout).unwrap());
+        let mut pool = Pool::new(&layout, &medium, true, (def.fits)(&config, &layout).unwrap());
         for block in
             (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS)
         {
@@ -167,7 +168,7 @@ impl Pair {
         Pair {
             name,
             reference: Reference::new(shape, layout.slots_per_block, (subject.memory)(shape)),
-            store: (def.build)(&params, &layout),
+            store: (def.build)(&config, &layout),
             medium,
             pool,
             plan,

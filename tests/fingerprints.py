@@ -53,7 +53,16 @@ OF_GENERATORS = {
 def examples() -> Iterator[tuple[str, dict[str, Any]]]:
     """A name and the arguments of :func:`flashatlas.run` for every part of the registries."""
     known = flashatlas.registries()
-    kinds = ("schemes", "maps", "victims", "classifiers", "layers", "generators", "drives")
+    kinds = (
+        "schemes",
+        "maps",
+        "caching",
+        "victims",
+        "classifiers",
+        "layers",
+        "generators",
+        "drives",
+    )
     names = {kind: [entry["name"] for entry in known[kind]] for kind in kinds}
     for scheme in names["schemes"]:
         own = [f"ftl.scheme={scheme}", *LOG_DRIVE]
@@ -74,6 +83,11 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
             own = [f"ftl.{part}={name}", *PAGE_DRIVE, *OF_CLASSIFIERS.get(name, [])]
             run = {"drive": "tlc-small", "set": own, "workload": workload}
             yield f"{part} {name}", run | {"precondition": "fill", "depth": 8}
+    for policy in names["caching"]:
+        own = ["map.store=demand", "map.cache_bytes=128KiB", f"map.policy={policy}", *PAGE_DRIVE]
+        reads = "mixed:requests=3000,read=0.8,sizes=4KiB/256KiB"
+        run = {"drive": "tlc-small", "set": own, "workload": reads, "precondition": "fill"}
+        yield f"caching {policy}", run | {"depth": 8}
     stacks = [[name] for name in names["layers"]]
     stacks += [["hard", "hpb-host"]]
     for stack in stacks:

@@ -85,9 +85,13 @@ def _map_stores(add: Add) -> None:
     for store, own in small.items():
         for workload in (RANDOM, MIXED):
             add(f"{store} {workload}", workload, *MAP, f"map.store={store}", *own)
+    demand = [*MAP, "map.store=demand", "map.cache_bytes=1KiB"]
+    add("demand leaves out", MIXED, *demand, "map.policy=ghost")
+    reads = "sequential:requests=4000,size=2KiB,read=1"
+    add("demand reads ahead", reads, *demand, "map.policy=readahead")
     add(
         "tpftl reads",
-        "sequential:requests=4000,size=2KiB,read=1",
+        reads,
         *MAP,
         "map.store=tpftl",
         "map.cache_bytes=128",

@@ -417,7 +417,7 @@ def test_listings_show_every_registered_name(cli):
         cli(name).stdout for name in ("drives", "schemes", "formats", "workloads")
     )
     assert all(entry["name"] in drives for entry in registries["drives"])
-    for kind in ("schemes", "maps", "victims", "classifiers"):
+    for kind in ("schemes", "maps", "caching", "victims", "classifiers"):
         assert all(entry["name"] in schemes for entry in registries[kind])
     assert all(entry["name"] in formats for entry in registries["formats"])
     assert all(entry["name"] in workloads for entry in registries["generators"])

@@ -26,9 +26,14 @@ def played(env, choose, seed: int = 1) -> tuple[float, dict]:
     return total, info
 
 
-@pytest.mark.parametrize("name", ["Collection", "Placement"])
-def test_gymnasium_accepts_them(name):
-    env = gymnasium.make(f"FlashAtlas/{name}-v0", workload=SHORT)
+LOOKUPS = "zipf:requests=4000,size=2KiB,read=0.9,theta=0.9"
+
+
+@pytest.mark.parametrize(
+    ("name", "load"), [("Collection", SHORT), ("Placement", SHORT), ("Admission", LOOKUPS)]
+)
+def test_gymnasium_accepts_them(name, load):
+    env = gymnasium.make(f"FlashAtlas/{name}-v0", workload=load)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice on ranges
         check_env(env.unwrapped, skip_render_check=True)
@@ -87,6 +92,35 @@ def test_a_trained_policy_is_an_ordinary_one():
     greedy = flashatlas.run(**{**learning.DEFAULTS, "workload": SHORT})
     assert result.waf == pytest.approx(greedy.waf, rel=0.03) and len(seen) > 100
     assert all(o.reshape(-1, 4)[:, :3].min() >= 0 for o in seen)
+
+
+def of_map(record: dict) -> dict:
+    return {key: record["map"][key] for key in ("hits", "update_hits", "misses", "loads")}
+
+
+def test_a_map_page_that_always_stays_is_the_default():
+    env = learning.Admission(workload=LOOKUPS)
+    total, info = played(env, lambda *_: 1)
+    found = of_map(info["record"])
+    run = {**env.run, "seed": info["record"]["seed"]}
+    assert found == of_map(flashatlas.run(**run).record)
+    # what was found before the first question is in no reward
+    assert 16 * total == pytest.approx(found["hits"] + found["update_hits"], abs=8)
+    never, info = played(learning.Admission(workload=LOOKUPS), lambda *_: 0)
+    assert info["record"]["map"]["pages_left_out"] > 1000 and never != total
+
+
+def test_a_trained_policy_of_the_cache_sees_what_it_was_trained_on():
+    def rule(observation, _=None):
+        return int(observation[0] < 0.5 or observation[2] > 0.25)
+
+    _, info = played(learning.Admission(workload=LOOKUPS), rule)
+    parts.add(learning.as_cache_policy(rule, "test-admission"))
+    run = learning.Admission(workload=LOOKUPS).run
+    run["set"] = {**run["set"], "map.policy": "test-admission"}
+    trained = flashatlas.run(**run, seed=info["record"]["seed"])
+    assert of_map(trained.record) == of_map(info["record"])
+    assert info["record"]["map"]["pages_left_out"] > 30
 
 
 def test_several_run_side_by_side_and_can_be_left():

@@ -218,9 +218,69 @@ class Learner(parts.Classifier):
         self.collection[:] = self.host
 
 
+class Ghost(parts.CachePolicy):
+    """A map page stays if it was among the last ones that were missed, or there is room."""
+
+    name = "test-ghost"
+    limit = parts.whole("map.test_limit", 1, 1000, 64, "pages that are remembered")
+
+    def setup(self):
+        self.queue = []
+
+    def admit(self, page, clock, change, room):
+        if page in self.queue:
+            self.queue.remove(page)
+            return True
+        if not room and not change:
+            self.queue = [*self.queue, page][-self.limit :]
+        return room
+
+
+class Readahead(parts.CachePolicy):
+    """Misses in sequence load the next map pages along, twice as many each time."""
+
+    name = "test-readahead"
+
+    def setup(self):
+        self.follows, self.window = -1, 0
+
+    def prefetch(self, page, clock, change, room):
+        self.window = min(max(2 * self.window, 1), 8) if page == self.follows else 0
+        self.follows = page + 1 + self.window
+        return range(page + 1, min(self.follows, self.pages))
+
+
+class Blocker(parts.CachePolicy):
+    """Pages that were missed once in a batch stay out of memory, the others bring two along."""
+
+    name = "test-blocker"
+    batch = 64
+    hits = True
+    heard = 0
+
+    def learn(self, pages, clocks, clock):
+        assert len(pages) == len(clocks) == 64 and (np.diff(clocks.astype(int)) > 0).all()
+        numbers, times = np.unique(pages, return_counts=True)
+        self.keep[numbers] = times > 1
+        self.ahead[numbers] = 2
+
+    def used(self, page, clock, change):
+        Blocker.heard += 1
+
+
+class Beyond(parts.CachePolicy):
+    """Wants a map page that does not exist."""
+
+    name = "test-beyond"
+
+    def prefetch(self, page, clock, change, room):
+        return [self.pages]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def added():
-    for cls in (Emptiest, Batched, CostBenefit, Raises, Astray, Halves, Learner):
+    of_caches = (Ghost, Readahead, Blocker, Beyond)
+    for cls in (Emptiest, Batched, CostBenefit, Raises, Astray, Halves, Learner, *of_caches):
         parts.add(cls)
 
 
@@ -236,6 +296,31 @@ def test_a_policy_in_python_does_what_the_same_in_rust_does():
     assert waf("test-batched") == pytest.approx(greedy, rel=0.1)
     own = waf("test-cost-benefit", **{"ftl.test_weight": "2"})
     assert own == pytest.approx(waf("cost-benefit"), rel=0.05)
+
+
+def of_map(policy: str, workload: str) -> dict[str, int]:
+    own = {"map.store": "demand", "map.page_bytes": 64, "map.cache_bytes": 512}
+    run = {**LOAD, "workload": workload, "set": {**own, "map.policy": policy}}
+    result = flashatlas.run(**run)
+    assert result.violations == 0
+    return {key: result.record["map"][key] for key in ("hits", "misses", "loads", "pages_ahead")}
+
+
+def test_a_policy_of_the_cache_in_python_does_what_the_same_in_rust_does():
+    zipf = "zipf:requests=5000,size=2KiB,read=0.7,theta=0.9"
+    runs = "mixed:requests=2000,sizes=2KiB/64KiB,read=0.7"
+    ghost = of_map("test-ghost", zipf)
+    assert ghost == of_map("ghost", zipf) != of_map("keep", zipf)
+    readahead = of_map("test-readahead", runs)
+    assert readahead == of_map("readahead", runs) and readahead["pages_ahead"] > 100
+
+
+def test_a_policy_of_the_cache_may_keep_tables():
+    found = of_map("test-blocker", "zipf:requests=5000,size=2KiB,read=0.7,theta=0.9")
+    assert found["pages_ahead"] > 100 and Blocker.heard >= found["hits"] > 100
+    with pytest.raises(flashatlas.PartError) as raised:
+        of_map("test-beyond", WRITES)
+    assert "`prefetch`: map page 40, expected 0 to 39" in str(raised.value)
 
 
 def test_a_policy_is_recorded_with_the_digest_of_its_source():

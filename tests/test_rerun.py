@@ -165,7 +165,7 @@ def test_every_paper_of_the_registries_is_cited() -> None:
     known = flashatlas.registries()
     parts = {
         f"{registry}/{entry['name']}": entry["paper"]
-        for registry in ("schemes", "maps", "victims", "classifiers", "layers")
+        for registry in ("schemes", "maps", "caching", "victims", "classifiers", "layers")
         for entry in known[registry]
     }
     with_paper = {part for part, paper in parts.items() if any(c.isdigit() for c in paper)}

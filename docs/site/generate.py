@@ -18,9 +18,10 @@ PARTS = {
     "maps": "Map stores (`map.store`)",
     "victims": "Victim policies (`ftl.victim`)",
     "classifiers": "Classifiers of streams (`ftl.classifier`)",
+    "caching": "Policies of the map's cache (`map.policy`)",
     "layers": "Host layers (`layers`)",
-    "hashes": "Hash functions (`lpmt.hash`)",
-    "policies": "Orders of banks (`lpmt.policy`)",
+    "hashes": "Hash functions (`lookup.hash`)",
+    "policies": "Orders of banks (`lookup.policy`)",
 }
 """Registries of parts with parameters of their own, and their headings."""
 

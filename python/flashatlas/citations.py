@@ -23,6 +23,8 @@ def parts_of(record: Mapping[str, Any]) -> list[str]:
         parts.append(f"victims/{params['ftl.victim']}")
         if params["ftl.classifier"] != "none":
             parts.append(f"classifiers/{params['ftl.classifier']}")
+        if params.get("map.policy", "keep") != "keep":
+            parts.append(f"caching/{params['map.policy']}")
     return parts + [f"layers/{layer}" for layer in params["layers"].split(",") if layer]
 
 

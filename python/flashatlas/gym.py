@@ -1,4 +1,4 @@
-"""Environments for learning: which block is collected, and into which stream a page is written.
+"""Environments for learning: what is collected, where a page goes, what stays in memory.
 
 >>> import gymnasium
 >>> import flashatlas.gym
@@ -134,6 +134,26 @@ class Placement(_Episodes):
         super().__init__(**{"set": roomy, **run})
 
 
+class Admission(_Episodes):
+    """Whether a map page that a lookup has read stays in memory, where another one must leave.
+
+    The drive has ``map.store = demand``. Observation: lookups and changes since the page was missed
+    before, and since it was last found in memory (0 to 1: sixteen doublings; 1: never), how often
+    it was missed (the same), and its place in the map. Action: 1, and it stays; 0, and the next
+    command that needs it reads it again. Reward: lookups and changes that found their entry in
+    memory since, in sixteenths. Over a run the sum is what the hit ratio is made of.
+    """
+
+    kind = "admission"
+    shape = (4,)
+    actions = 2
+
+    def __init__(self, **run: Any) -> None:
+        demand = {"map.store": "demand", "map.page_bytes": 64, "map.cache_bytes": 512}
+        reads = "zipf:requests=20000,size=2KiB,read=0.9,theta=0.9"
+        super().__init__(**{"set": demand, "workload": reads, **run})
+
+
 class Several:
     """Environments that are stepped together, each on a core of its own as far as there are any."""
 
@@ -194,5 +214,43 @@ def as_victim(predict: Any, name: str) -> type[parts.Victim]:
     return type(name, (parts.Victim,), {"name": name, "pick": pick, "__doc__": doc})
 
 
-for _name, _class in (("Collection", Collection), ("Placement", Placement)):
-    gymnasium.register(id=f"FlashAtlas/{_name}-v0", entry_point=f"{__name__}:{_class.__name__}")
+def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
+    """A policy that was trained in :class:`Admission`, as an ordinary one in Python.
+
+    Args:
+        predict: From an observation to an action: ``lambda o: model.predict(o)[0]``.
+        name: The name by which it is chosen, once :func:`flashatlas.parts.add` has added it.
+
+    """
+
+    def setup(self: Any) -> None:
+        self.missed_at, self.used_at = ([None] * self.pages for _ in range(2))
+        self.times = [0] * self.pages
+
+    def used(self: Any, page: int, clock: int, change: bool) -> None:
+        self.used_at[page] = clock
+
+    def admit(self: Any, page: int, clock: int, change: bool, room: bool) -> bool:
+        def since(at: int | None) -> float:
+            return 1.0 if at is None else _doublings(clock - at)
+
+        before, times = self.missed_at[page], self.times[page]
+        self.missed_at[page], self.times[page] = clock, times + 1
+        if room or change:
+            return True
+        found = [since(before), since(self.used_at[page]), _doublings(times), page / self.pages]
+        return bool(int(predict(numpy.array(found, numpy.float32))))
+
+    doc = f"Trained: {name}."
+    members = {"name": name, "hits": True, "setup": setup, "used": used, "admit": admit}
+    return type(name, (parts.CachePolicy,), {**members, "__doc__": doc})
+
+
+def _doublings(count: float) -> float:
+    return float(min(numpy.log2(count + 1), 16) / 16)
+
+
+for _class in (Collection, Placement, Admission):
+    gymnasium.register(
+        id=f"FlashAtlas/{_class.__name__}-v0", entry_point=f"{__name__}:{_class.__name__}"
+    )

@@ -1,4 +1,4 @@
-"""Parts of your own: victim policies and classifiers in Python, and plug-ins in C and C++.
+"""Parts of your own: policies in Python (victims, streams, the map's cache), and plug-ins in C.
 
 >>> import numpy as np
 >>> from flashatlas import parts
@@ -86,7 +86,7 @@ class _Policy:
 
     @classmethod
     def _traits(cls) -> dict[str, Any]:
-        """What a classifier says beside; of no meaning for others."""
+        """What classifiers and cache policies say beside; of no meaning for others."""
         return {"streams": None, "history": False, "batch": 0}
 
     @classmethod
@@ -251,6 +251,93 @@ class Classifier(_Policy):
     _log: tuple[Any, Any]
 
 
+class CachePolicy(_Policy):
+    """A policy of the map's cache: which map pages stay in memory, and which are loaded along.
+
+    It serves drives with ``map.store = demand``. Either it is asked at every miss (:meth:`admit`,
+    :meth:`prefetch`), or it keeps tables by map page, ``self.keep`` (whether it stays) and
+    ``self.ahead`` (how many pages behind it are loaded along), bytes which it may write, and
+    changes them in :meth:`learn` after every ``batch`` misses.
+    """
+
+    _kind = "caching"
+    hits: ClassVar[bool] = False
+    """Whether :meth:`used` is called, at every lookup and change of an entry in memory."""
+    batch: ClassVar[int] = 0
+    """Misses between two calls of :meth:`learn`; 0: it is asked at every miss."""
+    pages: int
+    """Map pages."""
+
+    def setup(self) -> None:
+        """Called once, with ``self.pages`` and the parameters in place."""
+
+    def admit(self, page: int, clock: int, change: bool, room: bool) -> bool:
+        """Whether a map page that is read stays in memory.
+
+        Args:
+            page: The map page.
+            clock: Lookups and changes before this one.
+            change: Whether an entry of it changes: then it stays, whatever the answer.
+            room: Whether no other page has to leave.
+
+        """
+        return True
+
+    def prefetch(self, page: int, clock: int, change: bool, room: bool) -> Sequence[int]:
+        """The map pages that are loaded along, the ones first that matter most.
+
+        Pages that are in memory, were never written, or find no room are passed over.
+        """
+        return ()
+
+    def used(self, page: int, clock: int, change: bool) -> None:
+        """An entry of a page in memory was looked up, or changed."""
+
+    def learn(self, pages: Any, clocks: Any, clock: int) -> None:
+        """Change ``self.keep`` and ``self.ahead`` by the last ``batch`` misses.
+
+        ``pages`` and ``clocks`` are arrays that are overwritten afterwards.
+        """
+        raise NotImplementedError
+
+    def memory(self) -> int:
+        """Bytes of its tables in the drive."""
+        return 0
+
+    @classmethod
+    def _make(cls, values: dict[str, Any], seen: Any) -> CachePolicy:
+        made = cls.__new__(cls)
+        made.pages = seen.pages
+        if cls.batch:
+            numpy = _numpy()
+            made.keep, made.ahead = (numpy.asarray(table) for table in seen.tables)
+            pages, clocks = (numpy.asarray(column) for column in seen.log)
+            made._log = pages, clocks
+        made._take(values)
+        made.setup()
+        return made
+
+    @classmethod
+    def _traits(cls) -> dict[str, Any]:
+        return {"streams": None, "history": cls.hits, "batch": cls.batch}
+
+    def _prefetch(self, page: int, clock: int, change: bool, room: bool) -> list[int]:
+        return [int(other) for other in self.prefetch(page, clock, change, room)]
+
+    def _learn(self, clock: int) -> None:
+        self.learn(*self._log, clock)
+
+    keep: Any
+    ahead: Any
+    _log: tuple[Any, Any]
+
+
+KINDS = (Victim, Classifier, CachePolicy)
+"""What a part in Python may be."""
+
+_BASES = "flashatlas.parts." + ", ".join(kind.__name__ for kind in KINDS[:-1]) + " or CachePolicy"
+
+
 def _numpy() -> ModuleType:
     try:
         import numpy  # noqa: PLC0415
@@ -260,7 +347,7 @@ def _numpy() -> ModuleType:
 
 
 def add(
-    cls: type[Victim | Classifier],
+    cls: type[Victim | Classifier | CachePolicy],
     *,
     replace: bool = False,
     version: str = "0",
@@ -269,7 +356,7 @@ def add(
     """Add a policy to this process.
 
     Args:
-        cls: A subclass of :class:`Victim` or :class:`Classifier`.
+        cls: A subclass of :class:`Victim`, :class:`Classifier` or :class:`CachePolicy`.
         replace: Whether it takes the place of one that was added under the same name before, as
             when the cell of a notebook is run again.
         version: What run records say.
@@ -279,8 +366,8 @@ def add(
         InputError: No such class, or a name or key that is taken.
 
     """
-    if not (isinstance(cls, type) and issubclass(cls, Victim | Classifier)):
-        raise InputError(f"{cls!r}: expected a subclass of flashatlas.parts.Victim or Classifier")
+    if not (isinstance(cls, type) and issubclass(cls, KINDS)):
+        raise InputError(f"{cls!r}: expected a subclass of {_BASES}")
     what = f"{cls.__module__}.{cls.__qualname__}"
     if not isinstance(getattr(cls, "name", None), str):
         raise InputError(f'{what}: expected an attribute `name`, such as name = "emptiest"')
@@ -317,8 +404,9 @@ def _digest(content: bytes) -> str:
 def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
     """Add what a file brings: a shared library made with ``flashatlas_plugin.h``, or Python.
 
-    Of a Python file every subclass of :class:`Victim` and :class:`Classifier` is added that it
-    defines itself; its ``__version__``, if it has one, is what records say.
+    Of a Python file every subclass of :class:`Victim`, :class:`Classifier` and
+    :class:`CachePolicy` is added that it defines itself; its ``__version__``, if it has one, is
+    what records say.
 
     Args:
         path: The file.
@@ -367,12 +455,10 @@ def _load_python(path: Path) -> None:
     classes = [
         cls
         for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Victim | Classifier) and cls.__module__ == name
+        if isinstance(cls, type) and issubclass(cls, KINDS) and cls.__module__ == name
     ]
     if not classes:
-        raise InputError(
-            f"{path}: no subclass of flashatlas.parts.Victim or Classifier is defined there"
-        )
+        raise InputError(f"{path}: no subclass of {_BASES} is defined there")
     version = str(getattr(module, "__version__", "0"))
     for cls in classes:
         try:

@@ -37,6 +37,14 @@ KINDS = {
         ("rust", "c", "python"),
         ("drive.blocks=64", "drive.logical_pages=640"),
     ),
+    "caching": Kind(
+        "map cache policy",
+        "map.policy",
+        "keep",
+        ("rust", "python"),
+        ("map.store=demand", "map.page_bytes=64", "map.cache_bytes=256"),
+    ),
+    "hash": Kind("hash function", "lookup.hash", "folding", ("rust",), ("map.store=lpmt",)),
     "store": Kind("map store", "map.store", "dram", ("rust",)),
     "scheme": Kind("scheme", "ftl.scheme", "page", ("rust", "c")),
     "layer": Kind("layer", "layers", "", ("rust",)),
@@ -47,6 +55,9 @@ KINDS = {
 REASONS = {
     ("store", "c"): "a store needs the types of collection and recovery; a whole FTL in C (scheme) "
     "brings its own map",
+    ("caching", "c"): "it has no C type yet; a whole FTL in C (scheme) brings its own map",
+    ("hash", "c"): 'a hash function of C is two lines in a part in Rust: `extern "C"`',
+    ("hash", "python"): "a hash function is asked at every lookup, which Python is too slow for",
     ("layer", "c"): "a layer owns the device below it, which has no C type",
     (
         "format",
@@ -174,6 +185,7 @@ def _values(kind: str, name: str, of: Kind, dependency: str) -> dict[str, str]:
         "KIND_WORDS": of.words,
         "KEY": of.key,
         "CRATES": dependency,
+        "SETTINGS": ", ".join(f'"{setting}"' for setting in [f"{of.key}={name}", *settings]),
         "COMPARE": f"--vary {of.key}={of.base},{name}{both}",
         "BASE": of.base or "without",
         "RUN": spec,

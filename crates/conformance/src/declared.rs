@@ -29,6 +29,7 @@ fn said(
         AnyPart::Drive(Part::Store(def)) => (def.summary, Some(def.paper), own(def)),
         AnyPart::Drive(Part::Victim(def)) => (def.summary, Some(def.paper), own(def)),
         AnyPart::Drive(Part::Classifier(def)) => (def.summary, Some(def.paper), own(def)),
+        AnyPart::Drive(Part::Caching(def)) => (def.summary, Some(def.paper), own(def)),
         AnyPart::Drive(Part::Hash(def)) => (def.summary, Some(def.paper), own(def)),
         AnyPart::Drive(Part::Layer(def)) => (def.summary, Some(def.paper), own(def)),
         AnyPart::Format(def) => (def.summary, Some(def.source), own(def)),

@@ -63,6 +63,10 @@ fn ways(trial: &Trial<'_>, part: Part) -> Vec<Settings> {
             };
             roomy(own("ftl.classifier", &[streams]), MORE)
         }
+        Part::Caching(_) => {
+            let small = ["map.store=demand", "map.page_bytes=64", "map.cache_bytes=256"];
+            roomy(own("map.policy", &[]), &[MORE, &small].concat())
+        }
         Part::Hash(_) => roomy(own("lookup.hash", &[]), &[MORE, &["map.store=lpmt"]].concat()),
         Part::Layer(def) => {
             // a layer may need a store that hands its map out
@@ -278,6 +282,7 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
             plan.layers = vec!["-".into()];
             let stores: &[&str] = match part {
                 Part::Hash(_) => &["lpmt"],
+                Part::Caching(_) => &["demand.2"],
                 _ => &["dram", "demand"],
             };
             plan.stores = stores.iter().map(|&store| store.to_owned()).collect();

@@ -166,7 +166,8 @@ pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, Co
 }
 
 /// Parameters that choose the parts of a drive.
-const CHOICES: [&str; 5] = ["ftl.scheme", "map.store", "ftl.victim", "ftl.classifier", "layers"];
+const CHOICES: [&str; 6] =
+    ["ftl.scheme", "map.store", "map.policy", "ftl.victim", "ftl.classifier", "layers"];
 
 /// Take out of `raw` what belongs to parts that `--set` has chosen away: keys of the drive, not of
 /// `--set` itself. Returns them.
@@ -231,6 +232,9 @@ fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     }
     if let Some(m) = registry.ftl.stores.iter().find(|m| has(m.params)) {
         return Some(format!("belongs to map.store = {}, which is not in use", m.name));
+    }
+    if let Some(c) = registry.ftl.caching.iter().find(|c| has(c.params)) {
+        return Some(format!("belongs to map.policy = {}, which is not in use", c.name));
     }
     if let Some(h) = registry.ftl.hashes.iter().find(|h| has(h.params)) {
         return Some(format!(

@@ -3,6 +3,7 @@
 use crate::params::common_params;
 use crate::{DriveConfig, LayerDef, PRESETS, Preset};
 use flashatlas_ftl::SchemeDef;
+use flashatlas_ftl::caching::CachePolicyDef;
 use flashatlas_ftl::classifiers::ClassifierDef;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_ftl::victims::VictimDef;
@@ -33,6 +34,8 @@ pub enum Part {
     Victim(&'static VictimDef),
     /// A classifier.
     Classifier(&'static ClassifierDef),
+    /// A policy of the map's cache.
+    Caching(&'static CachePolicyDef),
     /// A hash function of the store `lpmt`.
     Hash(&'static HashDef),
     /// A layer.
@@ -64,6 +67,7 @@ impl Registry {
             Part::Store(def) => self.ftl.stores = self.ftl.stores.with(def)?,
             Part::Victim(def) => self.ftl.victims = self.ftl.victims.with(def)?,
             Part::Classifier(def) => self.ftl.classifiers = self.ftl.classifiers.with(def)?,
+            Part::Caching(def) => self.ftl.caching = self.ftl.caching.with(def)?,
             Part::Hash(def) => self.ftl.hashes = self.ftl.hashes.with(def)?,
             Part::Layer(def) => self.layers = self.layers.with(def)?,
             Part::Preset(def) => self.presets = self.presets.with(def)?,
@@ -88,6 +92,7 @@ impl Registry {
             .chain(ftl.stores.iter().map(Part::Store))
             .chain(ftl.schemes.iter().map(Part::Scheme))
             .chain(ftl.hashes.iter().map(Part::Hash))
+            .chain(ftl.caching.iter().map(Part::Caching))
             .chain(self.layers.iter().map(Part::Layer));
         let kind = std::mem::discriminant(&own);
         let together = |part: &Part| {
@@ -137,6 +142,7 @@ impl Registry {
             MapStoreDef::KEY => self.ftl.stores.names(),
             VictimDef::KEY => self.ftl.victims.names(),
             ClassifierDef::KEY => self.ftl.classifiers.names(),
+            CachePolicyDef::KEY => self.ftl.caching.names(),
             HashDef::KEY => self.ftl.hashes.names(),
             _ => return def.range(),
         };
@@ -151,6 +157,7 @@ impl Registry {
             (ftl.stores.iter().any(|m| m.name == name), ("map store", "map.store")),
             (ftl.victims.iter().any(|v| v.name == name), ("victim policy", "ftl.victim")),
             (ftl.classifiers.iter().any(|c| c.name == name), ("classifier", "ftl.classifier")),
+            (ftl.caching.iter().any(|c| c.name == name), ("map cache policy", "map.policy")),
             (ftl.hashes.iter().any(|h| h.name == name), ("hash function", "lookup.hash")),
             (self.layers.iter().any(|l| l.name == name), ("layer", "layers")),
         ]
@@ -179,6 +186,7 @@ impl Part {
             Part::Store(def) => of(def),
             Part::Victim(def) => of(def),
             Part::Classifier(def) => of(def),
+            Part::Caching(def) => of(def),
             Part::Hash(def) => of(def),
             Part::Layer(def) => of(def),
             Part::Preset(def) => of(def),
@@ -198,6 +206,7 @@ impl Part {
             Part::Store(def) => of(def),
             Part::Victim(def) => of(def),
             Part::Classifier(def) => of(def),
+            Part::Caching(def) => of(def),
             Part::Hash(def) => of(def),
             Part::Layer(def) => of(def),
             Part::Preset(def) => of(def),
@@ -221,6 +230,7 @@ parts!(
     Store(MapStoreDef),
     Victim(VictimDef),
     Classifier(ClassifierDef),
+    Caching(CachePolicyDef),
     Hash(HashDef),
     Layer(LayerDef),
     Preset(Preset)

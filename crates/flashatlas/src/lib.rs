@@ -76,6 +76,7 @@ pub mod prelude {
         Cmd, Device, Done, DriveConfig, Inspect, Layer, LayerDef, LayerLimit, PowerCycle, Reply,
         Stack, SubmitError,
     };
+    pub use crate::ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
     pub use crate::ftl::classifiers::{
         Classifier, ClassifierDef, Collected, Page, Stream, Streams,
     };

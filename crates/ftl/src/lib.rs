@@ -6,6 +6,7 @@
 //! when one is injected, is an error that travels up through `?`.
 
 pub mod blocks;
+pub mod caching;
 pub mod classifiers;
 mod free;
 pub mod list;

@@ -1,13 +1,15 @@
 //! The parts that an FTL may be built of.
 
+use crate::caching::{CACHE_POLICIES, CachePolicyDef};
 use crate::classifiers::{CLASSIFIERS, ClassifierDef};
 use crate::maps::{MAPS, MapStoreDef};
 use crate::schemes::{SCHEMES, SchemeDef};
 use crate::victims::{VICTIMS, VictimDef};
 use flashatlas_lookup::hashes::{self, HashDef};
-use flashatlas_types::{ConfigError, Entries};
+use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
-/// Schemes, map stores, victim policies, classifiers and hash functions, each by its name.
+/// Schemes, map stores, victim policies, classifiers, and what stores choose from, each by its
+/// name.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Mapping schemes.
@@ -18,6 +20,8 @@ pub struct Registry {
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
+    /// Policies of the map's cache, of the store `demand`.
+    pub caching: Entries<CachePolicyDef>,
     /// Hash functions of the store `lpmt`.
     pub hashes: Entries<HashDef>,
 }
@@ -29,6 +33,7 @@ impl Registry {
         stores: Entries::of(MAPS),
         victims: Entries::of(VICTIMS),
         classifiers: Entries::of(CLASSIFIERS),
+        caching: Entries::of(CACHE_POLICIES),
         hashes: hashes::STANDARD,
     };
 
@@ -62,6 +67,33 @@ impl Registry {
     /// Unknown names, with those that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
         self.classifiers.named(name)
+    }
+
+    /// The parameters of a map store, and those of the parts that it chooses by them; `text` finds
+    /// what is set.
+    ///
+    /// # Errors
+    /// Unknown names, with those that exist.
+    pub fn store_params(
+        &self,
+        store: &MapStoreDef,
+        text: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Vec<&'static ParamDef>, ConfigError> {
+        let mut all: Vec<&'static ParamDef> = store.params.iter().collect();
+        let chosen = |param: &ParamDef| {
+            text(param.key).or(param.default.map(str::to_owned)).unwrap_or_default()
+        };
+        for param in store.params {
+            match param.key {
+                HashDef::KEY => {
+                    self.hash(&chosen(param))?;
+                    all.extend(hashes::params(self.hashes));
+                }
+                CachePolicyDef::KEY => all.extend(self.caching.named(&chosen(param))?.params),
+                _ => {}
+            }
+        }
+        Ok(all)
     }
 
     /// The hash function called `name`.

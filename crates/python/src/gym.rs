@@ -1,12 +1,14 @@
 //! Decisions of a run, one at a time: environments for learning (`python/flashatlas/gym.py`).
 //!
-//! The run has a thread of its own. Where it wants to know which block to collect, or into which
-//! stream a page goes, it sends what it knows and waits for an answer; [`Episode::step`] gives that
-//! and waits for the next question, without the interpreter's lock.
+//! The run has a thread of its own. Where it wants to know which block to collect, into which
+//! stream a page goes, or whether a map page stays in memory, it sends what it knows and waits for
+//! an answer; [`Episode::step`] gives that and waits for the next question, without the
+//! interpreter's lock.
 
 use crate::environment::environment;
 use crate::{InputError, PartError, to_python};
 use flashatlas_ftl::MemoryUse;
+use flashatlas_ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_sim::{Environment, Outcome, RunError, RunSpec, run};
@@ -148,6 +150,42 @@ impl Classifier for Placing {
     }
 }
 
+/// Hits that are worth a reward of 1.
+const HITS: f32 = 16.0;
+
+/// Asks whether a map page that was looked up stays in memory where another one must leave.
+struct Admitting {
+    link: Shared,
+    /// Clock of the last miss of each map page, and how many there were.
+    missed: Vec<Option<(u64, u32)>>,
+    /// The same of accesses that found the page.
+    used: Vec<Option<u64>>,
+}
+
+impl CachePolicy for Admitting {
+    fn used(&mut self, access: &MapAccess) {
+        self.used[access.page as usize] = Some(access.clock);
+        self.link.lock().expect("one thread runs").reward += 1.0 / HITS;
+    }
+
+    fn missed(&mut self, access: &MapAccess, _: &mut Vec<u32>) -> bool {
+        let page = access.page as usize;
+        let (before, times) = self.missed[page].map_or((None, 0), |(at, n)| (Some(at), n));
+        self.missed[page] = Some((access.clock, times + 1));
+        if access.room || access.change {
+            return true;
+        }
+        let since = |at: Option<u64>| at.map_or(1.0, |at| age(access.clock - at));
+        let observation = vec![
+            since(before),
+            since(self.used[page]),
+            age(times.into()),
+            page as f32 / self.missed.len() as f32,
+        ];
+        self.link.lock().expect("one thread runs").ask(observation, 2) == 1
+    }
+}
+
 /// One run, question by question.
 #[pyclass]
 pub struct Episode {
@@ -163,7 +201,8 @@ type Step = (Option<Vec<f32>>, u32, f32, Option<String>);
 
 #[pymethods]
 impl Episode {
-    /// Begin a run (JSON of a `RunSpec`); `kind` is `collection` or `placement`.
+    /// Begin a run (JSON of a `RunSpec`); `kind` is `collection`, `placement` or
+    /// `admission`.
     #[new]
     fn new(kind: &str, spec: &str) -> PyResult<Episode> {
         let mut spec: RunSpec = serde_json::from_str(spec)
@@ -183,6 +222,10 @@ impl Episode {
             "placement" => {
                 spec.set.push("ftl.classifier=environment".into());
                 registry.with(&*Box::leak(Box::new(placement(link))))
+            }
+            "admission" => {
+                spec.set.push("map.policy=environment".into());
+                registry.with(&*Box::leak(Box::new(admission(link))))
             }
             other => return Err(InputError::new_err(format!("environment `{other}`"))),
         };
@@ -262,6 +305,19 @@ fn collection(link: Shared) -> VictimDef {
             Box::new(Asking { link: link.clone(), closed }) as Box<dyn VictimPolicy>
         })),
         steady: None,
+    }
+}
+
+fn admission(link: Shared) -> CachePolicyDef {
+    CachePolicyDef {
+        name: "environment",
+        summary: "asks whether a map page stays in memory",
+        paper: "none",
+        params: &[],
+        build: Box::leak(Box::new(move |_: &_, pages: u32| {
+            let (missed, used) = (vec![None; pages as usize], vec![None; pages as usize]);
+            Box::new(Admitting { link: link.clone(), missed, used }) as Box<dyn CachePolicy>
+        })),
     }
 }
 

@@ -152,6 +152,7 @@ pub fn all() -> Result<Value, ConfigError> {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
+        "caching": entries(ftl.caching, |c| part(c.name, c.summary, c.paper, c.params)),
         "hashes": entries(ftl.hashes, |h| part(h.name, h.summary, h.paper, h.params)),
         "policies": list(POLICIES, |p| part(p.name, p.summary, p.paper, &[])),
         "dram": list(DRAM, |d| named(d.name, d.summary)),

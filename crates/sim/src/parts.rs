@@ -4,6 +4,7 @@
 use crate::metrics::MetricDef;
 use flashatlas_device::{LayerDef, Part, Preset, Registry};
 use flashatlas_ftl::SchemeDef;
+use flashatlas_ftl::caching::CachePolicyDef;
 use flashatlas_ftl::classifiers::ClassifierDef;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_ftl::victims::VictimDef;
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 /// Every registry of a run. A value: whoever adds a part has another one.
 #[derive(Clone, Copy)]
 pub struct Parts {
-    /// Presets, schemes, map stores, victim policies, classifiers, hash functions, layers.
+    /// Presets, schemes, map stores, victim policies, classifiers, map cache policies, hash
+    /// functions, layers.
     pub drives: Registry,
     /// Trace formats and generators.
     pub workloads: flashatlas_workload::Registry,
@@ -60,6 +62,7 @@ any_part! {
     MapStoreDef => of_drive,
     VictimDef => of_drive,
     ClassifierDef => of_drive,
+    CachePolicyDef => of_drive,
     HashDef => of_drive,
     LayerDef => of_drive,
     Preset => of_drive,

@@ -24,6 +24,7 @@ KINDS = {
     "maps": ("map store", "map.store"),
     "victims": ("victim policy", "ftl.victim"),
     "classifiers": ("classifier", "ftl.classifier"),
+    "caching": ("map cache policy", "map.policy"),
     "layers": ("layer", "layers"),
     "drives": ("drive", "--drive"),
     "formats": ("trace format", "--format"),

@@ -17,7 +17,7 @@ from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
 from flashatlas.drive import Drive
 from flashatlas.names import registries, unknown
 
-OF_SCHEMES = ("schemes", "maps", "victims", "classifiers")
+OF_SCHEMES = ("schemes", "maps", "caching", "victims", "classifiers")
 """The registries that `flashatlas schemes` lists."""
 
 
@@ -93,7 +93,7 @@ def schemes(
         typer.Option("--parameters", "-p", help="Show every parameter, with range and default."),
     ] = False,
 ) -> None:
-    """List mapping schemes, map stores, victim policies and classifiers, or show one."""
+    """List schemes, map stores, cache, victim policies and classifiers, or show one."""
     if name is not None:
         _one(OF_SCHEMES, name)
         return

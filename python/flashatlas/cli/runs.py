@@ -148,11 +148,8 @@ def _scheme_axis(
     """
     known = registries()
     keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
-    for parts in (
-        "maps",
-        "victims",
-        "classifiers",
-    ):  # parts of page mapping have parameters of their own
+    # parts of page mapping have parameters of their own
+    for parts in ("maps", "caching", "hashes", "victims", "classifiers"):
         keys["page"] |= {p["key"] for part in known[parts] for p in part["params"]}
     wanted = [name.strip() for name in names.split(",")]
     for name in wanted:

@@ -10,8 +10,15 @@ fn each_keeps_its_promises() {
     let parts = standard();
     let effort = Effort { one_in: 150 * one_in() as u32, requests: 500, seed: 1 };
     let step = if one_in() > 1 { 3 } else { 1 };
-    let of_drives =
-        ["scheme", "map store", "victim policy", "classifier", "hash function", "layer"];
+    let of_drives = [
+        "scheme",
+        "map store",
+        "victim policy",
+        "classifier",
+        "map cache policy",
+        "hash function",
+        "layer",
+    ];
     let (mut tried, mut few) = (0, Vec::new());
     for part in all(&parts).into_iter().step_by(step) {
         let (kind, name) = part.named();
@@ -35,6 +42,7 @@ fn none_is_left_out() {
     assert_eq!(of("map store"), parts.drives.ftl.stores.names().len());
     assert_eq!(of("victim policy"), parts.drives.ftl.victims.names().len());
     assert_eq!(of("classifier"), parts.drives.ftl.classifiers.names().len());
+    assert_eq!(of("map cache policy"), parts.drives.ftl.caching.names().len());
     assert_eq!(of("hash function"), parts.drives.ftl.hashes.names().len());
     assert_eq!(of("layer"), parts.drives.layers.names().len());
     assert_eq!(of("trace format"), parts.workloads.formats.names().len());

@@ -4,6 +4,7 @@
 //! The least recently used page leaves; a changed one is written then.
 
 use crate::SchemeConfig;
+use crate::caching::POLICY;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
 use crate::maps::pages::MapOnFlash;
@@ -19,6 +20,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
             Host Memory (HotStorage 2017)",
     params: &[
+        POLICY.def,
         cache_bytes("1MiB"),
         PAGE_BYTES.def,
         CHANGED_SHARE.def,
@@ -30,19 +32,26 @@ pub const DEF: MapStoreDef = MapStoreDef {
         fits(params, layout, |shape| shape.page_bytes(), "a map page")
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&SchemeConfig { params, parts }, layout| {
         let share = params.get(CHANGED_SHARE);
-        Box::new(Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share)))
+        let policy = parts.caching.named(params.get(POLICY)).expect("resolved");
+        let paged = Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share));
+        Box::new(paged.with_policy(|pages| (policy.build)(params, pages)))
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=64"],
         &["map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
+        &["map.page_bytes=64", "map.cache_bytes=200", "map.policy=ghost", "map.ghost_pages=2"],
+        &["map.page_bytes=64", "map.cache_bytes=256", "map.policy=readahead"],
     ],
     mechanisms: &[
         LOADS,
         WRITES_ON_EVICTION,
         Mechanism::new("map written early at a FLUSH", "map.writes.flush")
             .without(&["map.changed_share=1"]),
+        Mechanism::new("map page left out by the policy", "map.pages_left_out")
+            .without(&["map.policy=keep"]),
+        Mechanism::new("map page loaded along", "map.pages_ahead").without(&["map.policy=keep"]),
     ],
 };
 
@@ -79,6 +88,14 @@ impl Cache for Pages {
 
     fn holds_page(&self, page: u32) -> bool {
         self.pages.contains(page)
+    }
+
+    fn pages_most(&self) -> u32 {
+        self.limit
+    }
+
+    fn pages_free(&self) -> u32 {
+        self.limit - self.pages.len()
     }
 
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {

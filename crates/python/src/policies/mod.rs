@@ -1,6 +1,8 @@
-//! Victim policies and classifiers in Python (`python/flashatlas/parts.py` is their other side).
+//! Victim policies, classifiers and policies of the map's cache in Python
+//! (`python/flashatlas/parts.py` is their other side).
 
 mod arrays;
+mod caching;
 mod classifier;
 mod victim;
 
@@ -14,6 +16,7 @@ use pyo3::types::PyDict;
 use std::cell::RefCell;
 
 pub use arrays::PyArray;
+pub use caching::PyMapPages;
 pub use classifier::PyPages;
 pub use victim::PyLane;
 
@@ -102,14 +105,14 @@ pub struct Described {
     origin: (String, String, String),
     /// Makes one.
     make: Py<PyAny>,
-    /// Of a classifier: streams of both kinds, whether it wants ages, and how many writes it learns
-    /// from at a time; 0: it is asked for every page.
+    /// Of a classifier: streams of both kinds. Whether it wants ages, or a cache policy hits. How
+    /// many writes or misses it learns from at a time; 0: it is asked every time.
     streams: Option<(u32, u32)>,
     history: bool,
     batch: usize,
 }
 
-/// Add a victim policy or a classifier that is written in Python.
+/// Add a policy that is written in Python.
 #[pyfunction]
 pub fn add_policy(described: Described, replace: bool) -> PyResult<()> {
     let (distribution, version, digest) = described.origin.clone();
@@ -119,6 +122,7 @@ pub fn add_policy(described: Described, replace: bool) -> PyResult<()> {
         "classifier" => {
             Part::Classifier(Box::leak(Box::new(classifier::definition(described, params))))
         }
+        "caching" => Part::Caching(Box::leak(Box::new(caching::definition(described, params)))),
         other => return Err(InputError::new_err(format!("kind `{other}` is not known"))),
     };
     let origin = Origin { distribution, version, digest };

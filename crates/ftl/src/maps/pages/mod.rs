@@ -11,10 +11,12 @@
 //! pointed.
 
 mod area;
+mod cache;
 mod changes;
 pub(crate) mod cmt;
 pub(crate) mod learned;
 pub(crate) mod lines;
+pub(crate) mod misses;
 pub(crate) mod order;
 pub(crate) mod paged;
 pub(crate) mod resident;

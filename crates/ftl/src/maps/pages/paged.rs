@@ -8,7 +8,10 @@
 //! 3: lazy copying and batch updates). What a FLUSH needs beside the data is the trims: a mount
 //! finds everything else in the spare areas.
 
+pub(crate) use super::cache::{Cache, Io};
+use super::misses::Misses;
 use super::{MapOnFlash, MapShape, quota};
+use crate::caching::CachePolicy;
 use crate::maps::{MapContext, MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
@@ -46,160 +49,6 @@ pub(crate) const LOADS: Mechanism = Mechanism::new("load on demand", "map.loads"
 pub(crate) const WRITES_ON_EVICTION: Mechanism =
     Mechanism::new("changed entries written on eviction", "map.writes.evict");
 
-/// What a cache works with.
-pub(crate) struct Io<'a, 'c> {
-    pub cx: &'a mut FtlContext<'c>,
-    pub pool: &'a mut Pool,
-    pub map: &'a mut MapOnFlash,
-    /// Map pages that were written by this call: their entries in memory are unchanged now.
-    written: Vec<u32>,
-}
-
-impl Io<'_, '_> {
-    /// Write a map page to make room; `whole`: all of it is in memory, otherwise what is on flash
-    /// is read first.
-    ///
-    /// # Errors
-    /// When there is no room, or no power.
-    pub fn evict(&mut self, page: u32, whole: bool) -> Result<OpId, FtlError> {
-        self.write(&mut [page], Reason::Evict, |_| whole)
-    }
-
-    fn write(
-        &mut self,
-        pages: &mut [u32],
-        reason: Reason,
-        whole: impl Fn(u32) -> bool,
-    ) -> Result<OpId, FtlError> {
-        let mut after = vec![self.cx.command];
-        for &page in pages.iter() {
-            if !whole(page) {
-                let merged = self.map.merge(self.cx, page, &[self.cx.command])?;
-                after.push(merged);
-            }
-        }
-        let op = self.map.write(
-            &mut MapContext { cx: self.cx, pool: self.pool },
-            pages,
-            reason,
-            &after,
-        )?;
-        self.written.extend_from_slice(pages);
-        Ok(op)
-    }
-
-    /// Load the map page that has the entry of `lpn`, after `evicted`; what it says of that entry
-    /// is checked.
-    ///
-    /// # Errors
-    /// When it is damaged.
-    pub fn load(&mut self, lpn: Lpn, evicted: OpId) -> Result<OpId, FtlError> {
-        let page = self.map.table.page_of(lpn);
-        self.map.load(self.cx, page, lpn, &[self.cx.command, evicted])
-    }
-}
-
-/// The part of the map that a store has in memory.
-pub(crate) trait Cache: Send {
-    /// Whether the entry of a page is in memory.
-    fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool;
-
-    /// Whether all entries of a map page are in memory.
-    fn holds_page(&self, page: u32) -> bool;
-
-    /// The host used an entry that is in memory.
-    fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
-
-    /// Whether a page whose entry is not in memory is found without it. Called once for each lookup
-    /// of one.
-    fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
-        let _ = (map, lpn);
-        false
-    }
-
-    /// Bring an entry into memory that is not there: evict what must leave, load what is needed.
-    /// Returns the operation after which the entry is there.
-    fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
-
-    /// An entry that is in memory has changed from `old`. What is no longer in order, such as a
-    /// size, is put right by [`Cache::shrink`].
-    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
-
-    /// An entry that is not in memory has changed, because collection moved its page.
-    fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {
-        let _ = (map, lpn);
-    }
-
-    /// As [`MapStore::frontier`].
-    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
-        let _ = (map, lpn, frontiers);
-        None
-    }
-
-    /// As [`MapStore::sorts_copies`].
-    fn sorts_copies(&self) -> bool {
-        false
-    }
-
-    /// As [`MapStore::closed`].
-    fn closed(&mut self, io: &mut Io<'_, '_>, block: BlockId) -> Result<(), FtlError> {
-        let _ = (io, block);
-        Ok(())
-    }
-
-    /// After a change: keep within the limits of memory. Returns what was written for it.
-    fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
-        let _ = io;
-        Ok(OpId::NONE)
-    }
-
-    /// A map page was written: none of its entries in memory differs from flash.
-    fn cleaned(&mut self, page: u32);
-
-    /// Whether something of a changed map page is in memory, from which it can be written.
-    fn has_changes_of(&self, page: u32) -> bool;
-
-    /// Changed map pages that a FLUSH writes.
-    fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
-        let _ = map;
-        Vec::new()
-    }
-
-    /// The host used an entry, which is in memory now and, for a lookup, `ready` then. Returns what
-    /// the answer waits for, such as a second read after a wrong prediction.
-    fn finish(
-        &mut self,
-        io: &mut Io<'_, '_>,
-        lpn: Lpn,
-        lookup: bool,
-        ready: OpId,
-    ) -> Result<OpId, FtlError> {
-        let _ = (io, lpn, lookup);
-        Ok(ready)
-    }
-
-    /// Bytes of memory in use, at most the budget.
-    fn bytes(&self) -> u64;
-
-    /// Tables in memory beside that, with their bytes.
-    fn tables(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// Further counters by name, and set them to zero.
-    fn details(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// Set counters to zero.
-    fn reset_counters(&mut self) {}
-
-    /// What the store approximates, in words.
-    fn approximations(&self) -> Vec<&'static str> {
-        Vec::new()
-    }
-}
-
 /// A store that loads map pages on demand.
 pub(crate) struct Paged<C> {
     map: MapOnFlash,
@@ -209,6 +58,8 @@ pub(crate) struct Paged<C> {
     /// Map pages with moves that neither memory nor flash has: they are gathered here until the
     /// block is erased.
     moved: BTreeSet<u32>,
+    /// Of a store that asks a policy.
+    misses: Option<Misses>,
     counters: MapCounters,
 }
 
@@ -251,9 +102,54 @@ impl<C: Cache> Paged<C> {
             budget,
             entry_bytes: shape.entry_bytes,
             moved: BTreeSet::new(),
+            misses: None,
             counters: MapCounters::default(),
             map,
         }
+    }
+
+    /// The same store, which asks a policy what stays in memory and what comes along.
+    pub fn with_policy(mut self, build: impl FnOnce(u32) -> Box<dyn CachePolicy>) -> Paged<C> {
+        let table = &self.map.table;
+        self.misses = Some(Misses::new(build(table.pages()), table.page_bytes()));
+        self
+    }
+
+    /// The host needs an entry. Returns the operation after which it is there, and whether that was
+    /// without reading.
+    fn bring(
+        &mut self,
+        io: &mut MapContext<'_, '_>,
+        lpn: Lpn,
+        change: bool,
+    ) -> Result<(OpId, bool), FtlError> {
+        let page = self.map.table.page_of(lpn);
+        if self.cache.holds(&self.map, lpn) {
+            self.cache.used(&self.map, lpn);
+            if let Some(misses) = &mut self.misses {
+                misses.used(page, lpn, change);
+            }
+            return Ok((io.cx.command, true));
+        }
+        if !change && self.cache.predicts(&self.map, lpn) {
+            return Ok((io.cx.command, true));
+        }
+        if !change
+            && let Some(misses) = &self.misses
+            && let Some(ready) = misses.passing(io.cx.command, page)
+        {
+            return Ok((ready, true));
+        }
+        self.write_moves_of(io, lpn)?;
+        let Some(mut misses) = self.misses.take() else {
+            return Ok((self.with(io, |cache, io| cache.fetch(io, lpn))?, false));
+        };
+        // pages that leave memory are none of these
+        let moved = std::mem::take(&mut self.moved);
+        let ready = self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
+        self.moved = moved;
+        self.misses = Some(misses);
+        Ok((ready?, false))
     }
 
     /// Run `work` on the cache, and tell it afterwards which map pages were written.
@@ -307,19 +203,10 @@ impl<C: Cache> Paged<C> {
 
 impl<C: Cache> MapStore for Paged<C> {
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        let (there, hit) = self.bring(io, lpn, false)?;
         self.counters.lookups += 1;
-        let there = if self.cache.holds(&self.map, lpn) {
-            self.counters.hits += 1;
-            self.cache.used(&self.map, lpn);
-            io.cx.command
-        } else if self.cache.predicts(&self.map, lpn) {
-            self.counters.hits += 1;
-            io.cx.command
-        } else {
-            self.counters.misses += 1;
-            self.write_moves_of(io, lpn)?;
-            self.with(io, |cache, io| cache.fetch(io, lpn))?
-        };
+        self.counters.hits += u64::from(hit);
+        self.counters.misses += u64::from(!hit);
         let ready = self.access(io.cx, there);
         let ready = self.with(io, |cache, io| cache.finish(io, lpn, true, ready))?;
         Ok((self.map.table.get(lpn), ready))
@@ -359,19 +246,10 @@ impl<C: Cache> MapStore for Paged<C> {
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
         let lpn = update.lpn;
+        let (there, hit) = self.bring(io, lpn, true)?;
         self.counters.updates += 1;
-        let hit = self.cache.holds(&self.map, lpn);
-        if !hit {
-            self.write_moves_of(io, lpn)?;
-        }
-        let there = if hit {
-            self.counters.update_hits += 1;
-            self.cache.used(&self.map, lpn);
-            io.cx.command
-        } else {
-            self.counters.update_misses += 1;
-            self.with(io, |cache, io| cache.fetch(io, lpn))?
-        };
+        self.counters.update_hits += u64::from(hit);
+        self.counters.update_misses += u64::from(!hit);
         let old = self.map.change(io.pool, lpn, update.ppn, update.op);
         io.cx.remap(lpn);
         self.cache.changed(&self.map, lpn, old);
@@ -498,13 +376,16 @@ impl<C: Cache> MapStore for Paged<C> {
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
-        self.cache.details()
+        let mut details = self.cache.details();
+        details.extend(self.misses.iter().flat_map(Misses::details));
+        details
     }
 
     fn reset_counters(&mut self) {
         self.counters = MapCounters::default();
         self.map.reset_counters();
         self.cache.reset_counters();
+        self.misses.iter_mut().for_each(Misses::reset_counters);
     }
 
     fn memory(&self) -> Vec<MemoryUse> {
@@ -514,6 +395,7 @@ impl<C: Cache> MapStore for Paged<C> {
             sram("directory of map pages", self.map.directory_bytes()),
         ];
         tables.extend(self.cache.tables().into_iter().map(|(table, bytes)| sram(table, bytes)));
+        tables.extend(self.misses.iter().flat_map(Misses::memory));
         tables
     }
 

@@ -25,11 +25,10 @@ use crate::victims::{self, Moment, VictimPolicy};
 use crate::{
     Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed, maps,
 };
-use flashatlas_lookup::hashes::{self, HashDef};
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, Entry, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef,
-    Ppn, Violation,
+    BlockId, Cause, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef, Ppn,
+    Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::{History, IN_SPARE_AREAS};
@@ -45,10 +44,7 @@ pub const DEF: SchemeDef = SchemeDef {
         let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
         let mut all: Vec<&'static ParamDef> = common.into_iter().flatten().collect();
         let store = parts.store(&text("map.store").unwrap_or("dram".into()))?;
-        all.extend(store.params);
-        if store.params.iter().any(|param| param.key == HashDef::KEY) {
-            all.extend(hashes::params(parts.hashes));
-        }
+        all.extend(parts.store_params(store, text)?);
         all.extend(parts.victim(&text("ftl.victim").unwrap_or("greedy".into()))?.params);
         all.extend(parts.classifier(&text("ftl.classifier").unwrap_or("none".into()))?.params);
         Ok(all)

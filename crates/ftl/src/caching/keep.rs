@@ -1,0 +1,24 @@
+//! Every map page that was read stays, and none is loaded along: a cache as the papers of map
+//! stores have it.
+
+use super::{CachePolicy, CachePolicyDef, MapAccess};
+
+pub const DEF: CachePolicyDef = CachePolicyDef {
+    name: "keep",
+    summary: "every map page that was read stays in memory, none is loaded along",
+    paper: "none",
+    params: &[],
+    build: &|_, _| Box::new(Keep),
+};
+
+struct Keep;
+
+impl CachePolicy for Keep {
+    fn missed(&mut self, _: &MapAccess, _: &mut Vec<u32>) -> bool {
+        true
+    }
+
+    fn keeps_all(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,143 @@
+//! Policies of the map's cache: which map pages stay in memory once a lookup has read them
+//! (admission), and which others are loaded along with one (prefetch). Which page leaves is the
+//! store's.
+//!
+//! The store `demand` asks one at every miss. A page that is changed stays whatever the policy
+//! says: its change has to be somewhere.
+
+mod ghost;
+mod keep;
+mod readahead;
+
+use crate::MemoryUse;
+use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
+
+/// The host needs an entry of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapAccess {
+    /// The map page that has it.
+    pub page: u32,
+    /// Whose entry it is.
+    pub lpn: Lpn,
+    /// Whether the entry changes.
+    pub change: bool,
+    /// Lookups and changes before this one.
+    pub clock: u64,
+    /// Whether a map page finds room in memory without another one leaving.
+    pub room: bool,
+}
+
+/// Decides what the map's cache holds.
+pub trait CachePolicy: Send {
+    /// The page is in memory.
+    fn used(&mut self, access: &MapAccess) {
+        let _ = access;
+    }
+
+    /// The page is not in memory: whether it stays there once it is read. `ahead` takes the pages
+    /// that are loaded as well, the ones first that matter most. Pages that do not exist, are in
+    /// memory, or find no room beside this one are passed over.
+    fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool;
+
+    /// Whether every page stays. A policy that leaves some out takes a buffer for the page that is
+    /// read.
+    fn keeps_all(&self) -> bool {
+        false
+    }
+
+    /// Its tables.
+    fn memory(&self) -> Vec<MemoryUse> {
+        Vec::new()
+    }
+}
+
+/// Builds a policy for a map of so many pages.
+pub type Builder = dyn Fn(&Params, u32) -> Box<dyn CachePolicy> + Send + Sync;
+
+/// One policy of the registry.
+pub struct CachePolicyDef {
+    /// Name in `map.policy`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub paper: &'static str,
+    /// Its own parameters.
+    pub params: &'static [ParamDef],
+    /// Build one for so many map pages.
+    pub build: &'static Builder,
+}
+
+flashatlas_types::entry!(CachePolicyDef, "map cache policy", "map.policy");
+
+/// All policies.
+pub const CACHE_POLICIES: &[CachePolicyDef] = &[keep::DEF, readahead::DEF, ghost::DEF];
+
+pub(crate) const POLICY: Param<Text> = Param::part(
+    "map.policy",
+    CachePolicyDef::KIND,
+    "which map pages stay in memory once a lookup has read them, and which are loaded along",
+)
+.or("keep");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+    use flashatlas_types::RawConfig;
+
+    fn build(name: &str, set: &[(&str, &str)]) -> Box<dyn CachePolicy> {
+        let def = Registry::STANDARD.caching.named(name).unwrap();
+        let mut raw = RawConfig::default();
+        set.iter().for_each(|(k, v)| raw.set(k, v, ""));
+        (def.build)(&raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(), 100)
+    }
+
+    /// What a policy says to misses of these pages.
+    fn misses(policy: &mut dyn CachePolicy, pages: &[u32], room: bool) -> Vec<(bool, Vec<u32>)> {
+        let miss = |&page: &u32| {
+            let access = MapAccess { page, lpn: Lpn(8 * page), change: false, clock: 0, room };
+            let mut ahead = Vec::new();
+            (policy.missed(&access, &mut ahead), ahead)
+        };
+        pages.iter().map(miss).collect()
+    }
+
+    #[test]
+    fn a_window_doubles_while_misses_follow_each_other() {
+        let mut policy = build("readahead", &[("map.readahead_pages", "4")]);
+        let said = misses(&mut *policy, &[7, 8, 10, 15, 20, 40, 41], false);
+        let ahead: Vec<Vec<u32>> = said.into_iter().map(|(_, ahead)| ahead).collect();
+        let from = |first: u32, pages: u32| (first..first + pages).collect::<Vec<u32>>();
+        // 8 follows 7; 10 follows what came along with 8, and so on; 40 follows nothing
+        assert_eq!(
+            ahead,
+            [vec![], from(9, 1), from(11, 2), vec![], vec![], vec![], from(42, 1)],
+            "15 does not follow 11 and 12: 13 does"
+        );
+        let said = misses(&mut *policy, &[43, 46, 51, 56], false);
+        let lengths: Vec<usize> = said.iter().map(|(_, ahead)| ahead.len()).collect();
+        assert_eq!(lengths, [2, 4, 4, 4], "the window grows to four pages and no further");
+    }
+
+    #[test]
+    fn a_page_stays_when_it_was_missed_before_and_not_long_ago() {
+        let mut policy = build("ghost", &[("map.ghost_pages", "2")]);
+        let kept = |policy: &mut dyn CachePolicy, pages: &[u32], room| -> Vec<bool> {
+            misses(policy, pages, room).into_iter().map(|(keep, _)| keep).collect()
+        };
+        // 1 comes back behind two others and was forgotten; then behind one
+        assert_eq!(
+            kept(&mut *policy, &[1, 2, 3, 1, 2, 1], false),
+            [false, false, false, false, false, true]
+        );
+        assert_eq!(kept(&mut *policy, &[50, 51], true), [true, true], "there is room");
+    }
+
+    #[test]
+    fn the_default_keeps_every_page_and_loads_no_other() {
+        let mut policy = build("keep", &[]);
+        assert!(policy.keeps_all() && policy.memory().is_empty());
+        assert_eq!(misses(&mut *policy, &[3, 4, 5], false), vec![(true, vec![]); 3]);
+    }
+}

@@ -1,0 +1,46 @@
+//! Read-ahead as file systems do it: misses that follow each other load ever more pages, up to a
+//! window; the first that does not follow ends it.
+
+use super::{CachePolicy, CachePolicyDef, MapAccess};
+use flashatlas_types::Param;
+
+pub const DEF: CachePolicyDef = CachePolicyDef {
+    name: "readahead",
+    summary: "misses in sequence load the next map pages along, twice as many each time",
+    paper: "Wu, Xi, Li and Zou, The Design of New Linux File System Readahead Framework, \
+            SIGOPS Operating Systems Review (2008)",
+    params: &[WINDOW.def],
+    build: &|params, pages| {
+        Box::new(Readahead { most: params.get(WINDOW), pages, follows: u32::MAX, window: 0 })
+    },
+};
+
+const WINDOW: Param<u32> =
+    Param::int("map.readahead_pages", 1, 1024, "the most map pages that a miss loads along")
+        .or("8");
+
+struct Readahead {
+    most: u32,
+    pages: u32,
+    /// The page behind what the last miss has loaded.
+    follows: u32,
+    /// Pages that it loaded along.
+    window: u32,
+}
+
+impl CachePolicy for Readahead {
+    fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
+        self.window = match access.page == self.follows {
+            true => (2 * self.window).clamp(1, self.most),
+            false => 0,
+        };
+        let next = access.page + 1;
+        self.follows = next + self.window;
+        ahead.extend(next..self.follows.min(self.pages).max(next));
+        true
+    }
+
+    fn keeps_all(&self) -> bool {
+        true
+    }
+}

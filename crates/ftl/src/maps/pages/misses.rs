@@ -1,0 +1,131 @@
+//! What a policy of the map's cache says where an entry is not in memory, carried out.
+
+use super::paged::{Cache, Io};
+use crate::MemoryUse;
+use crate::caching::{CachePolicy, MapAccess};
+use flashatlas_types::{FtlError, Lpn, MemoryKind, OpId};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+/// A map page that a lookup has read and that does not stay: what follows in the same command finds
+/// it still.
+struct Passing {
+    command: OpId,
+    page: u32,
+    ready: OpId,
+}
+
+/// A policy, and what it has done.
+pub(crate) struct Misses {
+    policy: Box<dyn CachePolicy>,
+    page_bytes: u64,
+    clock: u64,
+    passing: Option<Passing>,
+    /// Pages that came along with others and were not needed yet.
+    unused: FxHashSet<u32>,
+    ahead: Vec<u32>,
+    left_out: u64,
+    loaded_ahead: u64,
+    used_ahead: u64,
+}
+
+impl Misses {
+    pub fn new(policy: Box<dyn CachePolicy>, page_bytes: u32) -> Misses {
+        Misses {
+            policy,
+            page_bytes: page_bytes.into(),
+            clock: 0,
+            passing: None,
+            unused: FxHashSet::default(),
+            ahead: Vec::new(),
+            left_out: 0,
+            loaded_ahead: 0,
+            used_ahead: 0,
+        }
+    }
+
+    fn access(&mut self, page: u32, lpn: Lpn, change: bool, room: bool) -> MapAccess {
+        self.clock += 1;
+        MapAccess { page, lpn, change, clock: self.clock - 1, room }
+    }
+
+    /// The entry is in memory.
+    pub fn used(&mut self, page: u32, lpn: Lpn, change: bool) {
+        let access = self.access(page, lpn, change, false);
+        if !self.unused.is_empty() && self.unused.remove(&page) {
+            self.used_ahead += 1;
+        }
+        self.policy.used(&access);
+    }
+
+    /// When the page of `lpn` is there that passes through memory within this command.
+    pub fn passing(&self, command: OpId, page: u32) -> Option<OpId> {
+        let passing = self.passing.as_ref()?;
+        (passing.command == command && passing.page == page).then_some(passing.ready)
+    }
+
+    /// The entry is not in memory. Returns the operation after which it is there. Pages of `moved`
+    /// are not loaded along: what flash has of them is not all.
+    pub fn missed(
+        &mut self,
+        cache: &mut impl Cache,
+        io: &mut Io<'_, '_>,
+        moved: &BTreeSet<u32>,
+        lpn: Lpn,
+        change: bool,
+    ) -> Result<OpId, FtlError> {
+        let page = io.map.table.page_of(lpn);
+        let access = self.access(page, lpn, change, cache.pages_free() > 0);
+        self.unused.remove(&page);
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.clear();
+        let stays = self.policy.missed(&access, &mut ahead) || change || self.policy.keeps_all();
+        let ready = match stays {
+            true => cache.fetch(io, lpn)?,
+            false => io.load(lpn, OpId::NONE)?,
+        };
+        if !stays {
+            self.left_out += 1;
+            self.passing = Some(Passing { command: io.cx.command, page, ready });
+        }
+        let mut room = cache.pages_most().saturating_sub(u32::from(stays));
+        for &page in &ahead {
+            let there = page >= io.map.table.pages() || cache.holds_page(page);
+            if room == 0 || there || moved.contains(&page) || !io.map.on_flash(page) {
+                continue;
+            }
+            cache.fetch(io, Lpn(page * io.map.table.per_page))?;
+            self.unused.insert(page);
+            (room, self.loaded_ahead) = (room - 1, self.loaded_ahead + 1);
+        }
+        if stays {
+            cache.used(io.map, lpn);
+        }
+        self.ahead = ahead;
+        Ok(ready)
+    }
+
+    pub fn details(&self) -> [(&'static str, u64); 3] {
+        [
+            ("pages_left_out", self.left_out),
+            ("pages_ahead", self.loaded_ahead),
+            ("pages_ahead_used", self.used_ahead),
+        ]
+    }
+
+    pub fn reset_counters(&mut self) {
+        (self.left_out, self.loaded_ahead, self.used_ahead) = (0, 0, 0);
+    }
+
+    pub fn memory(&self) -> Vec<MemoryUse> {
+        let mut tables = self.policy.memory();
+        if !self.policy.keeps_all() {
+            tables.push(MemoryUse {
+                table: "map page that does not stay",
+                memory: MemoryKind::Sram,
+                bytes: self.page_bytes,
+            });
+        }
+        tables
+    }
+}

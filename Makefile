@@ -14,7 +14,7 @@ FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
+.PHONY: help demo build package swarm test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
   clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
@@ -76,11 +76,20 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 
 test: test-rust test-seeded-bugs test-python crash ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
 
-test-full: ## all tests with every random case and every power failure, and with checked arithmetic (half an hour)
-	$(MAKE) --no-print-directory test test-checked test-guides test-templates FLASHATLAS_PROOFS=1
+test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
+	$(MAKE) --no-print-directory test test-checked test-guides test-templates package swarm FLASHATLAS_PROOFS=1
+
+# other cases each day; SWARM_FROM takes those of another one
+SWARM_SECONDS ?= 3600
+SWARM_FROM ?= $(shell date +%Y%m%d)000000
+swarm: $(STAMP) ## parts together, with faults, drawn at random, for SWARM_SECONDS (3600)
+	$(VENV)/bin/flashatlas check --for $(SWARM_SECONDS) --seed $(SWARM_FROM) --json out/swarm.json
 
 test-rust: tools
 	cargo test --release --quiet --workspace
+
+package: tools ## every crate that can be published, packed and built from what was packed (minutes)
+	cargo package --workspace --quiet --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-serve --exclude flashatlas-nbdkit
 
 test-seeded-bugs: tools # bugs on purpose, each of which `crash` must find; a build of their own
 	cargo test --release --quiet -p flashatlas-crash --features seeded-bugs --test suite seeded_bugs

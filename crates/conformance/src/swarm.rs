@@ -9,13 +9,17 @@
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held, is_failed_program, is_without_room};
 use flashatlas_crash::subject::{GEOMETRIES, Geometry, Subject, drive, over_tiny, subjects};
+use flashatlas_crash::threads;
 use flashatlas_device::{DriveConfig, Registry, Stack, SubmitError};
+use flashatlas_ftl::caching::CachePolicyDef;
+use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, FtlError, Layout, MediumError, ParamDef, ParamKind, PartFault, Rng, Seed,
+    BlockId, Entry, FtlError, Layout, MediumError, ParamDef, ParamKind, PartFault, Rng, Seed,
 };
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 
 /// Steps of a case.
 const STEPS: u64 = 500;
@@ -160,20 +164,20 @@ impl Swarm {
         (tally, finding)
     }
 
-    /// Run the cases of a range, until one in `progress` says to stop.
+    /// Run the cases of a range, on all cores, until `progress`, which hears how many are done, says
+    /// to stop.
     pub fn run_all(
         &self,
         ids: std::ops::Range<u64>,
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> (Tally, Vec<Finding>) {
+        let count = (ids.end - ids.start) as usize;
+        let work = |at: usize, _: &AtomicBool| self.run(ids.start + at as u64);
+        let (done, _) = threads::each(count, 0, work, &mut |done| progress(done as u64));
         let (mut tally, mut found) = (Tally::default(), Vec::new());
-        for id in ids {
-            let (one, finding) = self.run(id);
+        for (_, (one, finding)) in done {
             tally.add(&one);
             found.extend(finding);
-            if !progress(id) {
-                break;
-            }
         }
         (tally, found)
     }
@@ -220,7 +224,7 @@ impl Swarm {
         if has(Feature::Parameters) {
             for def in self.parameters(&config) {
                 if rng.below(3) == 0
-                    && let Some(value) = value(&mut rng, def)
+                    && let Some(value) = self.value(&mut rng, def)
                 {
                     let setting = format!("{}={value}", def.key);
                     self.try_setting(&mut subject, geometry, setting);
@@ -239,6 +243,16 @@ impl Swarm {
             subject.more.pop();
         }
         fits
+    }
+
+    /// A value of a parameter. The parts that have a feature of their own are drawn there.
+    fn value(&self, rng: &mut Rng, def: &ParamDef) -> Option<String> {
+        let names = match def.key {
+            CachePolicyDef::KEY => self.registry.ftl.caching.names(),
+            HashDef::KEY => self.registry.ftl.hashes.names(),
+            _ => return value(rng, def),
+        };
+        Some((*pick(rng, &names)).to_owned())
     }
 
     /// The parameters of the parts in use, and of the write cache.

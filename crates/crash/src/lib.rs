@@ -21,6 +21,7 @@ mod rerun;
 pub mod run;
 pub mod sample;
 pub mod subject;
+pub mod threads;
 pub mod verify;
 pub mod workloads;
 

@@ -12,12 +12,11 @@ use crate::model::Step;
 use crate::recording::Recording;
 use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Geometry, Subject, drive, over_tiny, subjects};
+use crate::threads;
 use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name of the workload that is every short sequence of operations on a blank drive.
 pub const ALL_SEQUENCES: &str = "all";
@@ -374,9 +373,6 @@ fn parse_shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Time between two calls of the progress function while no workload ends.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
 /// Go through everything that `plan` names. `progress` hears how many of how many workloads are
 /// done, on the calling thread, and stops the run by answering `false`.
 ///
@@ -395,40 +391,10 @@ pub fn run(
         return Err(format!("a depth of {}: expected 1 to 4", plan.depth));
     }
     let jobs = jobs(registry, plan)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if plan.threads == 0 { cores } else { plan.threads }.min(jobs.len());
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let mut results = Vec::with_capacity(jobs.len());
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..threads {
-            let sender = sender.clone();
-            let (jobs, next, stop) = (&jobs, &next, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(at) else { break };
-                    let result = job.run(plan, faults, stop);
-                    if sender.send((at, result)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        loop {
-            match receiver.recv_timeout(PROGRESS_EVERY) {
-                Ok(result) => results.push(result),
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            }
-            if !stop.load(Ordering::Relaxed) && !progress(results.len(), jobs.len()) {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    results.sort_by_key(|(at, _)| *at);
-    let mut report = Report { rows: Vec::new(), found: Vec::new(), stopped: stop.into_inner() };
+    let work = |at: usize, stop: &AtomicBool| jobs[at].run(plan, faults, stop);
+    let mut tell = |done: usize| progress(done, jobs.len());
+    let (results, stopped) = threads::each(jobs.len(), plan.threads, work, &mut tell);
+    let mut report = Report { rows: Vec::new(), found: Vec::new(), stopped };
     for (at, result) in results {
         let (tally, workloads, found) = result?;
         report.add(&jobs[at], &tally, workloads);

@@ -143,6 +143,7 @@ impl Reply {
 /// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it
 /// half-way: then every later command gets the same error, until the drive is switched off and on
 /// again. A read of data that cannot be read changes nothing, and others may follow.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {
     /// The range is empty or does not lie inside the drive.

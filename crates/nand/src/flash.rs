@@ -6,6 +6,7 @@ use flashatlas_types::{
 };
 
 /// Which part of the slots a read transfers.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPart {
     /// Whole slots.

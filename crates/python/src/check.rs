@@ -7,6 +7,7 @@ use flashatlas_conformance::{Effort, all, check};
 use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::json;
+use std::time::Instant;
 
 /// Try what the part called `name` promises; returns the report (JSON). `progress(phase, done,
 /// share)` is called after each promise. Releases the interpreter's lock.
@@ -37,22 +38,26 @@ pub fn all_parts() -> String {
     json!(all(parts()).iter().map(|part| part.named()).collect::<Vec<_>>()).to_string()
 }
 
-/// Run the cases of the swarm from `first` on, `count` of them; returns the tally and what was
+/// Run the cases of the swarm from `first` on, `count` of them, and of these as many as fit into so
+/// many seconds; returns the tally and what was
 /// found (JSON).
 #[pyfunction]
-#[pyo3(signature = (first, count, progress=None))]
+#[pyo3(signature = (first, count, seconds, progress=None))]
 pub fn run_swarm(
     py: Python<'_>,
     first: u64,
     count: u64,
+    seconds: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (tally, found) = guarded(py, progress, |reporter| {
+        let began = Instant::now();
         let swarm = Swarm::over(&parts().drives);
-        let mut tell = |id: u64| {
-            let done = id - first + 1;
-            let share = Some(done as f64 / count as f64);
-            reporter.report(Progress { phase: "swarm", requests: done, share })
+        let mut tell = |done: u64| {
+            let spent = began.elapsed().as_secs_f64();
+            let share = seconds.map_or(done as f64 / count as f64, |most| spent / most);
+            reporter.report(Progress { phase: "swarm", requests: done, share: Some(share) })
+                && seconds.is_none_or(|most| spent < most)
         };
         Ok::<_, RunError>(swarm.run_all(first..first.saturating_add(count), &mut tell))
     })?;

@@ -6,6 +6,7 @@ use flashatlas_workload::{OpenError, TraceError};
 use std::fmt;
 
 /// Why a run produced no record.
+#[non_exhaustive]
 #[derive(Debug)]
 pub enum RunError {
     /// The configuration cannot be used.

@@ -132,6 +132,7 @@ impl fmt::Display for MediumError {
 impl std::error::Error for MediumError {}
 
 /// Why an FTL could not do what was asked.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FtlError {
     /// The medium failed in a way the scheme has no answer to.

@@ -17,6 +17,10 @@ from flashatlas.progress import Bars
 COLOURS = {"kept": "green", "broken": "bold red", "not_tried": "dim"}
 
 
+MOST = 10**9
+"""Cases of a swarm that is limited by time."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(isolated(check))
@@ -42,6 +46,10 @@ def check(
         int,
         typer.Option("--swarm", min=0, help="So many cases of parts together, drawn at random."),
     ] = 0,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--for", min=0, metavar="SECONDS", help="As many of its cases as fit."),
+    ] = None,
     rerun: Annotated[
         int | None, typer.Option("--rerun", metavar="N", help="Run one case of the swarm again.")
     ] = None,
@@ -56,11 +64,12 @@ def check(
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
-    With `--swarm N`: schemes, stores, layers, policies, shapes and parameters anywhere in their
+    With `--swarm N` or `--for SECONDS`: schemes, stores, layers, policies, shapes and parameters anywhere in their
     ranges, with faults while the drive runs; each case is a number, which `--rerun` repeats.
     """
-    if swarm or rerun is not None:
-        _swarm(rerun if rerun is not None else seed, swarm or 1, json_, quiet)
+    if swarm or seconds or rerun is not None:
+        first = rerun if rerun is not None else seed
+        _swarm(first, swarm or (MOST if seconds else 1), seconds, json_, quiet)
         return
     known = json.loads(_core.all_parts())
     wanted = list(names or ())
@@ -73,7 +82,7 @@ def check(
     reports = []
     with Bars(wanted, enabled=not quiet) as bars:
         for number, name in enumerate(wanted):
-            tell = partial(_tell, bars, number)
+            tell = partial(_tell, bars, number, "promises")
             reports.append(json.loads(_core.check_part(name, one_in, requests, seed, tell)))
     write_json(json_, json.dumps(reports, indent=1))
     if json_ != "-":
@@ -83,8 +92,10 @@ def check(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _tell(bars: Bars, number: int, _: str, done: int, share: float | None) -> None:
-    bars.update(number, "run", done, share, "promises")
+def _tell(
+    bars: Bars, number: int, unit: str, _: str, done: int, share: float | None
+) -> None:
+    bars.update(number, "run", done, share, unit)
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -103,17 +114,17 @@ def _print(report: dict[str, Any]) -> None:
             out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _swarm(first: int, count: int, json_: str | None, quiet: bool) -> None:
+def _swarm(
+    first: int, count: int, seconds: float | None, json_: str | None, quiet: bool
+) -> None:
     with Bars(["swarm"], enabled=not quiet) as bars:
-        text = _core.run_swarm(
-            first, count, lambda _, done, share: bars.update(0, "run", done, share, "cases")
-        )
+        text = _core.run_swarm(first, count, seconds, partial(_tell, bars, 0, "cases"))
     found = json.loads(text)
     write_json(json_, json.dumps(found, indent=1))
     if json_ != "-":
         tally = found["tally"]
         say(
-            f"{tally['cases']:,} cases, {tally['steps']:,} commands, {tally['mounts']:,} mounts, "
+            f"from {first}: {tally['cases']:,} cases, {tally['steps']:,} commands, {tally['mounts']:,} mounts, "
             f"{tally['compared']:,} units compared, {tally['failed_operations']:,} failed "
             f"operations: [bold]{len(found['found']):,} findings[/]"
         )

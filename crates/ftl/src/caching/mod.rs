@@ -13,6 +13,7 @@ use crate::MemoryUse;
 use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
 
 /// The host needs an entry of the map.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapAccess {
     /// The map page that has it.

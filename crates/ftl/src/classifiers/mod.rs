@@ -30,6 +30,7 @@ pub trait Classifier: Send {
 }
 
 /// A page that is written, or moved by collection.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Which.
@@ -46,6 +47,7 @@ pub struct Page {
 }
 
 /// A block that was collected.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
     /// The stream that wrote it; `None` when it was opened before the mount.

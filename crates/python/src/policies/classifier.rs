@@ -157,7 +157,7 @@ impl Classifier for Sorter {
         if !self.hears_erases {
             return;
         }
-        let &Collected { stream, age, valid, slots } = block;
+        let &Collected { stream, age, valid, slots, .. } = block;
         Python::attach(|py| {
             let of = (numbered(stream), age, valid, slots);
             let heard = self.classifier.call_method1(py, "erased", of);

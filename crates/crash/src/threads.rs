@@ -1,0 +1,65 @@
+//! Independent pieces of work on all cores.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Do `work` for each number below `count`, on so many threads (0: as many as there are cores).
+/// `work` may look at the flag that tells it to stop. `progress` hears how many are done, on the
+/// calling thread, and stops it by answering `false`. Returns what was done, by number, and whether
+/// it was stopped.
+pub fn each<T: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize, &AtomicBool) -> T + Sync,
+    progress: &mut dyn FnMut(usize) -> bool,
+) -> (Vec<(usize, T)>, bool) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if threads == 0 { cores } else { threads }.min(count);
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut results = Vec::new();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..threads {
+            let sender = sender.clone();
+            let (work, next, stop) = (&work, &next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count || sender.send((at, work(at, stop))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match receiver.recv_timeout(PROGRESS_EVERY) {
+                Ok(result) => results.push(result),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            if !stop.load(Ordering::Relaxed) && !progress(results.len()) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    results.sort_by_key(|(at, _)| *at);
+    (results, stop.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::each;
+
+    #[test]
+    fn each_number_is_worked_on_once_until_somebody_says_stop() {
+        let (done, stopped) = each(100, 4, |n, _| n * n, &mut |_| true);
+        assert!(!stopped && done == (0..100).map(|n| (n, n * n)).collect::<Vec<_>>());
+        let (done, stopped) = each(1 << 40, 2, |n, _| n, &mut |done| done < 50);
+        assert!(stopped && (50..1 << 20).contains(&done.len()), "{}", done.len());
+    }
+}

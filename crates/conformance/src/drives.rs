@@ -6,7 +6,7 @@ use flashatlas_crash::subject::GEOMETRIES;
 use flashatlas_device::Part;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_sim::input::Stream;
-use flashatlas_sim::{Build, Environment, RunError, RunSpec, run};
+use flashatlas_sim::{Build, Environment, Parts, RunError, RunSpec, run};
 use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::io;
@@ -38,7 +38,7 @@ fn command(spec: &Value) -> String {
 }
 
 /// The settings under which a part is tried, each of which chooses it.
-fn ways(trial: &Trial<'_>, part: Part) -> Vec<Settings> {
+pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     let (_, name) = part.named();
     let own = |key: &str, small: &[&[&str]]| -> Vec<Settings> {
         let small = if small.is_empty() { &[&[][..]] } else { small };
@@ -72,7 +72,7 @@ fn ways(trial: &Trial<'_>, part: Part) -> Vec<Settings> {
             // a layer may need a store that hands its map out
             let fits = |more: &[&str]| -> Vec<Settings> {
                 let ways = roomy(roomy(own("layers", def.small), MORE), more);
-                let loads = |way: &Settings| trial.parts.drives.load("tiny", None, way).is_ok();
+                let loads = |way: &Settings| parts.drives.load("tiny", None, way).is_ok();
                 ways.into_iter().filter(loads).collect()
             };
             let found = [fits(&[]), fits(&["map.store=demand"])].concat();
@@ -118,7 +118,7 @@ fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String
 
 /// Try a part of a drive.
 pub fn check(trial: &mut Trial<'_>, part: Part) {
-    let ways = ways(trial, part);
+    let ways = ways(trial.parts, part);
     let fits = |trial: &Trial<'_>, way: &Settings| {
         let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
         trial.parts.drives.load(drive, None, way)

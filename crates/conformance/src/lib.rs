@@ -8,6 +8,7 @@
 
 mod declared;
 mod drives;
+pub mod memory;
 mod requests;
 pub mod swarm;
 

@@ -1,0 +1,98 @@
+//! What a part keeps beside what it reports: its memory on the heap, counted.
+//!
+//! Reports are of the drive's tables, and the simulator's differ: it has structures around them, and
+//! knows things that a drive would have to look up. So the suite looks at what *grows* with the
+//! drive: a table of so many bytes for each page that no report names is one that a drive could not
+//! do without.
+
+use crate::drives;
+use flashatlas_crash::model::Step;
+use flashatlas_crash::recording::{SEED, apply};
+use flashatlas_device::Part;
+use flashatlas_sim::{AnyPart, Parts};
+use flashatlas_types::ConfigError;
+
+/// Bytes for each logical page of the drive that a part may keep and not report: what the simulator
+/// knows of a map that a drive has on flash, links of lists, hash tables with room.
+pub const FREE_BYTES: f64 = 128.0;
+
+/// Blocks of the two drives; each has so many logical pages a block.
+const BLOCKS: [u32; 2] = [256, 4096];
+const PAGES_A_BLOCK: u32 = 4;
+
+/// What a drive takes once it was written over.
+struct Use {
+    heap: f64,
+    reported: f64,
+    pages: f64,
+}
+
+/// The heap and the reports of a drive with these settings. Every page is written once: what is
+/// written over lies on flash for a while, and what is on flash is on the heap.
+fn used(
+    parts: &Parts,
+    set: &[String],
+    blocks: u32,
+    live: &dyn Fn() -> usize,
+) -> Result<Use, ConfigError> {
+    let own = |setting: &&String| {
+        !["drive.blocks=", "drive.logical_pages="].iter().any(|key| setting.starts_with(key))
+    };
+    let mut set: Vec<String> = set.iter().filter(own).cloned().collect();
+    set.push(format!("drive.blocks={blocks}"));
+    set.push(format!("drive.logical_pages={}", blocks * PAGES_A_BLOCK));
+    let config = parts.drives.load("tiny", None, &set)?;
+    let before = live();
+    let mut drive = config.build_stack(SEED)?;
+    drive.set_instant(true);
+    let shape = drive.shape();
+    let (sectors, unit) = (shape.sectors as u32, shape.unit_sectors);
+    let units = sectors / unit;
+    for n in 0..units {
+        let step = Step::Write { lba: n * unit, sectors: unit, fua: false };
+        let why = |e| ConfigError::new("memory", format!("write {n}: {e}"));
+        apply(&mut drive, step, u64::from(n) + 1).map_err(why)?;
+    }
+    let ftl: u64 = drive.ssd().ftl_report().memory.iter().map(|table| table.bytes).sum();
+    let layers: u64 = drive.reports().iter().flat_map(|r| &r.memory).map(|table| table.1).sum();
+    let heap = live().saturating_sub(before) as f64;
+    Ok(Use { heap, reported: (ftl + layers) as f64, pages: units.into() })
+}
+
+/// What a drive keeps and does not report, for each page by which it is larger.
+fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result<f64, ConfigError> {
+    let small = used(parts, set, BLOCKS[0], live)?;
+    let large = used(parts, set, BLOCKS[1], live)?;
+    let grown = (large.heap - large.reported) - (small.heap - small.reported);
+    Ok(grown / (large.pages - small.pages))
+}
+
+/// Count what a part of a drive keeps beside what it reports: bytes for each page of the drive,
+/// above those of page mapping with its map in DRAM. `live` says how many bytes of the heap are in
+/// use, from an allocator that counts; nothing else may allocate meanwhile.
+///
+/// # Errors
+/// A drive that does not take the part.
+pub fn beside_reports(
+    parts: &Parts,
+    part: Part,
+    live: &dyn Fn() -> usize,
+) -> Result<f64, ConfigError> {
+    let plain = unreported(parts, &[], live)?;
+    let ways = drives::ways(parts, part);
+    let first: Vec<String> = ways[0].iter().take(1).cloned().collect();
+    match unreported(parts, &first, live) {
+        Ok(found) => Ok(found - plain),
+        Err(_) => Ok(unreported(parts, &ways[0], live)? - plain),
+    }
+}
+
+/// The parts that [`beside_reports`] can count.
+pub fn countable(parts: &Parts) -> Vec<Part> {
+    let of_drive = |part| match part {
+        AnyPart::Drive(Part::Preset(_)) => None,
+        AnyPart::Drive(part) => Some(part),
+        _ => None,
+    };
+    crate::all(parts).into_iter().filter_map(of_drive).collect()
+}

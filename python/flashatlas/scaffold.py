@@ -45,7 +45,7 @@ KINDS = {
         ("map.store=demand", "map.page_bytes=64", "map.cache_bytes=256"),
     ),
     "hash": Kind("hash function", "lookup.hash", "folding", ("rust",), ("map.store=lpmt",)),
-    "store": Kind("map store", "map.store", "dram", ("rust",)),
+    "store": Kind("map store", "map.store", "dram", ("rust", "c")),
     "scheme": Kind("scheme", "ftl.scheme", "page", ("rust", "c")),
     "layer": Kind("layer", "layers", "", ("rust",)),
     "format": Kind("trace format", "format", "", ("rust",)),
@@ -53,8 +53,6 @@ KINDS = {
 }
 
 REASONS = {
-    ("store", "c"): "a store needs the types of collection and recovery; a whole FTL in C (scheme) "
-    "brings its own map",
     ("caching", "c"): "it has no C type yet; a whole FTL in C (scheme) brings its own map",
     ("hash", "c"): 'a hash function of C is two lines in a part in Rust: `extern "C"`',
     ("hash", "python"): "a hash function is asked at every lookup, which Python is too slow for",

@@ -55,6 +55,8 @@ pub enum FaKind {
     FA_CLASSIFIER = 2,
     /// `ops` is a `fa_ftl`.
     FA_FTL = 3,
+    /// `ops` is a `fa_store`.
+    FA_STORE = 4,
 }
 
 /// The type of a parameter.
@@ -310,6 +312,50 @@ pub struct FaTable {
     pub memory: u32,
     /// Its bytes in the drive.
     pub bytes: u64,
+}
+
+/// What a map store works with during a call.
+#[repr(C)]
+pub struct FaMap {
+    /// Of FlashAtlas.
+    pub context: *mut c_void,
+    /// Accesses to a table in memory (a `fa_memory`), of so many bytes each, after those before:
+    /// what the call costs. Those that `set` makes during a mount cost nothing.
+    pub access: unsafe extern "C" fn(
+        map: *const FaMap,
+        memory: u32,
+        accesses: u32,
+        bytes: u32,
+        write: bool,
+    ),
+}
+
+/// A map store: where the logical-to-physical map of page mapping is, in memory, and what a lookup
+/// costs. FlashAtlas keeps the truth beside it, and an answer that differs ends the run with an
+/// error that names the page. Nothing of the map is on flash: a mount finds where pages are by
+/// their spare areas and tells them by `set`, in ascending order. A map with pages on flash is a
+/// whole FTL here, or a store in Rust.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FaStore {
+    /// Make an empty one, for so many logical pages, on a drive with so many pages of flash.
+    pub create:
+        Option<unsafe extern "C" fn(values: *const FaValue, pages: u32, slots: u32) -> *mut c_void>,
+    /// It is not needed any more.
+    pub destroy: Option<unsafe extern "C" fn(store: *mut c_void)>,
+    /// Where a logical page is, or `FA_NOWHERE`.
+    pub get: Option<unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32) -> u32>,
+    /// A logical page is somewhere else now, or `FA_NOWHERE` after a trim. Answers where it was.
+    pub set: Option<
+        unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
+    >,
+    /// As `set`, because collection moved the page. May be absent: then it is `set`.
+    pub moved: Option<
+        unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
+    >,
+    /// Tables in the drive's memory, as of a `fa_ftl`. May be absent.
+    pub tables:
+        Option<unsafe extern "C" fn(store: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,
 }
 
 /// What an FTL works with: the same for as long as the drive is on. Every call acts at once, and is

@@ -1,4 +1,5 @@
-//! Parts from shared libraries: victim policies, classifiers and whole FTLs through a C ABI.
+//! Parts from shared libraries: victim policies, classifiers, map stores and whole FTLs through a C
+//! ABI.
 //!
 //! `python/flashatlas/include/flashatlas_plugin.h` is the interface, and `src/abi.rs` the same in
 //! Rust. A plug-in is loaded once and stays; its parts are added to a registry and are then like
@@ -14,6 +15,8 @@ mod classifier;
 mod firmware;
 mod library;
 mod params;
+mod store;
+mod tables;
 mod victim;
 mod watch;
 

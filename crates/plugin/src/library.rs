@@ -1,7 +1,9 @@
 //! Opening a shared library, and what it says it has.
 
-use crate::abi::{FA_ABI_VERSION, FaClassifier, FaFtl, FaKind, FaPart, FaPlugin, FaVictim};
-use crate::{classifier, firmware, params, victim, watch};
+use crate::abi::{
+    FA_ABI_VERSION, FaClassifier, FaFtl, FaKind, FaPart, FaPlugin, FaStore, FaVictim,
+};
+use crate::{classifier, firmware, params, store, victim, watch};
 use flashatlas_device::Part;
 use flashatlas_types::{Dur, ParamDef, PartFault, Ps};
 use sha2::{Digest, Sha256};
@@ -184,6 +186,10 @@ unsafe fn part(plugin: &str, part: &FaPart) -> Result<Part, PluginError> {
             kind if kind == FaKind::FA_FTL as u32 => {
                 let ops = *part.ops.cast::<FaFtl>();
                 Part::Scheme(Box::leak(Box::new(firmware::definition(common, ops)?)))
+            }
+            kind if kind == FaKind::FA_STORE as u32 => {
+                let ops = *part.ops.cast::<FaStore>();
+                Part::Store(Box::leak(Box::new(store::definition(common, ops)?)))
             }
             kind => return Err(PluginError::new(format!("{who}: kind {kind} is no fa_kind"))),
         })

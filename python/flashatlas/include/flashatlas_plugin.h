@@ -49,6 +49,8 @@ enum fa_kind
   FA_CLASSIFIER = 2,
   // `ops` is a `fa_ftl`.
   FA_FTL = 3,
+  // `ops` is a `fa_store`.
+  FA_STORE = 4,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -437,6 +439,39 @@ typedef struct fa_ftl {
   // absent.
   uint32_t (*tables)(void *ftl, struct fa_table *tables, uint32_t room);
 } fa_ftl;
+
+// What a map store works with during a call.
+typedef struct fa_map {
+  // Of FlashAtlas.
+  void *context;
+  // Accesses to a table in memory (a `fa_memory`), of so many bytes each, after those before:
+  // what the call costs. Those that `set` makes during a mount cost nothing.
+  void (*access)(const struct fa_map *map,
+                 uint32_t memory,
+                 uint32_t accesses,
+                 uint32_t bytes,
+                 bool write);
+} fa_map;
+
+// A map store: where the logical-to-physical map of page mapping is, in memory, and what a lookup
+// costs. FlashAtlas keeps the truth beside it, and an answer that differs ends the run with an
+// error that names the page. Nothing of the map is on flash: a mount finds where pages are by
+// their spare areas and tells them by `set`, in ascending order. A map with pages on flash is a
+// whole FTL here, or a store in Rust.
+typedef struct fa_store {
+  // Make an empty one, for so many logical pages, on a drive with so many pages of flash.
+  void *(*create)(const struct fa_value *values, uint32_t pages, uint32_t slots);
+  // It is not needed any more.
+  void (*destroy)(void *store);
+  // Where a logical page is, or `FA_NOWHERE`.
+  uint32_t (*get)(void *store, const struct fa_map *map, uint32_t lpn);
+  // A logical page is somewhere else now, or `FA_NOWHERE` after a trim. Answers where it was.
+  uint32_t (*set)(void *store, const struct fa_map *map, uint32_t lpn, uint32_t page);
+  // As `set`, because collection moved the page. May be absent: then it is `set`.
+  uint32_t (*moved)(void *store, const struct fa_map *map, uint32_t lpn, uint32_t page);
+  // Tables in the drive's memory, as of a `fa_ftl`. May be absent.
+  uint32_t (*tables)(void *store, struct fa_table *tables, uint32_t room);
+} fa_store;
 
 #endif  /* FLASHATLAS_PLUGIN_H */
 

@@ -3,7 +3,8 @@
 use super::functions;
 use super::shadow::Shadow;
 use super::token::{TOKEN_BYTES, Token};
-use crate::abi::{FaHost, FaMemory, FaSpare, FaState, FaStatus};
+use crate::abi::{FaHost, FaSpare, FaState, FaStatus};
+use crate::tables;
 use crate::watch;
 use FaStatus::{
     FA_ERASE_FAILED, FA_OK, FA_POWER_LOST, FA_PROGRAM_FAILED, FA_REFUSED, FA_UNREADABLE,
@@ -11,8 +12,8 @@ use FaStatus::{
 use flashatlas_ftl::{FtlContext, MountReport, Programmed, Role};
 use flashatlas_nand::{FrameState, OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, Dur, FrameId, FtlError, Lpn, MediumError, MemoryKind, OpId, OpKind,
-    PartFault, Ppn, Stamp,
+    BlockId, Cause, Class, Dur, FrameId, FtlError, Lpn, MediumError, OpId, OpKind, PartFault, Ppn,
+    Stamp,
 };
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
@@ -432,13 +433,9 @@ impl<'a, 'b> Session<'a, 'b> {
     }
 
     pub(super) fn access(&mut self, memory: u32, accesses: u32, bytes: u32, write: bool) {
-        let kind = match memory {
-            m if m == FaMemory::FA_SRAM as u32 => MemoryKind::Sram,
-            m if m == FaMemory::FA_DRAM as u32 => MemoryKind::Dram,
-            other => {
-                self.refuse(format!("access to memory {other}, which is no fa_memory"));
-                return;
-            }
+        let Some(kind) = tables::memory_of(memory) else {
+            self.refuse(format!("access to memory {memory}, which is no fa_memory"));
+            return;
         };
         if self.silent {
             return;

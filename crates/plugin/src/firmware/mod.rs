@@ -11,17 +11,16 @@ mod host;
 mod shadow;
 mod token;
 
-use crate::abi::{FA_NOWHERE, FaFtl, FaHost, FaMemory, FaShape, FaStatus, FaTable};
-use crate::library::{Common, PluginError, required, text};
-use crate::{params, watch};
+use crate::abi::{FA_NOWHERE, FaFtl, FaHost, FaShape, FaStatus};
+use crate::library::{Common, PluginError, required};
+use crate::{params, tables, watch};
 use flashatlas_ftl::{
     Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place, Registry,
     Role, SchemeConfig, SchemeDef, schemes::TextOf,
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, ParamDef,
-    PartFault, Ppn, Violation,
+    BlockId, Cause, ConfigError, FtlError, Layout, Lpn, MediumError, OpId, ParamDef, Ppn, Violation,
 };
 use host::{Counts, HostCell, Session, State};
 use shadow::Shadow;
@@ -30,9 +29,6 @@ use token::Token;
 
 /// Bytes for the reason of `fits`.
 const WHY_BYTES: usize = 512;
-
-/// Tables that a firmware may report.
-const TABLES_MAX: usize = 64;
 
 /// Reads of each page that a mount may take.
 const READS_PER_PAGE: u64 = 64;
@@ -407,27 +403,9 @@ impl Ftl for Firmware {
 impl Firmware {
     /// The tables that the firmware declares.
     fn tables(&self) -> Vec<MemoryUse> {
-        let Some(tables) = self.ops.tables else { return Vec::new() };
-        let who = self.state.who;
-        let none = FaTable { name: std::ptr::null(), memory: 0, bytes: 0 };
-        let mut all = [none; TABLES_MAX];
-        let count = {
-            let _call = watch::enter(who, "tables", 0);
-            // SAFETY: as the header says
-            unsafe { tables(self.ftl, all.as_mut_ptr(), TABLES_MAX as u32) }
-        };
-        let declared = |table: &FaTable| {
-            // SAFETY: as the header says, a text or null
-            let name = unsafe { text(who, "name of a table", table.name) };
-            let name = name.unwrap_or_else(|e| PartFault::raise(who, format!("`tables`: {e}")));
-            let memory = match table.memory {
-                m if m == FaMemory::FA_SRAM as u32 => MemoryKind::Sram,
-                m if m == FaMemory::FA_DRAM as u32 => MemoryKind::Dram,
-                m => PartFault::raise(who, format!("`tables`: memory {m} is no fa_memory")),
-            };
-            MemoryUse { table: name, memory, bytes: table.bytes }
-        };
-        all[..(count as usize).min(TABLES_MAX)].iter().map(declared).collect()
+        let Some(declared) = self.ops.tables else { return Vec::new() };
+        // SAFETY: as the header says
+        tables::read(self.state.who, |all, room| unsafe { declared(self.ftl, all, room) })
     }
 }
 

@@ -5,3 +5,4 @@ mod build;
 mod generate;
 mod header;
 mod page;
+mod store;

@@ -1,0 +1,273 @@
+//! Map stores of plug-ins: the map as the plug-in has it, in its own memory. FlashAtlas keeps the
+//! truth beside it, and compares every answer. Nothing of such a map is on flash: a mount looks at
+//! the spare areas of data.
+
+use crate::abi::{FA_NOWHERE, FaMap, FaStore};
+use crate::library::{Common, PluginError, required};
+use crate::{params, tables, watch};
+use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
+use flashatlas_ftl::pool::MapQuota;
+use flashatlas_ftl::{MapCounters, MemoryUse, MountReport, SchemeConfig};
+use flashatlas_types::{
+    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, PartFault, Ppn, PpnTable,
+};
+use std::ffi::c_void;
+
+/// The most accesses of one call: one that never ends would fill the memory of the simulator.
+const ACCESSES_MAX: usize = 1 << 16;
+
+/// The map of one drive.
+struct Store {
+    who: &'static str,
+    ops: FaStore,
+    store: *mut c_void,
+    truth: PpnTable,
+    counters: MapCounters,
+    accesses: Vec<OpKind>,
+}
+
+// SAFETY: a plug-in is called by one thread at a time for each thing that it made, and says in its
+// header that it keeps nothing by thread
+unsafe impl Send for Store {}
+
+/// The definition of a store with these callbacks.
+pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginError> {
+    let who = common.who;
+    required(
+        who,
+        &[
+            ("create", ops.create.is_some()),
+            ("destroy", ops.destroy.is_some()),
+            ("get", ops.get.is_some()),
+            ("set", ops.set.is_some()),
+        ],
+    )?;
+    let declared = common.params;
+    let build = move |config: &SchemeConfig<'_>, layout: &Layout| {
+        let values = params::values(config.params, declared);
+        let create = ops.create.expect("checked");
+        let _call = watch::enter(who, "create", 0);
+        // SAFETY: as the header says; the values outlive the call
+        let store = unsafe { create(values.as_ptr(), layout.logical_units, layout.slots()) };
+        if store.is_null() {
+            PartFault::raise(who, "`create` answers with null");
+        }
+        let truth = PpnTable::new(layout.logical_units);
+        let counters = MapCounters::default();
+        Box::new(Store { who, ops, store, truth, counters, accesses: Vec::new() })
+            as Box<dyn MapStore>
+    };
+    Ok(MapStoreDef {
+        name: common.name,
+        summary: common.summary,
+        paper: common.paper,
+        params: declared,
+        fits: &|_, _| Ok(MapQuota::default()),
+        exports_entries: false,
+        build: Box::leak(Box::new(build)),
+        small: &[],
+        mechanisms: &[],
+    })
+}
+
+/// What the callback `access` of a map does.
+///
+/// # Safety
+/// `map` is what a call got, during that call.
+unsafe extern "C" fn access(
+    map: *const FaMap,
+    memory: u32,
+    accesses: u32,
+    bytes: u32,
+    write: bool,
+) {
+    // SAFETY: as above; the context is the list of this call
+    let list = unsafe { &mut *(*map).context.cast::<Vec<OpKind>>() };
+    // what is no memory is found when the list is looked at
+    let kind = tables::memory_of(memory).unwrap_or(MemoryKind::Nvm);
+    if list.len() <= ACCESSES_MAX {
+        list.push(OpKind::Memory { kind, accesses, bytes, write });
+    }
+}
+
+impl Store {
+    /// Call `work` with a map that takes accesses, and put these into the plan, one after the
+    /// other, behind `after`. Returns what it answers, and the last access.
+    fn call<T>(
+        &mut self,
+        callback: &'static str,
+        io: &mut MapContext<'_, '_>,
+        after: OpId,
+        work: impl FnOnce(&FaStore, *mut c_void, *const FaMap) -> T,
+    ) -> (T, OpId) {
+        let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        let map = FaMap { context: (&raw mut accesses).cast(), access };
+        let answer = {
+            let _call = watch::enter(self.who, callback, io.cx.now.0);
+            work(&self.ops, self.store, &map)
+        };
+        if accesses.len() > ACCESSES_MAX {
+            self.wrong(callback, format!("more than {ACCESSES_MAX} accesses, expected an end"));
+        }
+        let mut last = after;
+        for &kind in &accesses {
+            if matches!(kind, OpKind::Memory { kind: MemoryKind::Nvm, .. }) {
+                self.wrong(callback, "an access to what is no fa_memory".into());
+            }
+            last = io.cx.flash.plan.push(kind, Class::Map, &[last]);
+        }
+        self.accesses = accesses;
+        (answer, last)
+    }
+
+    fn wrong(&self, callback: &str, why: String) -> ! {
+        PartFault::raise(self.who, format!("`{callback}`: {why}"))
+    }
+
+    /// What a callback answers of a page must be what is true.
+    fn compare(&self, callback: &str, lpn: Lpn, answer: u32) -> Ppn {
+        let truth = self.truth.get(lpn);
+        let said = if answer == FA_NOWHERE { Ppn::NONE } else { Ppn(answer) };
+        if said != truth {
+            let place = |ppn: Ppn| match ppn.mapped() {
+                Some(ppn) => format!("page {ppn} of the flash"),
+                None => "nowhere".into(),
+            };
+            let why = format!("page {lpn} is {}, it answers {}", place(truth), place(said));
+            self.wrong(callback, why);
+        }
+        truth
+    }
+
+    /// Change an entry of the plug-in's map.
+    fn change(
+        &mut self,
+        callback: &'static str,
+        io: &mut MapContext<'_, '_>,
+        update: Update,
+    ) -> (Ppn, OpId) {
+        let page = update.ppn.mapped().map_or(FA_NOWHERE, |ppn| ppn.0);
+        let (answer, last) = self.call(callback, io, update.op, |ops, store, map| {
+            let call = match callback {
+                "moved" => ops.moved.expect("checked"),
+                _ => ops.set.expect("checked"),
+            };
+            // SAFETY: the store is what `create` made and `destroy` has not seen
+            unsafe { call(store, map, update.lpn.0, page) }
+        });
+        self.compare(callback, update.lpn, answer);
+        (self.truth.replace(update.lpn, update.ppn), last)
+    }
+}
+
+impl MapStore for Store {
+    fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        self.counters.lookups += 1;
+        self.counters.hits += 1;
+        let command = io.cx.command;
+        let (answer, last) = self.call("get", io, command, |ops, store, map| {
+            // SAFETY: as in `change`
+            unsafe { ops.get.expect("checked")(store, map, lpn.0) }
+        });
+        Ok((self.compare("get", lpn, answer), last))
+    }
+
+    fn peek(&self, lpn: Lpn) -> Ppn {
+        self.truth.get(lpn)
+    }
+
+    fn set(
+        &mut self,
+        io: &mut MapContext<'_, '_>,
+        update: Update,
+    ) -> Result<(Ppn, OpId), FtlError> {
+        self.counters.updates += 1;
+        self.counters.update_hits += 1;
+        Ok(self.change("set", io, update))
+    }
+
+    fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
+        self.counters.updates += 1;
+        self.counters.update_hits += 1;
+        let callback = if self.ops.moved.is_some() { "moved" } else { "set" };
+        Ok(self.change(callback, io, update).0)
+    }
+
+    fn load(
+        &mut self,
+        _: &mut MapContext<'_, '_>,
+        _: &[BlockId],
+        _: &mut MountReport,
+    ) -> Result<Replay, FtlError> {
+        Ok(Replay::everything(1))
+    }
+
+    fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
+        self.truth.replace(lpn, ppn);
+    }
+
+    /// The plug-in hears of the pages that a mount has found, in ascending order.
+    fn mounted(
+        &mut self,
+        io: &mut MapContext<'_, '_>,
+        _: &mut MountReport,
+    ) -> Result<(), FtlError> {
+        let found: Vec<(Lpn, Ppn)> = (0..self.truth.len())
+            .map(|lpn| (Lpn(lpn), self.truth.get(Lpn(lpn))))
+            .filter(|&(_, ppn)| ppn != Ppn::NONE)
+            .collect();
+        let command = io.cx.command;
+        let (wrong, _) = self.call("set", io, command, |ops, store, map| {
+            found.iter().find_map(|&(lpn, ppn)| {
+                // SAFETY: as in `change`; accesses of a mount are not counted
+                unsafe {
+                    let answer = ops.set.expect("checked")(store, map, lpn.0, ppn.0);
+                    (*(*map).context.cast::<Vec<OpKind>>()).clear();
+                    (answer != FA_NOWHERE).then_some((lpn, answer))
+                }
+            })
+        });
+        if let Some((lpn, answer)) = wrong {
+            self.wrong("set", format!("page {lpn} was nowhere, it answers page {answer}"));
+        }
+        Ok(())
+    }
+
+    fn forgets_trims(&self) -> bool {
+        true
+    }
+
+    fn page_of(&self, _: Lpn) -> u32 {
+        0
+    }
+
+    fn counters(&self) -> MapCounters {
+        self.counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = MapCounters::default();
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let Some(declared) = self.ops.tables else { return Vec::new() };
+        // SAFETY: as in `change`
+        tables::read(self.who, |all, room| unsafe { declared(self.store, all, room) })
+    }
+
+    fn approximations(&self) -> Vec<&'static str> {
+        vec![
+            "the plug-in's map is in memory alone: a mount reads every spare area, and trims come \
+             back",
+        ]
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _call = watch::enter(self.who, "destroy", 0);
+        // SAFETY: nobody else has it
+        unsafe { self.ops.destroy.expect("checked")(self.store) };
+    }
+}

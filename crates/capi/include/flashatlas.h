@@ -264,6 +264,24 @@ int fa_reset_counters(struct fa_drive *drive);
 // gets a string for `fa_string_free`.
 int fa_record_json(struct fa_drive *drive, char **json);
 
+// Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
+// and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
+// switched off, with everything made durable, and on again, in no simulated time: from here on it
+// does what a drive does that loads the file. Counters begin anew. A file that is there is
+// replaced once the new one is whole. Drives with layers or with bytes (`nand.data=ram`):
+// `FA_ERR_UNSUPPORTED`.
+int fa_checkpoint_save(struct fa_drive *drive, const char *path);
+
+// Hold what a checkpoint holds, instead of what the drive held; its clock and its settings stay.
+// No command is in flight. A file of a drive whose settings place pages on flash otherwise is
+// refused with the setting, and one that is damaged with the byte; the drive is then as it was.
+int fa_checkpoint_load(struct fa_drive *drive, const char *path);
+
+// Add the parts of a shared library that was made with `flashatlas_plugin.h`: their names are
+// known to every drive that is made in this process afterwards. `error` says why not, as of
+// `fa_drive_create`. A callback that has not returned for 30 s ends the process.
+int fa_plugin_load(const char *path, char *error, size_t room);
+
 // Free a string of this library; null is nothing.
 void fa_string_free(char *string);
 

@@ -126,6 +126,8 @@ class Drive {
 
   void idle(uint64_t now_ps, uint64_t until_ps) { check(fa_idle(drive_, now_ps, until_ps)); }
   void fill() { check(fa_fill(drive_)); }
+  void save(const std::string &path) { check(fa_checkpoint_save(drive_, path.c_str())); }
+  void load(const std::string &path) { check(fa_checkpoint_load(drive_, path.c_str())); }
   void power_cut(uint64_t now_ps) { check(fa_power_cut(drive_, now_ps)); }
   void power_cut_after(uint64_t operations) { check(fa_power_cut_after(drive_, operations)); }
 

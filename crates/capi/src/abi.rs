@@ -416,6 +416,50 @@ pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_c
     }
 }
 
+/// Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
+/// and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
+/// switched off, with everything made durable, and on again, in no simulated time: from here on it
+/// does what a drive does that loads the file. Counters begin anew. A file that is there is
+/// replaced once the new one is whole. Drives with layers or with bytes (`nand.data=ram`):
+/// `FA_ERR_UNSUPPORTED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fa_checkpoint_save(drive: *mut FaDrive, path: *const c_char) -> c_int {
+    // SAFETY: as the caller promises
+    unsafe { on(drive, |drive| drive.save(given(string(path, "path")?, "path")?)) }
+}
+
+/// Hold what a checkpoint holds, instead of what the drive held; its clock and its settings stay.
+/// No command is in flight. A file of a drive whose settings place pages on flash otherwise is
+/// refused with the setting, and one that is damaged with the byte; the drive is then as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fa_checkpoint_load(drive: *mut FaDrive, path: *const c_char) -> c_int {
+    // SAFETY: as the caller promises
+    unsafe { on(drive, |drive| drive.load(given(string(path, "path")?, "path")?)) }
+}
+
+/// Add the parts of a shared library that was made with `flashatlas_plugin.h`: their names are
+/// known to every drive that is made in this process afterwards. `error` says why not, as of
+/// `fa_drive_create`. A callback that has not returned for 30 s ends the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fa_plugin_load(
+    path: *const c_char,
+    error: *mut c_char,
+    room: usize,
+) -> c_int {
+    let loaded = catch_unwind(|| {
+        // SAFETY: as the caller promises
+        crate::parts::load(given(unsafe { string(path, "path")? }, "path")?)
+    });
+    let refusal = match loaded {
+        Ok(Ok(())) => return FaCode::FA_SUCCESS as c_int,
+        Ok(Err(refusal)) => refusal,
+        Err(panic) => Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) },
+    };
+    // SAFETY: as the caller promises
+    unsafe { put_error(&refusal, error, room) };
+    refusal.code as c_int
+}
+
 /// Free a string of this library; null is nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_string_free(string: *mut c_char) {

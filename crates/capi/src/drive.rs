@@ -48,7 +48,8 @@ pub struct Drive {
     /// What an event completed; empty between calls.
     arrived: Vec<Done>,
     reply: Reply,
-    writes: u64,
+    /// Numbers of the writes that the host does not number.
+    pub(crate) writes: u64,
     pub(crate) tally: Tally,
 }
 
@@ -71,7 +72,7 @@ impl Drive {
     ) -> Result<Drive, Refusal> {
         let refused =
             |e: flashatlas_types::ConfigError| refuse(FaCode::FA_ERR_ARGUMENT, e.to_string());
-        let config = flashatlas_host::STANDARD.load(name, toml, settings).map_err(refused)?;
+        let config = crate::parts::registry().load(name, toml, settings).map_err(refused)?;
         let stack = config.build_stack(Seed(seed)).map_err(refused)?;
         Ok(Drive {
             shape: stack.shape(),
@@ -177,7 +178,7 @@ impl Drive {
     }
 
     /// What the device says, as a code.
-    fn refused(&mut self, error: SubmitError) -> Refusal {
+    pub(crate) fn refused(&mut self, error: SubmitError) -> Refusal {
         let code = match powered(&mut self.power).map(|stack| stack.failure()) {
             Ok(None) => FaCode::FA_ERR_UNREADABLE,
             Ok(Some(_)) | Err(_) => FaCode::FA_ERR_FAILED,
@@ -186,7 +187,7 @@ impl Drive {
     }
 
     /// The power may have failed in what was just done, where a cut was asked for.
-    fn still_on(&mut self, now: Ps) -> Result<(), Refusal> {
+    pub(crate) fn still_on(&mut self, now: Ps) -> Result<(), Refusal> {
         let lost =
             |stack: &Stack| stack.drives().iter().any(|drive| drive.medium().has_lost_power());
         match &self.power {
@@ -260,7 +261,7 @@ impl Drive {
     }
 
     /// Everything that is under way comes to its end, where no command is in flight.
-    fn rest(&mut self) -> Result<&mut Stack, Refusal> {
+    pub(crate) fn rest(&mut self) -> Result<&mut Stack, Refusal> {
         powered(&mut self.power)?;
         let busy = self.in_flight.len();
         if busy > 0 {

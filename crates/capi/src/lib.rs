@@ -10,8 +10,10 @@
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;
+mod checkpoint;
 mod command;
 mod drive;
 mod guard;
+mod parts;
 mod power;
 mod record;

@@ -10,7 +10,7 @@ use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Image;
 use flashatlas_nand::params::NVM_BYTES;
-use flashatlas_types::Stamp;
+use flashatlas_types::{Seed, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -304,6 +304,36 @@ impl Checkpoint {
         }
         Ok(Checkpoint { header, image, expected, extents })
     }
+}
+
+/// Write a drive that is switched off, and what it must read as; hands both back.
+pub fn save(
+    config: &DriveConfig,
+    off: (Image, Vec<Stamp>),
+    seed: Seed,
+    version: &str,
+    out: &mut dyn Write,
+) -> (Image, Vec<Stamp>, io::Result<()>) {
+    let (image, expected) = off;
+    let header = Header {
+        seed: seed.0,
+        sequence: image.sequence,
+        ..Header::new(config, expected.len() as u32, version)
+    };
+    let checkpoint = Checkpoint { header, image, expected, extents: Vec::new() };
+    let written = checkpoint.write(out);
+    (checkpoint.image, checkpoint.expected, written)
+}
+
+/// Read a drive that is switched off, and what it must read as.
+///
+/// # Errors
+/// It is no checkpoint, is damaged, or is of a drive other than `config`'s.
+pub fn load(
+    config: &DriveConfig,
+    input: &mut dyn Read,
+) -> Result<(Image, Vec<Stamp>), CheckpointError> {
+    Checkpoint::read(input, config).map(|checkpoint| (checkpoint.image, checkpoint.expected))
 }
 
 /// The values of a section, on their way out.

@@ -10,3 +10,4 @@ mod header;
 mod hosted;
 mod power;
 mod refusals;
+mod whole;

@@ -1,0 +1,113 @@
+//! Checkpoints of a drive that rests: files as `flashatlas run` reads and writes them.
+
+use crate::abi::FaCode;
+use crate::command::{Refusal, refuse};
+use crate::drive::Drive;
+use crate::power::Power;
+use crate::record::Tally;
+use flashatlas_device::Stack;
+use flashatlas_nand::Image;
+use flashatlas_sim::checkpoint;
+use flashatlas_types::{Lpn, Stamp};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+
+/// Writes that the drive may number between two of its programs.
+const NUMBERS: u32 = 20;
+
+fn failed(path: &str, why: impl std::fmt::Display) -> Refusal {
+    refuse(FaCode::FA_ERR_ARGUMENT, format!("{path}: {why}"))
+}
+
+impl Drive {
+    /// What a checkpoint cannot hold.
+    fn must_fit_a_checkpoint(&self) -> Result<(), Refusal> {
+        let why = if !self.config.layers().is_empty() {
+            "a checkpoint holds a drive without layers"
+        } else if self.geometry().keeps_bytes == 1 {
+            "nand.data = ram: a checkpoint holds content stamps, not bytes"
+        } else {
+            return Ok(());
+        };
+        Err(refuse(FaCode::FA_ERR_UNSUPPORTED, why))
+    }
+
+    /// As `fa_checkpoint_save`.
+    pub fn save(&mut self, path: &str) -> Result<(), Refusal> {
+        self.must_fit_a_checkpoint()?;
+        let stack = self.rest()?;
+        stack.set_instant(true);
+        let durable = stack.make_durable();
+        stack.set_instant(false);
+        self.still_on(self.clock)?;
+        durable.map_err(|error| self.refused(error))?;
+        let units = self.rest()?.ssd().layout().logical_units;
+        let expected: Result<Vec<Stamp>, _> =
+            (0..units).map(|lpn| self.rest_stamp(Lpn(lpn))).collect();
+        let expected = expected?;
+        // the place is tried before the drive is switched off
+        let beside = format!("{path}.new");
+        let file = File::create(&beside).map_err(|error| failed(&beside, error))?;
+        let Power::On(stack) = std::mem::replace(&mut self.power, Power::Gone("saving".into()))
+        else {
+            unreachable!("it rests, with power")
+        };
+        let image = stack.into_media().pop().expect("a drive without layers").into_image();
+        let mut out = BufWriter::new(file);
+        let version = env!("CARGO_PKG_VERSION");
+        let (image, expected, written) =
+            checkpoint::save(&self.config, (image, expected), self.seed, version, &mut out);
+        let written = written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
+        let kept = written.and_then(|()| std::fs::rename(&beside, path));
+        self.go_on_from(image, &expected)?;
+        kept.map_err(|error| {
+            // what was begun is of no use
+            let _ = std::fs::remove_file(&beside);
+            failed(path, error)
+        })
+    }
+
+    /// As `fa_checkpoint_load`.
+    pub fn load(&mut self, path: &str) -> Result<(), Refusal> {
+        self.must_fit_a_checkpoint()?;
+        self.rest()?;
+        let file = File::open(path).map_err(|error| failed(path, error))?;
+        let read = checkpoint::load(&self.config, &mut BufReader::new(file));
+        let (image, expected) = read.map_err(|error| failed(path, error))?;
+        self.go_on_from(image, &expected)
+    }
+
+    fn rest_stamp(&mut self, lpn: Lpn) -> Result<Stamp, Refusal> {
+        let stamp = self.rest()?.peek_stamp(lpn);
+        stamp.map_err(|error| self.refused(error))
+    }
+
+    /// Switch the drive on over what an image holds: after a load, and after a save, so that both
+    /// go on alike.
+    fn go_on_from(&mut self, image: Image, expected: &[Stamp]) -> Result<(), Refusal> {
+        self.writes = image.sequence << NUMBERS;
+        let mounted = self.config.medium_from(image).and_then(|medium| {
+            let ssd = self.config.build_on(medium, self.seed).map_err(|e| e.to_string())?;
+            let mut stack = Stack::over(vec![ssd], &self.config).map_err(|e| e.to_string())?;
+            // not every scheme keeps trims across a mount
+            for (lpn, &stamp) in (0..).map(Lpn).zip(expected) {
+                if stamp == Stamp::ZERO
+                    && stack.peek_stamp(lpn).map_err(|e| e.to_string())? != Stamp::ZERO
+                {
+                    stack.forget(lpn).map_err(|e| e.to_string())?;
+                }
+            }
+            stack.reset_counters();
+            Ok(stack)
+        });
+        self.tally = Tally::default();
+        match mounted {
+            Ok(stack) => self.power = Power::On(stack),
+            Err(why) => {
+                self.power = Power::Gone(why.clone());
+                return Err(refuse(FaCode::FA_ERR_FAILED, why));
+            }
+        }
+        Ok(())
+    }
+}

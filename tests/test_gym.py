@@ -7,10 +7,13 @@ import warnings
 import flashatlas
 import flashatlas.gym as learning
 import gymnasium
+import nbformat
 import numpy as np
 import pytest
+from conftest import ROOT
 from flashatlas import parts
 from gymnasium.utils.env_checker import check_env
+from nbclient import NotebookClient
 
 SHORT = "uniform:requests=3000,size=2KiB"
 
@@ -139,3 +142,15 @@ def test_what_is_wrong_with_the_run_is_said_at_once():
     env = learning.Collection(set={"ftl.vctim": "fifo"})
     with pytest.raises(flashatlas.InputError, match="no such key"):
         env.reset()
+
+
+def test_the_notebook_trains_where_ppo_is_installed(tmp_path, monkeypatch):
+    reason = "stable-baselines3 is not installed: pip install 'flashatlas[ppo]'"
+    pytest.importorskip("stable_baselines3", reason=reason)
+    pytest.importorskip("matplotlib", reason=reason)
+    monkeypatch.setenv("STEPS", "4096")
+    notebook = nbformat.read(ROOT / "examples/learn.ipynb", as_version=4)
+    NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    texts = [o.get("text", "") for cell in notebook.cells for o in cell.get("outputs", [])]
+    assert any("cost-benefit" in text and "ppo" in text for text in texts)
+    assert (tmp_path / "learned.png").stat().st_size > 5000

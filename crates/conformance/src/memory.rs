@@ -1,7 +1,7 @@
 //! What a part keeps beside what it reports: its memory on the heap, counted.
 //!
-//! Reports are of the drive's tables, and the simulator's differ: it has structures around them, and
-//! knows things that a drive would have to look up. So the suite looks at what *grows* with the
+//! Reports are of the drive's tables, and the simulator's differ: it has structures around them,
+//! and knows things that a drive would have to look up. So the suite looks at what *grows* with the
 //! drive: a table of so many bytes for each page that no report names is one that a drive could not
 //! do without.
 

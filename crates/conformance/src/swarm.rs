@@ -164,8 +164,8 @@ impl Swarm {
         (tally, finding)
     }
 
-    /// Run the cases of a range, on all cores, until `progress`, which hears how many are done, says
-    /// to stop.
+    /// Run the cases of a range, on all cores. `progress` hears how many are done, and stops it by
+    /// answering `false`.
     pub fn run_all(
         &self,
         ids: std::ops::Range<u64>,

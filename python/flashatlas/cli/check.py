@@ -64,8 +64,8 @@ def check(
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
-    With `--swarm N` or `--for SECONDS`: schemes, stores, layers, policies, shapes and parameters anywhere in their
-    ranges, with faults while the drive runs; each case is a number, which `--rerun` repeats.
+    With `--swarm N` or `--for SECONDS`: schemes, stores, layers, policies, shapes and parameters
+    anywhere in their ranges, with faults while the drive runs; each case is a number, which `--rerun` repeats.
     """
     if swarm or seconds or rerun is not None:
         first = rerun if rerun is not None else seed
@@ -92,9 +92,7 @@ def check(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _tell(
-    bars: Bars, number: int, unit: str, _: str, done: int, share: float | None
-) -> None:
+def _tell(bars: Bars, number: int, unit: str, _: str, done: int, share: float | None) -> None:
     bars.update(number, "run", done, share, unit)
 
 
@@ -114,9 +112,7 @@ def _print(report: dict[str, Any]) -> None:
             out.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _swarm(
-    first: int, count: int, seconds: float | None, json_: str | None, quiet: bool
-) -> None:
+def _swarm(first: int, count: int, seconds: float | None, json_: str | None, quiet: bool) -> None:
     with Bars(["swarm"], enabled=not quiet) as bars:
         text = _core.run_swarm(first, count, seconds, partial(_tell, bars, 0, "cases"))
     found = json.loads(text)
@@ -124,7 +120,8 @@ def _swarm(
     if json_ != "-":
         tally = found["tally"]
         say(
-            f"from {first}: {tally['cases']:,} cases, {tally['steps']:,} commands, {tally['mounts']:,} mounts, "
+            f"from {first}: {tally['cases']:,} cases, {tally['steps']:,} commands, "
+            f"{tally['mounts']:,} mounts, "
             f"{tally['compared']:,} units compared, {tally['failed_operations']:,} failed "
             f"operations: [bold]{len(found['found']):,} findings[/]"
         )

@@ -37,6 +37,7 @@ OF_CLASSIFIERS = {
     "dac": ["ftl.streams=3"],
     "two-lru": ["ftl.streams=2"],
     "sepbit": ["drive.logical_pages=30000"],
+    "midas": ["drive.logical_pages=20000", "ftl.midas_epoch=1", "ftl.midas_sample=1"],
 }
 """Settings without which a classifier has nothing to choose between."""
 

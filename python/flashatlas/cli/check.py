@@ -65,7 +65,8 @@ def check(
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
     With `--swarm N` or `--for SECONDS`: schemes, stores, layers, policies, shapes and parameters
-    anywhere in their ranges, with faults while the drive runs; each case is a number, which `--rerun` repeats.
+    anywhere in their ranges, with faults while the drive runs; each case is a number, which
+    `--rerun` repeats.
     """
     if swarm or seconds or rerun is not None:
         first = rerun if rerun is not None else seed

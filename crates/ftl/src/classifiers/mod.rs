@@ -2,11 +2,13 @@
 
 mod address;
 mod dac;
+mod midas;
 mod none;
 mod sepbit;
 mod two_lru;
 
 use crate::MemoryUse;
+use crate::victims::Candidates;
 use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
 
 /// Decides how hot a page is. Where a classifier takes as many streams as it is given, stream 0 is
@@ -23,6 +25,28 @@ pub trait Classifier: Send {
     /// [`ClassifierDef::history`].
     fn erased(&mut self, block: &Collected) {
         let _ = block;
+    }
+
+    /// A block was filled, or closed early: it may be collected from now on.
+    fn closed(&mut self, block: &Filled) {
+        let _ = block;
+    }
+
+    /// A closed block of a lane is no candidate any more.
+    fn removed(&mut self, lane: u32, block: u32) {
+        let _ = (lane, block);
+    }
+
+    /// The closed block of a lane to collect next, for a classifier whose streams have queues of
+    /// their own. `None`: the victim policy says. What is picked frees a slot.
+    fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
+        let _ = (lane, candidates);
+        None
+    }
+
+    /// Further counters by name, for the run record.
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 
     /// Its tables in the drive.
@@ -44,6 +68,19 @@ pub struct Page {
     /// The stream of the block that holds this version. `None` in the same cases, and for a version
     /// that is not on flash yet.
     pub from: Option<Stream>,
+}
+
+/// A block that is closed.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Its lane.
+    pub lane: u32,
+    /// Its number there.
+    pub block: u32,
+    /// The stream that wrote it; `None` without [`ClassifierDef::history`], and when it was opened
+    /// before the mount.
+    pub stream: Option<Stream>,
 }
 
 /// A block that was collected.
@@ -104,7 +141,7 @@ flashatlas_types::entry!(ClassifierDef, "classifier", "ftl.classifier");
 
 /// All classifiers.
 pub const CLASSIFIERS: &[ClassifierDef] =
-    &[none::DEF, address::DEF, dac::DEF, two_lru::DEF, sepbit::DEF];
+    &[none::DEF, address::DEF, dac::DEF, two_lru::DEF, sepbit::DEF, midas::DEF];
 
 pub(crate) const CLASSIFIER: Param<Text> = Param::part(
     "ftl.classifier",

@@ -258,7 +258,13 @@ impl PageMapped {
             erases: &medium.erase_counts()[lane as usize * blocks..][..blocks],
             at: self.at,
         };
-        let local = self.lanes[lane as usize].policy.pick(&candidates)?;
+        let (by, local) = match self.classifier.pick(lane, &candidates) {
+            Some(local) => (("classifier", self.settings.classifier), local),
+            None => {
+                let local = self.lanes[lane as usize].policy.pick(&candidates)?;
+                (("victim policy", self.settings.victim), local)
+            }
+        };
         let block = BlockId(lane * self.layout.blocks_per_lane + local);
         if local >= self.layout.blocks_per_lane || self.pool.blocks.role(block) != Role::Closed {
             let what = match candidates.valid.get(local as usize) {
@@ -266,7 +272,7 @@ impl PageMapped {
                 Some(_) => format!("which is {}", self.pool.blocks.role(block).name()),
             };
             PartFault::raise(
-                format!("victim policy `{}`", self.settings.victim),
+                format!("{} `{}`", by.0, by.1),
                 format!("picked block {local} of lane {lane}, expected a closed one; {what}"),
             );
         }
@@ -308,6 +314,7 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
+        self.classifier.removed(lane, local);
         self.pool.blocks.set_role(victim, Role::Leaving);
         self.report.collected[match cause {
             Cause::Idle => 1,

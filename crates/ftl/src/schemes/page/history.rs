@@ -52,7 +52,8 @@ impl History {
         Collected { stream, age: clock - opened, valid, slots }
     }
 
-    fn stream(&self, block: BlockId) -> Option<Stream> {
+    /// The stream that opened a block.
+    pub fn stream(&self, block: BlockId) -> Option<Stream> {
         self.opened[block.0 as usize].map(|(f, _)| match f.checked_sub(self.streams.host) {
             None => Stream::Host(f),
             Some(of_collection) => Stream::Collection(of_collection),

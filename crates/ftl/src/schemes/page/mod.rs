@@ -17,7 +17,7 @@ mod steady;
 
 use super::SchemeDef;
 use crate::blocks::Role;
-use crate::classifiers::{self, Classifier};
+use crate::classifiers::{self, Classifier, Filled};
 use crate::maps::{MapContext, MapStore, Update};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
@@ -127,6 +127,8 @@ impl PageMapped {
         let lane = self.layout.lane_of(block);
         let local = block.0 - lane.0 * self.layout.blocks_per_lane;
         self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.at);
+        let stream = self.history.as_ref().and_then(|history| history.stream(block));
+        self.classifier.closed(&Filled { lane: lane.0, block: local, stream });
     }
 
     /// A slot holds nothing that is needed any more.
@@ -489,6 +491,7 @@ impl Ftl for PageMapped {
         report.trusts_its_map = !self.map.rolls_forward();
         report.map = self.map.counters();
         report.map_pages = self.map.pages();
+        report.scheme_details.extend(self.classifier.details());
         report.map_details = self.map.details();
         report.mount = self.mount.clone();
         report.retired_blocks = self.pool.retired;

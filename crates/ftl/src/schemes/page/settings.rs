@@ -108,6 +108,8 @@ pub(super) struct PageSettings {
     pub idle_free: u32,
     /// The name of the victim policy, for what it does wrong.
     pub victim: &'static str,
+    /// The name of the classifier, likewise.
+    pub classifier: &'static str,
     /// Most valid slots of a victim in idle time.
     pub idle_valid: u32,
     pub wear_static: bool,
@@ -268,6 +270,7 @@ impl PageSettings {
             low_water: low_water(params, streams),
             gc_parallel: params.get(GC_PARALLEL),
             victim: config.parts.victim(params.get(VICTIM)).expect("resolved").name,
+            classifier: config.parts.classifier(params.get(CLASSIFIER)).expect("resolved").name,
             idle_free: params.get(IDLE_FREE),
             idle_valid: (params.get(IDLE_VALID) * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.get(WEAR_STATIC),

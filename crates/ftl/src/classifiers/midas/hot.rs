@@ -1,0 +1,150 @@
+//! Which pages are hot (MiDAS, section 4.1): a counter of two bits for each page, up where it is
+//! written again before long, down where it is not, or where collection finds it still valid.
+
+use super::model::MeasuredHot;
+use std::collections::VecDeque;
+
+/// A counter that is full: the page is hot.
+const FULL: u8 = 3;
+/// Measurements that a mean is taken over.
+const MEASURED: usize = 10;
+
+pub struct HotFilter {
+    counters: Vec<u8>,
+    /// The age below which a page counts as written again soon, in pages that the host writes.
+    window: f64,
+    /// Since the last step: host writes, those to HOT, and blocks of HOT that were collected, with
+    /// the sums of their ages and of their valid shares.
+    writes: u64,
+    to_hot: u64,
+    collected: u32,
+    ages: f64,
+    valid: f64,
+    measured: VecDeque<MeasuredHot>,
+}
+
+impl HotFilter {
+    pub fn new(pages: u32) -> HotFilter {
+        HotFilter {
+            counters: vec![0; pages as usize],
+            window: f64::from(pages),
+            writes: 0,
+            to_hot: 0,
+            collected: 0,
+            ages: 0.0,
+            valid: 0.0,
+            measured: VecDeque::new(),
+        }
+    }
+
+    /// The host writes a page; its last version is in a group, if that is known. Whether it is hot.
+    pub fn written(&mut self, lpn: u32, group: Option<usize>, age: Option<u64>) -> bool {
+        let soon = age.is_some_and(|age| age as f64 <= self.window);
+        let counter = &mut self.counters[lpn as usize];
+        match group {
+            Some(0) => *counter = (*counter + 1).min(FULL),
+            Some(1) if soon => *counter = (*counter + 1).min(FULL),
+            Some(1) => *counter = counter.saturating_sub(1),
+            _ => {}
+        }
+        let hot = *counter == FULL;
+        (self.writes, self.to_hot) = (self.writes + 1, self.to_hot + u64::from(hot));
+        hot
+    }
+
+    /// Collection moves a page of a group.
+    pub fn moved(&mut self, lpn: u32, group: usize) {
+        let down = [2, 1, 0][group.min(2)];
+        let counter = &mut self.counters[lpn as usize];
+        *counter = counter.saturating_sub(down);
+    }
+
+    /// A block of HOT is erased: its age, in pages that the host wrote, and its valid share.
+    pub fn collected(&mut self, age: u64, valid: f64) {
+        self.collected += 1;
+        self.ages += age as f64;
+        self.valid += valid;
+    }
+
+    /// Whether the window has passed: then it follows the time that HOT blocks last. `segments`
+    /// is what HOT has now.
+    pub fn step(&mut self, segments: f64) {
+        if (self.writes as f64) < self.window || self.collected == 0 {
+            return;
+        }
+        let mean = self.ages / f64::from(self.collected);
+        self.window = match mean >= 2.0 * self.window {
+            true => 1.5 * self.window,
+            false => f64::midpoint(mean, self.window),
+        };
+        if self.measured.len() == MEASURED {
+            self.measured.pop_front();
+        }
+        self.measured.push_back(MeasuredHot {
+            traffic: self.to_hot as f64 / self.writes as f64,
+            valid: self.valid / f64::from(self.collected),
+            segments,
+        });
+        (self.writes, self.to_hot, self.collected, self.ages, self.valid) = (0, 0, 0, 0.0, 0.0);
+    }
+
+    /// What HOT is like, as far as it was measured.
+    pub fn measured(&self) -> MeasuredHot {
+        let count = self.measured.len().max(1) as f64;
+        let mean = |of: fn(&MeasuredHot) -> f64| self.measured.iter().map(of).sum::<f64>() / count;
+        MeasuredHot {
+            traffic: mean(|m| m.traffic),
+            valid: mean(|m| m.valid),
+            segments: mean(|m| m.segments),
+        }
+    }
+
+    /// Bytes of the counters in a drive.
+    pub fn bytes(&self) -> u64 {
+        (self.counters.len() as u64).div_ceil(4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_hot_after_three_updates_that_come_soon() {
+        let mut filter = HotFilter::new(100);
+        let write = |f: &mut HotFilter, group, age| f.written(7, Some(group), Some(age));
+        let soon: Vec<bool> = (0..3).map(|_| write(&mut filter, 1, 100)).collect();
+        assert_eq!(soon, [false, false, true]);
+        assert!(!write(&mut filter, 1, 101), "one that comes late");
+        assert!(write(&mut filter, 0, 1 << 40), "in HOT every update counts");
+        assert!(!filter.written(7, None, None) || filter.counters[7] == FULL);
+        filter.moved(7, 0);
+        assert_eq!(filter.counters[7], 1, "collection of HOT takes two");
+        filter.moved(7, 1);
+        filter.moved(7, 4);
+        assert_eq!(filter.counters[7], 0);
+    }
+
+    #[test]
+    fn the_window_follows_how_long_hot_blocks_last() {
+        let mut filter = HotFilter::new(100);
+        for _ in 0..99 {
+            filter.written(1, None, None);
+        }
+        filter.collected(40, 0.1);
+        filter.collected(60, 0.3);
+        filter.step(3.0);
+        assert_eq!(filter.window, 100.0, "the window has not passed");
+        filter.written(1, None, None);
+        filter.step(3.0);
+        assert_eq!(filter.window, 75.0);
+        assert_eq!(filter.measured(), MeasuredHot { traffic: 0.0, valid: 0.2, segments: 3.0 });
+        for _ in 0..75 {
+            filter.written(1, Some(0), Some(1));
+        }
+        filter.collected(1000, 0.0);
+        filter.step(5.0);
+        assert_eq!(filter.window, 112.5, "it does not grow by more than half");
+        assert_eq!(filter.measured().segments, 4.0);
+    }
+}

@@ -1,0 +1,411 @@
+//! MiDAS: a chain of groups, each a queue of blocks with a quota. What is written goes to HOT or to
+//! the first group, what survives collection goes one group on, and a model chooses how many groups
+//! there are and how large each is. Where it was wrong, groups are one pool again.
+//!
+//! A group is a stream of a lane; sizes are in blocks of each lane (a segment of the paper is a
+//! block on all of them). This classifier also says which block is collected
+//! ([`Classifier::pick`]): the oldest one of the first group that is above its quota, else one of
+//! the pool. What the paper leaves open follows its authors' simulator
+//! (sungkyun123/MiDAS-Simulation). Beside both: pages' ages are known exactly, so that lifetimes
+//! need no correction for what an epoch does not see.
+
+mod hot;
+mod model;
+
+use super::{Classifier, ClassifierDef, Collected, Filled, Page, Stream, Streams};
+use crate::MemoryUse;
+use crate::victims::Candidates;
+use flashatlas_types::{MemoryKind, Param, Text};
+use hot::HotFilter;
+use model::{Configuration, Lifetimes, Situation};
+
+pub const DEF: ClassifierDef = ClassifierDef {
+    name: "midas",
+    summary: "a chain of groups whose number and sizes a model of write amplification chooses",
+    paper: "Oh et al., MIDAS: Minimizing Write Amplification in Log-Structured Systems through \
+            Adaptive Group Number and Size Configuration (FAST 2024)",
+    params: &[EPOCH.def, SAMPLE.def, POOL.def],
+    streams: Some(Streams { host: 2, collection: GROUPS as u32 - 1 }),
+    history: true,
+    build: &|params, pages, _| {
+        Box::new(Midas::new(
+            pages,
+            f64::from(params.get(EPOCH)),
+            params.get(SAMPLE),
+            Pool::parse(params.get(POOL)),
+        ))
+    },
+};
+
+const EPOCH: Param<u32> = Param::int(
+    "ftl.midas_epoch",
+    1,
+    1000,
+    "drives full of writes after which a configuration is chosen",
+)
+.or("4");
+
+const SAMPLE: Param<u32> =
+    Param::int("ftl.midas_sample", 1, 1000, "one in so many pages whose lifetimes are counted")
+        .or("100");
+
+const POOL: Param<Text> = Param::choice(
+    "ftl.midas_pool",
+    &["cost-benefit", "greedy", "fifo"],
+    "how a block of the pool is picked; cost-benefit: invalid pages times the root of the age, by \
+     valid ones",
+)
+.or("cost-benefit");
+
+/// HOT, and the groups of the chain at most.
+const GROUPS: usize = 6;
+/// Age labels of a pool: survivors go one label on.
+const LABELS: usize = 4;
+/// Bins of a segment, in which lifetimes are counted.
+const BINS: u32 = 4;
+/// A block above the expectation by so much is wrong.
+const WRONG: f64 = 0.1;
+/// Shares of an epoch after which groups are compared with what was expected.
+const CHECKS: f64 = 0.3;
+/// Victims without a host write between them that make a pool of the groups.
+const ENDLESS: u32 = 25;
+/// A HOT group in which so much survives gives no configuration; of a single block, the second.
+const HOT_WRONG: [f64; 2] = [0.18, 0.3];
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pool {
+    CostBenefit,
+    Greedy,
+    Fifo,
+}
+
+impl Pool {
+    fn parse(name: &str) -> Pool {
+        match name {
+            "greedy" => Pool::Greedy,
+            "fifo" => Pool::Fifo,
+            _ => Pool::CostBenefit,
+        }
+    }
+}
+
+/// A closed block.
+#[derive(Clone, Copy, Debug)]
+struct Closed {
+    block: u32,
+    group: usize,
+    /// Pages that the host had written when it closed.
+    at: u64,
+}
+
+struct Midas {
+    pages: u32,
+    epoch_drives: f64,
+    sample: u32,
+    pool: Pool,
+    hot: HotFilter,
+    /// Of each lane, the one that closed first in front.
+    lanes: Vec<Vec<Closed>>,
+    /// Slots of a block, and closed blocks of the lane that asked last.
+    shape: Option<(u32, u32)>,
+    /// Pages that the host wrote, and that collection moved, and both when a drive full was last
+    /// written; the write amplification of that.
+    clock: u64,
+    moved: u64,
+    full: (u64, u64),
+    measured: f64,
+    /// The group that begins the pool, whether survivors in it go on by labels, and the last group.
+    border: usize,
+    labels: bool,
+    last: usize,
+    config: Option<Configuration>,
+    /// The host's writes when the epoch began, and the share of an epoch that is counted now.
+    began: u64,
+    stretch: f64,
+    lifetimes: Vec<u64>,
+    /// Since groups were compared: of each, blocks that were collected and the sum of their valid
+    /// shares; and when that is done next.
+    collected: [(u32, f64); GROUPS],
+    compare_at: u64,
+    /// Every group was collected from since it was made: what it holds came by the new rules.
+    armed: bool,
+    /// Victims since the host wrote last.
+    victims: u32,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    configurations: u64,
+    merges: u64,
+}
+
+impl Midas {
+    fn new(pages: u32, epoch_drives: f64, sample: u32, pool: Pool) -> Midas {
+        Midas {
+            pages,
+            epoch_drives,
+            sample,
+            pool,
+            hot: HotFilter::new(pages),
+            lanes: Vec::new(),
+            shape: None,
+            clock: 0,
+            moved: 0,
+            full: (0, 0),
+            measured: f64::INFINITY,
+            border: 1,
+            labels: true,
+            last: LABELS,
+            config: None,
+            began: 0,
+            stretch: 1.0,
+            lifetimes: Vec::new(),
+            collected: [(0, 0.0); GROUPS],
+            compare_at: u64::MAX,
+            armed: false,
+            victims: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The group that a stream writes; what was there before the mount is in the last one.
+    fn group(&self, stream: Option<Stream>) -> usize {
+        let group = match stream {
+            Some(Stream::Host(stream)) => stream as usize,
+            Some(Stream::Collection(stream)) => stream as usize + 1,
+            None => self.last,
+        };
+        group.min(self.last)
+    }
+
+    /// Pages of a segment: a block on each lane.
+    fn segment(&self) -> Option<f64> {
+        self.shape.map(|(slots, _)| f64::from(slots) * self.lanes.len() as f64)
+    }
+
+    fn epoch(&self) -> u64 {
+        (f64::from(self.pages) * self.epoch_drives * self.stretch) as u64
+    }
+
+    fn is_pool(&self, group: usize) -> bool {
+        group >= self.border || self.border == 1
+    }
+
+    /// The host wrote a page; how long its last version lived.
+    fn observe(&mut self, page: &Page) {
+        let Some(segment) = self.segment() else { return };
+        if page.lpn.0 % self.sample != 0 || self.clock < self.began {
+            return;
+        }
+        if let Some(age) = page.age {
+            let most = (self.epoch() as f64 / segment * f64::from(BINS)) as usize + 1;
+            let bin = ((age as f64 / segment * f64::from(BINS)) as usize).min(most);
+            if self.lifetimes.len() <= bin {
+                self.lifetimes.resize(bin + 1, 0);
+            }
+            self.lifetimes[bin] += 1;
+        }
+    }
+
+    /// What happens after so many writes.
+    fn look_around(&mut self) {
+        if self.clock - self.full.0 >= u64::from(self.pages) {
+            let (written, moved) = (self.clock - self.full.0, self.moved - self.full.1);
+            self.measured = 1.0 + moved as f64 / written as f64;
+            self.full = (self.clock, self.moved);
+        }
+        if self.clock >= self.compare_at {
+            self.compare();
+        }
+        if self.clock >= self.began + self.epoch() {
+            self.choose();
+            self.began = self.clock;
+            self.lifetimes.clear();
+        }
+    }
+
+    /// The end of an epoch.
+    fn choose(&mut self) {
+        let (Some(segment), Some((_, closed))) = (self.segment(), self.shape) else { return };
+        let hot = self.hot.measured();
+        if hot.valid > HOT_WRONG[usize::from(hot.segments <= 1.0)] {
+            self.stretch = (2.0 * self.stretch).min(64.0);
+            return;
+        }
+        let Some(lifetimes) = Lifetimes::new(&self.lifetimes, BINS) else { return };
+        let situation = Situation {
+            lifetimes: &lifetimes,
+            // one block of each group is open, and two of the first
+            segments: closed + GROUPS as u32 / 2,
+            logical: f64::from(self.pages) / segment,
+            horizon: self.epoch() as f64 / segment,
+            hot,
+        };
+        if let Some(chosen) = situation.choose()
+            && chosen.waf <= self.measured
+        {
+            self.take_over(chosen);
+        }
+    }
+
+    fn take_over(&mut self, chosen: Configuration) {
+        self.counts.configurations += 1;
+        self.last = chosen.sizes.len() - 1;
+        (self.border, self.labels) = (self.last, false);
+        for lane in &mut self.lanes {
+            for block in lane.iter_mut() {
+                block.group = block.group.min(chosen.sizes.len() - 1);
+            }
+            // what is above a quota goes to the last group, without a copy
+            for group in 0..chosen.sizes.len() - 1 {
+                let has = lane.iter().filter(|b| b.group == group).count();
+                let above = has.saturating_sub(chosen.sizes[group] as usize);
+                let oldest = lane.iter_mut().filter(|b| b.group == group).take(above);
+                oldest.for_each(|block| block.group = chosen.sizes.len() - 1);
+            }
+        }
+        self.collected = [(0, 0.0); GROUPS];
+        self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
+        (self.config, self.armed) = (Some(chosen), false);
+    }
+
+    /// Whether groups do what was expected of them.
+    fn compare(&mut self) {
+        self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
+        let Some(config) = &self.config else { return };
+        if !self.armed {
+            self.armed = self.collected[..self.border].iter().all(|&(blocks, _)| blocks > 0);
+            self.collected = [(0, 0.0); GROUPS];
+            return;
+        }
+        let is_wrong = |&group: &usize| {
+            let (blocks, valid) = self.collected[group];
+            blocks > 0 && valid / f64::from(blocks) >= config.valid[group] + WRONG
+        };
+        let mut queues = if self.labels { 1..self.border } else { 1..self.border + 1 };
+        let wrong = queues.find(is_wrong);
+        self.collected = [(0, 0.0); GROUPS];
+        if let Some(group) = wrong {
+            self.merge(group);
+        }
+    }
+
+    /// Groups from `group` on are one pool, whose survivors go on by labels.
+    fn merge(&mut self, group: usize) {
+        self.counts.merges += 1;
+        self.border = group.max(1);
+        self.labels = true;
+        self.last = (self.border + LABELS - 1).min(GROUPS - 1);
+        if self.border == 1 {
+            (self.config, self.compare_at) = (None, u64::MAX);
+        }
+    }
+
+    /// How good a block of the pool is.
+    fn score(&self, closed: &Closed, lane: &Candidates<'_>) -> f64 {
+        let valid = f64::from(lane.valid[closed.block as usize]);
+        let invalid = f64::from(lane.slots) - valid;
+        match self.pool {
+            Pool::Greedy => invalid,
+            Pool::Fifo => -(closed.at as f64),
+            Pool::CostBenefit if valid == 0.0 => f64::INFINITY,
+            Pool::CostBenefit => invalid * ((self.clock - closed.at) as f64 + 1.0).sqrt() / valid,
+        }
+    }
+}
+
+impl Classifier for Midas {
+    fn written(&mut self, page: &Page) -> u32 {
+        self.observe(page);
+        let known = page.from.map(|_| self.group(page.from));
+        let hot = self.hot.written(page.lpn.0, known, page.age);
+        (self.clock, self.victims) = (page.clock + 1, 0);
+        if self.clock % 64 == 0 {
+            let lanes = self.lanes.len().max(1);
+            let in_hot = self.lanes.iter().flatten().filter(|b| b.group == 0).count() as f64;
+            self.hot.step(in_hot / lanes as f64);
+            self.look_around();
+        }
+        u32::from(!hot)
+    }
+
+    fn moved(&mut self, page: &Page) -> u32 {
+        let group = self.group(page.from);
+        self.hot.moved(page.lpn.0, group);
+        self.moved += 1;
+        (group + 1).min(self.last).max(1) as u32 - 1
+    }
+
+    fn erased(&mut self, block: &Collected) {
+        let group = self.group(block.stream);
+        let valid = f64::from(block.valid) / f64::from(block.slots);
+        let (blocks, sum) = self.collected[group];
+        self.collected[group] = (blocks + 1, sum + valid);
+        if group == 0 {
+            self.hot.collected(block.age, valid);
+        }
+    }
+
+    fn closed(&mut self, filled: &Filled) {
+        let lane = filled.lane as usize;
+        if self.lanes.len() <= lane {
+            self.lanes.resize(lane + 1, Vec::new());
+        }
+        let group = self.group(filled.stream);
+        self.lanes[lane].push(Closed { block: filled.block, group, at: self.clock });
+    }
+
+    fn removed(&mut self, lane: u32, block: u32) {
+        if let Some(lane) = self.lanes.get_mut(lane as usize) {
+            lane.retain(|closed| closed.block != block);
+        }
+    }
+
+    fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
+        self.victims += 1;
+        if self.victims > ENDLESS && (self.border > 1 || !self.labels) {
+            self.merge(self.border.saturating_sub(1));
+        }
+        let closed = self.lanes.get(lane as usize)?;
+        self.shape = Some((candidates.slots, closed.len() as u32));
+        let frees = |b: &&Closed| candidates.valid[b.block as usize] < candidates.slots;
+        if let Some(config) = &self.config {
+            for group in 0..self.border {
+                // one block of each is open, and two of the first group
+                let quota = config.sizes[group] as usize;
+                let quota = quota.saturating_sub(if group == 1 { 2 } else { 1 }).max(1);
+                let of_group = || closed.iter().filter(|b| b.group == group);
+                if of_group().count() > quota
+                    && let Some(oldest) = of_group().find(frees)
+                {
+                    return Some(oldest.block);
+                }
+            }
+        }
+        let best = |all: &mut dyn Iterator<Item = &Closed>| {
+            let scored = all.map(|closed| (self.score(closed, candidates), closed.block));
+            // of equals the one that closed first
+            scored.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, block)| block)
+        };
+        let pool = best(&mut closed.iter().filter(frees).filter(|b| self.is_pool(b.group)));
+        pool.or_else(|| best(&mut closed.iter().filter(frees)))
+    }
+
+    fn memory(&self) -> Vec<MemoryUse> {
+        let dram = |table, bytes| MemoryUse { table, memory: MemoryKind::Dram, bytes };
+        let sampled = u64::from(self.pages.div_ceil(self.sample));
+        vec![
+            dram("MiDAS hot counters", self.hot.bytes()),
+            // the last write of each sampled page, and a counter for each bin
+            dram("MiDAS lifetimes", 4 * (sampled + self.lifetimes.len() as u64)),
+        ]
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("midas_configurations", self.counts.configurations),
+            ("midas_merges", self.counts.merges),
+            ("midas_groups", self.config.as_ref().map_or(0, |_| self.border as u64 + 1)),
+        ]
+    }
+}

@@ -1,0 +1,350 @@
+//! What a configuration of groups will cost (MiDAS, sections 4.2 and 4.3): the share of pages that
+//! is still valid when a block of a group is collected follows from how long pages live, and the
+//! copies of a chain of groups from these shares.
+//!
+//! Sizes are in segments: a block on each lane. Times are in segments that the host writes.
+
+use super::GROUPS;
+
+/// Segments that the last group keeps at least, on drives that have many.
+const LAST_LEAST: u32 = 50;
+/// The largest HOT group that is tried.
+const HOT_MOST: u32 = 29;
+/// A larger HOT group must save as much.
+const HOT_SAVES: f64 = 0.05;
+/// Rounds over all sizes, each tried anew while the others stay.
+const ROUNDS: u32 = 4;
+/// Of the last group's pages those are hot that live shorter than so many means.
+const HOT_OF_LAST: f64 = 0.7;
+
+/// How long pages lived that were written again: counted, with sums over all that lived shorter.
+pub struct Lifetimes {
+    /// Bins of a segment.
+    bins: f64,
+    /// Shares of updates below each bin's beginning, the integral of that, and the mean of what
+    /// lies below, each with an element more than there are bins.
+    below: Vec<[f64; 3]>,
+}
+
+impl Lifetimes {
+    /// Of counts in bins, so many of which are a segment. The last bin holds everything longer.
+    /// `None` where nothing was counted.
+    pub fn new(counts: &[u64], bins_of_segment: u32) -> Option<Lifetimes> {
+        let all: u64 = counts.iter().sum();
+        if all == 0 {
+            return None;
+        }
+        let bins = f64::from(bins_of_segment);
+        let mut below = vec![[0.0; 3]];
+        for (bin, &count) in counts.iter().enumerate() {
+            let [share, area, mean] = below[bin];
+            let of_bin = count as f64 / all as f64;
+            let middle = (bin as f64 + 0.5) / bins;
+            below.push([
+                share + of_bin,
+                area + (share + of_bin / 2.0) / bins,
+                mean + of_bin * middle,
+            ]);
+        }
+        Some(Lifetimes { bins, below })
+    }
+
+    /// Share of updates, its integral from zero, and the mean, of pages that lived up to `time`.
+    fn below(&self, time: f64) -> [f64; 3] {
+        let at = (time * self.bins).max(0.0);
+        let last = self.below.len() - 1;
+        if at >= last as f64 {
+            let [share, area, mean] = self.below[last];
+            return [share, area + share * (at - last as f64) / self.bins, mean];
+        }
+        let (bin, part) = (at as usize, at.fract());
+        let (low, high) = (self.below[bin], self.below[bin + 1]);
+        let mut found = [0.0; 3];
+        for ((found, low), high) in found.iter_mut().zip(low).zip(high) {
+            *found = low + (high - low) * part;
+        }
+        found
+    }
+
+    /// The first time of which this is true, given the share of updates of pages that lived up to
+    /// it.
+    fn first(&self, is_true: impl Fn(f64, f64) -> bool) -> f64 {
+        let (mut low, mut high) = (0.0, self.below.len() as f64 / self.bins);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if is_true(middle, self.below(middle)[0]) { high = middle } else { low = middle }
+        }
+        high
+    }
+}
+
+/// The HOT group as it was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredHot {
+    /// Share of host writes that go there.
+    pub traffic: f64,
+    /// Valid share of its blocks when they are collected.
+    pub valid: f64,
+    /// Segments.
+    pub segments: f64,
+}
+
+impl MeasuredHot {
+    /// Whether its size follows from lifetimes: what is in it dies there.
+    fn is_calculated(&self) -> bool {
+        self.valid <= 0.1 && self.traffic >= 0.15
+    }
+}
+
+/// What a drive and its host are like.
+pub struct Situation<'a> {
+    /// How long pages live.
+    pub lifetimes: &'a Lifetimes,
+    /// Segments that may hold pages.
+    pub segments: u32,
+    /// Pages of the drive, in segments.
+    pub logical: f64,
+    /// Longest time that lifetimes were counted for.
+    pub horizon: f64,
+    /// The HOT group so far.
+    pub hot: MeasuredHot,
+}
+
+/// A configuration, and what it is expected to cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// Segments of each group, HOT first; the last one has what is left.
+    pub sizes: Vec<u32>,
+    /// Expected valid share of collected blocks of each group.
+    pub valid: Vec<f64>,
+    /// Expected write amplification.
+    pub waf: f64,
+}
+
+impl Situation<'_> {
+    fn last_least(&self) -> u32 {
+        LAST_LEAST.min(self.segments / 4).max(2)
+    }
+
+    /// What groups of these sizes cost, the last one left out: it has the rest. `None` where the
+    /// model has no answer: times beyond the horizon, no room.
+    pub fn expect(&self, sizes: &[u32]) -> Option<Configuration> {
+        let lives = self.lifetimes;
+        let hot_size = f64::from(sizes[0]);
+        let (traffic, hot_valid, mut from, mut standing) = match self.hot.is_calculated() {
+            true => {
+                // pages live so long that they fill it while they are written
+                let time = lives.first(|time, share| time * share >= hot_size);
+                let [share, area, _] = lives.below(time);
+                (share, 0.0, time, time * share - area)
+            }
+            false => {
+                let MeasuredHot { traffic, valid, segments } = self.hot;
+                // what goes there is what lives shortest
+                let time = lives.first(|_, share| share >= traffic);
+                (traffic, valid, time, segments * (1.0 + valid) / 2.0)
+            }
+        };
+        let mut inflow = 1.0 - traffic + traffic * hot_valid;
+        let mut waf = 1.0 + traffic * hot_valid;
+        let mut valid = vec![hot_valid];
+        for &size in &sizes[1..] {
+            let stay = (f64::from(size) - 0.5) / inflow;
+            if from + stay >= self.horizon {
+                return None;
+            }
+            let ([share, area, _], [later, later_area, _]) =
+                (lives.below(from), lives.below(from + stay));
+            let living = 1.0 - share;
+            let left = (1.0 - later) / living;
+            if living <= 1e-9 || left <= 1e-9 {
+                return None;
+            }
+            standing += inflow * (stay - (later_area - area)) / living;
+            waf += inflow * left;
+            (inflow, from) = (inflow * left, from + stay);
+            valid.push(left);
+        }
+        let last = self.segments.checked_sub(sizes.iter().sum())?;
+        if last < self.last_least() {
+            return None;
+        }
+        let amplification = self.of_last(from, f64::from(last), self.logical - standing)?;
+        waf += inflow * (amplification - 1.0);
+        valid.push(1.0 - 1.0 / amplification);
+        Some(Configuration { sizes: [sizes, &[last]].concat(), valid, waf })
+    }
+
+    /// Write amplification of the last group by itself: pages that live longer than `from`, of two
+    /// kinds, collected greedily (Desnoyers' form for two classes).
+    fn of_last(&self, from: f64, segments: f64, valid: f64) -> Option<f64> {
+        if valid <= 0.0 || segments <= valid {
+            return None;
+        }
+        let lives = self.lifetimes;
+        let ([share, _, mean], [all, _, all_mean]) = (lives.below(from), lives.below(f64::MAX));
+        let (updates, times) = (all - share, all_mean - mean);
+        if updates <= 1e-9 || times <= 1e-9 {
+            return None;
+        }
+        let cut = HOT_OF_LAST * times / updates;
+        let [hot_share, _, hot_mean] = lives.below(cut.max(from));
+        let (r, f) = ((hot_share - share) / updates, (hot_mean - mean) / times);
+        let spare = segments / valid;
+        let copies = |updates: f64, pages: f64, a: f64| match updates > 1e-9 && pages > 1e-9 {
+            true => updates / ((updates * spare / (pages * a)).exp() - 1.0),
+            false => 0.0,
+        };
+        let (mut low, mut high) = (1.0, 1e4);
+        for _ in 0..80 {
+            let a = f64::midpoint(low, high);
+            let found = 1.0 + copies(r, f, a) + copies(1.0 - r, 1.0 - f, a);
+            if found > a { low = a } else { high = a }
+        }
+        Some(high)
+    }
+
+    /// The best configuration that is found: HOT with one group, then one group more as long as
+    /// there are any, then each size anew. `None` where none has HOT and two groups.
+    pub fn choose(&self) -> Option<Configuration> {
+        let mut best = self.first()?;
+        let mut found = best.clone();
+        while found.sizes.len() < GROUPS {
+            let before = found.sizes[..found.sizes.len() - 1].to_vec();
+            let most = found.sizes.last().expect("a last group").saturating_sub(self.last_least());
+            let with = |size: u32| self.expect(&[&before[..], &[size]].concat());
+            let Some(next) = cheapest((1..=most).filter_map(with)) else { break };
+            found = next;
+            if found.waf < best.waf || best.sizes.len() < 3 {
+                best = found.clone();
+            }
+        }
+        if best.sizes.len() < 3 {
+            return None;
+        }
+        for _ in 0..ROUNDS {
+            for group in usize::from(!self.hot.is_calculated())..best.sizes.len() - 1 {
+                let last = *best.sizes.last().expect("a last group");
+                let most = match group {
+                    0 => HOT_MOST,
+                    _ => (best.sizes[group] + last).saturating_sub(self.last_least()),
+                };
+                let with = |size: u32| {
+                    let mut sizes = best.sizes[..best.sizes.len() - 1].to_vec();
+                    sizes[group] = size;
+                    self.expect(&sizes)
+                };
+                if let Some(better) = cheapest((1..=most).filter_map(with))
+                    && better.waf < best.waf
+                {
+                    best = better;
+                }
+            }
+        }
+        Some(best)
+    }
+
+    /// HOT and one group.
+    fn first(&self) -> Option<Configuration> {
+        if !self.hot.is_calculated() {
+            return self.expect(&[self.hot.segments.ceil().max(1.0) as u32]);
+        }
+        let mut best = self.expect(&[1])?;
+        for size in 2..=HOT_MOST {
+            match self.expect(&[size]) {
+                Some(larger) if larger.waf < best.waf - HOT_SAVES => best = larger,
+                _ => break,
+            }
+        }
+        Some(best)
+    }
+}
+
+fn cheapest(all: impl Iterator<Item = Configuration>) -> Option<Configuration> {
+    all.min_by(|a, b| a.waf.total_cmp(&b.waf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BINS: u32 = 4;
+
+    /// Lifetimes of uniform writes over so many segments of pages: exponential, with that mean.
+    fn uniform(segments: f64, horizon: u32) -> Vec<u64> {
+        let share = |time: f64| 1.0 - (-time / segments).exp();
+        (0..horizon * BINS)
+            .map(|bin| {
+                let (from, to) = (f64::from(bin), f64::from(bin + 1));
+                let of_bin = share(to / f64::from(BINS)) - share(from / f64::from(BINS));
+                (1e12 * of_bin) as u64
+            })
+            .collect()
+    }
+
+    fn situation(lifetimes: &Lifetimes, traffic: f64) -> Situation<'_> {
+        let hot = MeasuredHot { traffic, valid: 0.0, segments: 1.0 };
+        Situation { lifetimes, segments: 512, logical: 460.0, horizon: 8000.0, hot }
+    }
+
+    #[test]
+    fn one_group_of_uniform_writes_costs_what_greedy_collection_does() {
+        let counts = uniform(460.0, 8000);
+        let lives = Lifetimes::new(&counts, BINS).unwrap();
+        let found = situation(&lives, 0.0).expect(&[1]).unwrap();
+        // A = 1 + 1 / (exp(s / A) - 1), s = 511 / 459.5: solved by hand to 5.1
+        let spare: f64 = 511.0 / 459.5;
+        let by_hand = 1.0 + 1.0 / ((spare / 5.1).exp() - 1.0);
+        assert!((by_hand - 5.1).abs() < 0.05, "{by_hand}");
+        // the model sees two kinds of pages even where all are alike: 4 %
+        assert!((found.waf / 5.1 - 1.0).abs() < 0.05, "{found:?}");
+        assert_eq!(found.sizes, [1, 511]);
+    }
+
+    #[test]
+    fn a_group_keeps_what_lives_longer_than_it_stays() {
+        let counts = uniform(460.0, 8000);
+        let lives = Lifetimes::new(&counts, BINS).unwrap();
+        let found = situation(&lives, 0.0).expect(&[1, 47]).unwrap();
+        // pages come as fast as the host writes: they stay for 46.5 segments
+        let left = (-46.5f64 / 460.0).exp();
+        assert!((found.valid[1] - left).abs() < 0.001, "{found:?} {left}");
+        assert_eq!(found.sizes, [1, 47, 464]);
+    }
+
+    /// Nine of ten writes go to a tenth of the pages.
+    fn skewed() -> Vec<u64> {
+        let (hot, cold) = (uniform(46.0 / 0.9, 8000), uniform(414.0 / 0.1, 8000));
+        hot.iter().zip(&cold).map(|(&hot, &cold)| (9 * hot + cold) / 10).collect()
+    }
+
+    #[test]
+    fn groups_are_worth_it_where_pages_differ_and_not_where_they_do_not() {
+        let counts = skewed();
+        let lives = Lifetimes::new(&counts, BINS).unwrap();
+        let situation = situation(&lives, 0.5);
+        let one = situation.expect(&[1]).unwrap();
+        let chosen = situation.choose().unwrap();
+        assert!(chosen.waf < 0.9 * one.waf, "{chosen:?} {one:?}");
+        assert!(chosen.sizes.len() >= 3 && chosen.sizes.iter().sum::<u32>() == 512);
+        // no size that is one more or one less is cheaper
+        for group in 1..chosen.sizes.len() - 1 {
+            for change in [-1, 1] {
+                let mut sizes = chosen.sizes[..chosen.sizes.len() - 1].to_vec();
+                sizes[group] = sizes[group].saturating_add_signed(change).max(1);
+                let other = situation.expect(&sizes);
+                assert!(other.is_none_or(|other| other.waf >= chosen.waf - 1e-9), "{sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_the_horizon_has_no_answer() {
+        let counts = uniform(460.0, 8000);
+        let lives = Lifetimes::new(&counts, BINS).unwrap();
+        let short = Situation { horizon: 100.0, ..situation(&lives, 0.0) };
+        assert!(short.expect(&[1, 99]).is_some() && short.expect(&[1, 101]).is_none());
+        assert!(short.expect(&[1, 600]).is_none(), "there is no room");
+        assert!(Lifetimes::new(&[0; 8], BINS).is_none());
+    }
+}

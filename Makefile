@@ -157,13 +157,14 @@ fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRIT
 lint: $(STAMP) $(TESTS) rustdoc ## formatting and lints of both languages, and the links of the API documentation
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check python tests packaging docs/site examples
-	$(VENV)/bin/ruff format --check python tests packaging docs/site examples
+	$(VENV)/bin/ruff check python tests packaging docs/site examples benches
+	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 	$(VENV)/bin/mypy
 
-bench: tools ## throughput, as ratios to a floor program measured in the same run
+bench: $(STAMP) $(TESTS) ## throughput, as ratios to a floor program measured in the same run; policies in Python
 	cargo run --profile dist --quiet -p flashatlas-benches
+	$(PY) benches/python_parts.py
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory

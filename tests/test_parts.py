@@ -68,6 +68,23 @@ def test_a_plugin_is_run_recorded_and_run_again(tmp_path):
     assert again.returncode == 2 and "is another now: sha256:" in again.stderr
 
 
+def test_a_checkpoint_says_which_parts_it_needs(tmp_path):
+    library = compiled(tmp_path, PAGE)
+    drive = ["-d", "tiny", "--set", "ftl.scheme=page-c", "--precondition"]
+    made = tmp_path / "aged.ckpt"
+    done = cli("checkpoint", made, *drive, "fill", "--plugin", library)
+    assert done.returncode == 0, done.stderr
+    run = ["run", *drive, f"checkpoint:{made}", "-w", "uniform:requests=500,size=2KiB"]
+    assert cli(*run, "--plugin", library).returncode == 0
+    other = compiled(tmp_path, PAGE.replace("two frontiers a lane", "2 frontiers"), "page.c")
+    said = cli(*run, "--plugin", other)
+    assert said.returncode == 2
+    assert "it needs scheme `page-c` of page 1.0; that is another now" in said.stderr
+    # a policy decided where pages went, and is not needed to find them
+    said = cli("checkpoint", made, "-d", "tiny", "--precondition", "fill")
+    assert said.returncode == 0, said.stderr
+
+
 def test_a_plugin_has_names_and_help_as_others(tmp_path):
     library = ["--plugin", str(compiled(tmp_path, PAGE))]
     assert "page mapping in C" in cli("schemes", *library).stdout

@@ -5,6 +5,23 @@
 //! drive that wears out, power failures, the same answers twice. A [`Report`] has a line for each
 //! promise; what is broken comes with a command that shows it again. [`conformance!`] makes a test
 //! of it. [`swarm`] tries parts together, drawn from a seed.
+//!
+//! ```
+//! use flashatlas_conformance::{Effort, check};
+//! use flashatlas_sim::{Parts, metrics::METRICS};
+//! use flashatlas_types::Entries;
+//!
+//! let parts = Parts {
+//!     drives: flashatlas_device::Registry::DRIVES,
+//!     workloads: flashatlas_workload::Registry::STANDARD,
+//!     metrics: Entries::of(METRICS),
+//!     added: &[],
+//! };
+//! let effort = Effort { one_in: 500, requests: 300, seed: 1 };
+//! let report = check(&parts, "mixer", &effort, &mut |_| true)?;
+//! assert!(report.broken().next().is_none(), "{report}");
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
 mod declared;
 mod drives;

@@ -5,6 +5,19 @@
 //!
 //! [`run()`] goes through every scheme and map store of the registries ([`subject`]), on every
 //! geometry, under every workload ([`workloads`]).
+//!
+//! ```
+//! use flashatlas_crash::{Plan, run};
+//!
+//! let plan = Plan {
+//!     schemes: vec!["fast".into()], geometries: vec!["square".into()],
+//!     workloads: vec!["random".into()], layers: vec!["-".into()], steps: 60, one_in: 20,
+//!     ..Plan::default()
+//! };
+//! let report = run(&flashatlas_device::Registry::DRIVES, &plan, &mut |_, _| true).unwrap();
+//! assert!(report.found.is_empty());
+//! assert!(report.rows.iter().map(|row| row.cuts).sum::<u64>() > 10);
+//! ```
 
 pub mod cut;
 pub mod enumerate;

@@ -5,6 +5,23 @@
 //! host puts over a drive, or over several; [`Stack`] is what is there with its layers. [`config`]
 //! builds them from a preset, a file and single settings, which [`params`] declares, out of the
 //! parts that a [`Registry`] names.
+//!
+//! ```
+//! use flashatlas_device::{Cmd, Registry, Reply};
+//! use flashatlas_types::{Lba, Ps, Seed, Tag};
+//!
+//! let config = Registry::DRIVES.load("tiny", None, &["ftl.victim=fifo".into()])?;
+//! let mut drive = config.build_stack(Seed(1))?;
+//! let mut reply = Reply::default();
+//! let write = Cmd::Write { lba: Lba(0), sectors: 4, fua: false, content: 1, data: None };
+//! drive.submit(Ps::ZERO, Tag(1), write, &mut reply)?;
+//! let mut done = Vec::new();
+//! while let Some(at) = drive.next_event() {
+//!     drive.advance(at, &mut done);
+//! }
+//! assert_eq!((done[0].tag, done.len()), (Tag(1), 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cache;
 mod command;

@@ -2,6 +2,19 @@
 //! engine that issues activations, precharges, reads and writes as early as that allows
 //! ([`engine`]), in order or through a queue ([`queue`]). The paper's own table of latencies is a
 //! reference beside it ([`paper_table`]).
+//!
+//! ```
+//! use flashatlas_dram::{Dram, PRESETS, Rules};
+//! use flashatlas_types::DramAccess;
+//!
+//! let preset = &PRESETS[0];
+//! let mut dram = Dram::new(&preset.device, &preset.timings, Rules::NONE);
+//! let read = |row| DramAccess { row, bank: 0, bursts: 1, write: false, dependent: false };
+//! let miss = dram.serve_all(&[read(1)], 0, &mut |_| {});
+//! let hit = dram.serve_all(&[read(1)], miss.data, &mut |_| {});
+//! let conflict = dram.serve_all(&[read(2)], hit.data, &mut |_| {});
+//! assert!(hit.data - miss.data < conflict.data - hit.data, "another row takes longer");
+//! ```
 
 pub mod engine;
 pub mod paper_table;

@@ -4,6 +4,23 @@
 //! A scheme decides at once and keeps no time: it changes its tables, and asks
 //! [`flashatlas_nand::Flash`] for operations that land in the plan of the request. A power cut,
 //! when one is injected, is an error that travels up through `?`.
+//!
+//! ```
+//! use flashatlas_ftl::Registry;
+//!
+//! let registry = Registry::STANDARD;
+//! assert_eq!(registry.victim("greedy")?.name, "greedy");
+//! let error = registry.victim("gredy").err().unwrap();
+//! assert!(error.to_string().contains("did you mean `greedy`?"));
+//! // what a scheme declares depends on the parts that are chosen
+//! let with = |store: &'static str| {
+//!     let text = move |key: &str| (key == "map.store").then(|| store.to_owned());
+//!     (registry.scheme("page").unwrap().params)(&registry, &text).unwrap()
+//! };
+//! let has = |store, key| with(store).iter().any(|param| param.key == key);
+//! assert!(has("dftl", "map.cache_bytes") && !has("dram", "map.cache_bytes"));
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
 pub mod blocks;
 pub mod caching;

@@ -2,6 +2,16 @@
 //! the next one, or several. A layer is a folder or file here and a line in [`LAYERS`].
 //!
 //! [`wire`] says how the commands of a layer and a drive are encoded.
+//!
+//! ```
+//! use flashatlas_host::STANDARD;
+//! use flashatlas_types::Seed;
+//!
+//! let settings = ["layers=mirror".to_owned(), "mirror.drives=2".to_owned()];
+//! let stack = STANDARD.load("tiny", None, &settings)?.build_stack(Seed(1))?;
+//! assert_eq!(stack.drives().len(), 2);
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
 mod completion;
 mod hard;

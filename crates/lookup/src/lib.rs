@@ -5,6 +5,19 @@
 //!
 //! [`tables`] answer, and say what they touch; [`probe`] says in which bank and row that lies, and
 //! in which order it is read; [`flashatlas_dram`] says when.
+//!
+//! ```
+//! use flashatlas_lookup::hashes::STANDARD;
+//! use flashatlas_lookup::study::{LookupRequest, Study, settings};
+//!
+//! let params = settings(STANDARD, &["lookup.policy=dynamic".into()])?;
+//! let mut study = Study::new(STANDARD, &params)?;
+//! study.ask(LookupRequest::Pages(42, 1)).unwrap(); // not there: it is inserted
+//! study.ask(LookupRequest::Pages(42, 1)).unwrap();
+//! let summary = study.finish();
+//! assert_eq!((summary.lookups, summary.hits), (2, 1));
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
 mod error;
 pub mod extents;

@@ -2,6 +2,28 @@
 //!
 //! [`Medium`] acts at once and keeps no time. [`Flash`] is how a scheme reaches it: every call
 //! changes the medium and writes one operation into the [`flashatlas_types::Plan`] of the request.
+//!
+//! ```
+//! use flashatlas_nand::{Flash, Medium, Rules, Unit};
+//! use flashatlas_types::{
+//!     AllocationOrder, Cause, Cell, FrameId, Geometry, Layout, Lpn, Plan, Seed, Span, Stamp,
+//! };
+//! use std::sync::Arc;
+//!
+//! let geometry = Geometry {
+//!     channels: 1, ways: 1, dies: 1, planes: 1, blocks: 4, pages: 8,
+//!     page_bytes: 2048, spare_bytes: 64, cell: Cell::Slc,
+//! };
+//! let order = AllocationOrder::parse("CWDP").unwrap();
+//! let layout = Layout::new(geometry, Span::ONE, 2048, order, 16).unwrap();
+//! let mut medium = Medium::new(Arc::new(layout), Rules::PLAIN, 0, Seed(1)).unwrap();
+//! let unit = Unit { lpn: Lpn(7), stamp: Stamp::whole(1, 0), bytes: None };
+//! let mut plan = Plan::default();
+//! let mut flash = Flash { medium: &mut medium, plan: &mut plan };
+//! let (place, _) = flash.program(FrameId(0), [&unit].into_iter(), Cause::Host, &[]).unwrap();
+//! assert_eq!(medium.lpn(place).unwrap(), Lpn(7));
+//! medium.check().unwrap();
+//! ```
 
 pub mod counters;
 pub mod faults;

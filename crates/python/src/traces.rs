@@ -111,7 +111,7 @@ pub fn trace_reuse(
 /// Where traces come from.
 fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
     let Environment { opener, workloads, .. } = environment();
-    Ok(Inputs { opener, workloads, options: reading.options()? })
+    Ok(Inputs { opener, workloads, added: &[], options: reading.options()? })
 }
 
 /// A part of a trace: times in picoseconds from its first record.

@@ -3,6 +3,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
+use crate::parts::AddedPart;
 use crate::{Environment, Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
@@ -60,6 +61,8 @@ pub struct Inputs<'a> {
     pub opener: &'a dyn Opener,
     /// Formats and generators.
     pub workloads: flashatlas_workload::Registry,
+    /// The parts that were added.
+    pub added: &'a [AddedPart],
     /// How records are read.
     pub options: ReadOptions,
 }
@@ -88,7 +91,7 @@ impl<'a> Inputs<'a> {
     /// Options of reading that mean nothing.
     pub fn of(env: &Environment<'a>, spec: &RunSpec) -> Result<Inputs<'a>, RunError> {
         let options = spec.reading.options()?;
-        Ok(Inputs { opener: env.opener, workloads: env.workloads, options })
+        Ok(Inputs { opener: env.opener, workloads: env.workloads, added: env.added, options })
     }
 
     /// Open a trace. With `hashed`, [`Input::digest`] can tell the SHA-256 of the file at the end.
@@ -137,8 +140,13 @@ impl<'a> Inputs<'a> {
             .opener
             .open(path)
             .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        Checkpoint::read(&mut reader, config)
-            .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
+        let checkpoint = Checkpoint::read(&mut reader, config).map_err(|error| {
+            RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) }
+        })?;
+        match checkpoint.header.parts.iter().find_map(|part| part.missing(self.added)) {
+            None => Ok(checkpoint),
+            Some(why) => Err(RunError::Unusable(format!("{path}: {why}"))),
+        }
     }
 
     /// What a generator makes.

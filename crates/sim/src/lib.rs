@@ -1,5 +1,27 @@
 //! Replay: a workload against a device, every read checked, everything counted, one record at the
 //! end.
+//!
+//! ```
+//! use flashatlas_sim::metrics::METRICS;
+//! use flashatlas_sim::{Build, Environment, RunSpec, run};
+//! use flashatlas_types::Entries;
+//!
+//! let spec: RunSpec = serde_json::from_value(serde_json::json!({
+//!     "drive": "tiny", "mode": "untimed", "precondition": "fill",
+//!     "workload": "uniform:requests=2000,size=2KiB,read=0.3",
+//! }))?;
+//! let environment = Environment {
+//!     registry: &flashatlas_device::Registry::DRIVES,
+//!     workloads: flashatlas_workload::Registry::STANDARD,
+//!     metrics: Entries::of(METRICS),
+//!     opener: &|_: &str| Err(std::io::Error::other("no file is read here")),
+//!     build: Build { version: "example", sources: "none", commit: None },
+//!     added: &[],
+//! };
+//! let record = run(&spec, &environment, &mut |_| true)?.record;
+//! assert_eq!(record["oracle"]["violations"], 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod checkpoint;
 mod config_hash;

@@ -7,6 +7,7 @@ use crate::checkpoint::{Checkpoint, Header};
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::oracle::Oracle;
+use crate::parts::AddedPart;
 use crate::{Precondition, RunError, RunSpec};
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_nand::params::DATA;
@@ -132,7 +133,7 @@ pub(crate) fn checkpoint(
     mapper: &Mapper,
     drive: Stack,
     oracle: Oracle,
-    version: &str,
+    (version, added): (&str, &[AddedPart]),
 ) -> Result<Checkpoint, RunError> {
     if config.params.get(DATA) != "none" {
         return Err(RunError::Unusable(
@@ -154,6 +155,7 @@ pub(crate) fn checkpoint(
         extent_sectors: mapper.extent(),
         seed: spec.seed,
         sequence: image.sequence,
+        parts: Header::parts_of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };
     let extents = if traced { mapper.extents().to_vec() } else { Vec::new() };

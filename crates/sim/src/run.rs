@@ -455,7 +455,8 @@ pub fn save_checkpoint(
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;
-    let checkpoint = checkpoint(spec, &config, &mapper, drive, oracle, env.build.version)?;
+    let checkpoint =
+        checkpoint(spec, &config, &mapper, drive, oracle, (env.build.version, env.added))?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }
 

@@ -1,4 +1,10 @@
 //! What the tests of several crates share.
+//!
+//! ```
+//! use flashatlas_testing::proofs::{cases, one_in};
+//!
+//! assert_eq!(cases(1000), 1000usize.div_ceil(one_in()));
+//! ```
 
 pub mod damage;
 pub mod proofs;

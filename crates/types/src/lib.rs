@@ -2,6 +2,20 @@
 //! seeds and errors.
 //!
 //! This crate depends on no other crate of the project; every other one speaks in its terms.
+//!
+//! ```
+//! use flashatlas_types::{Dur, Param, Ps, RawConfig};
+//!
+//! const WINDOW: Param<Dur> = Param::time("ftl.window", "how far back is looked").or("1ms");
+//! let mut raw = RawConfig::default();
+//! raw.set("ftl.window", "250us", "set");
+//! let params = raw.resolve(&[&WINDOW.def], |_| None)?;
+//! assert_eq!(Ps::ZERO.after(params.get(WINDOW)), Ps(250_000_000));
+//! raw.set("ftl.windw", "1us", "set");
+//! let error = raw.resolve(&[&WINDOW.def], |_| None).unwrap_err();
+//! assert!(error.to_string().contains("did you mean `ftl.window`?"));
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
 pub mod content;
 pub mod error;

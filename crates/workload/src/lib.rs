@@ -12,6 +12,20 @@
 //! again: it covers at least one sector (a flush none), a transfer covers at most
 //! [`MAX_TRANSFER_SECTORS`], its last byte has an address below `2^64`, and its device has a number
 //! below [`MAX_DEVICES`].
+//!
+//! ```
+//! use flashatlas_types::{HostOp, Seed};
+//! use flashatlas_workload::generate;
+//!
+//! let mut source = generate("zipf:requests=3,size=4KiB", 1 << 20, Seed(1))?;
+//! let mut written = 0;
+//! while let Some(record) = source.next()? {
+//!     assert_eq!((record.request.op, record.request.sectors), (HostOp::Write, 8));
+//!     written += 1;
+//! }
+//! assert_eq!(written, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ascii;
 pub mod atlas;

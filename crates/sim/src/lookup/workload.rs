@@ -172,6 +172,7 @@ impl LookupWorkload<'_> {
         let mut aliases = 0u64;
         let inputs = Inputs {
             opener: self.opener,
+            added: &[],
             workloads: self.workloads,
             options: spec.reading.options()?,
         };

@@ -275,6 +275,7 @@ mod traces {
         let name = path.to_str().expect("a plain path").to_owned();
         let begin = super::now();
         let inputs = Inputs {
+            added: &[],
             opener: &open,
             workloads: flashatlas_workload::Registry::STANDARD,
             options: ReadOptions::default(),

@@ -7,16 +7,13 @@
 //! `docs/FORMATS.md`.
 
 use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
-use crate::metrics::MetricDef;
-use crate::parts::{AddedPart, in_use};
+use crate::needed::NeededPart;
 use flashatlas_device::DriveConfig;
-use flashatlas_ftl::SchemeDef;
-use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_nand::Image;
 use flashatlas_nand::params::NVM_BYTES;
-use flashatlas_types::{Entry, Seed, Stamp};
+use flashatlas_types::{Seed, Stamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -52,37 +49,6 @@ pub(crate) struct Header {
     /// Parts that did not come with the project and that the drive was made of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<NeededPart>,
-}
-
-/// A part that a checkpoint needs, as records name it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NeededPart {
-    pub kind: String,
-    pub name: String,
-    pub distribution: String,
-    pub version: String,
-    pub digest: String,
-}
-
-impl NeededPart {
-    /// What stands in the way of mounting what it wrote: it is not there, or is another. What
-    /// only decided where pages went (a policy, say) is not needed any more.
-    pub fn missing(&self, added: &[AddedPart]) -> Option<String> {
-        if ![SchemeDef::KIND, MapStoreDef::KIND].contains(&self.kind.as_str()) {
-            return None;
-        }
-        let NeededPart { kind, name, distribution, version, digest } = self;
-        let named = format!("{kind} `{name}` of {distribution} {version}");
-        match added.iter().find(|part| part.kind == kind && part.name == name) {
-            None => Some(format!("it needs {named} ({digest}), which is not loaded")),
-            Some(part) if part.origin.digest != *digest => Some(format!(
-                "it needs {named}; that is another now: {}, it was made with {digest}",
-                part.origin.digest
-            )),
-            Some(_) => None,
-        }
-    }
 }
 
 /// A drive that is switched off, and what it must read as.
@@ -192,18 +158,6 @@ impl Header {
             sequence: 0,
             parts: Vec::new(),
         }
-    }
-
-    /// The parts of these that a drive of `config` is made of.
-    pub fn parts_of(config: &DriveConfig, added: &[AddedPart]) -> Vec<NeededPart> {
-        let params: Map<String, Value> = config
-            .pairs()
-            .map(|(key, value)| (key.to_owned(), crate::record::param(value)))
-            .collect();
-        let used = in_use(added, &json!({ "config": { "params": params } }));
-        let part = |part| serde_json::from_value(part).expect("parts are written so");
-        let all = used.into_iter().map(part);
-        all.filter(|part: &NeededPart| part.kind != MetricDef::KIND).collect()
     }
 
     /// Whether a drive of `config` can mount what the checkpoint holds.

@@ -34,6 +34,7 @@ mod jobs;
 mod live;
 pub mod lookup;
 pub mod metrics;
+mod needed;
 mod options;
 mod oracle;
 mod parts;

@@ -6,6 +6,7 @@
 use crate::checkpoint::{Checkpoint, Header};
 use crate::fit::Mapper;
 use crate::input::Input;
+use crate::needed::NeededPart;
 use crate::oracle::Oracle;
 use crate::parts::AddedPart;
 use crate::{Precondition, RunError, RunSpec};
@@ -155,7 +156,7 @@ pub(crate) fn checkpoint(
         extent_sectors: mapper.extent(),
         seed: spec.seed,
         sequence: image.sequence,
-        parts: Header::parts_of(config, added),
+        parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };
     let extents = if traced { mapper.extents().to_vec() } else { Vec::new() };

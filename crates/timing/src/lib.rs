@@ -4,7 +4,8 @@
 //! ```
 //! use flashatlas_timing::{Engine, PARAMS, Times};
 //! use flashatlas_types::{
-//!     AllocationOrder, Cell, Class, Geometry, Layout, MemoryKind, OpKind, Plan, Ps, RawConfig, Span,
+//!     AllocationOrder, Cell, Class, Geometry, Layout, MemoryKind, OpKind, Plan, Ps, RawConfig,
+//!     Span,
 //! };
 //!
 //! let mut raw = RawConfig::default();

@@ -1,0 +1,53 @@
+//! Parts that a checkpoint needs.
+
+use crate::metrics::MetricDef;
+use crate::parts::{AddedPart, in_use};
+use flashatlas_device::DriveConfig;
+use flashatlas_ftl::SchemeDef;
+use flashatlas_ftl::maps::MapStoreDef;
+use flashatlas_types::Entry;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// An added part that the drive of a checkpoint was made of, as records name it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NeededPart {
+    pub kind: String,
+    pub name: String,
+    pub distribution: String,
+    pub version: String,
+    pub digest: String,
+}
+
+impl NeededPart {
+    /// Those of these that a drive of `config` is made of.
+    pub fn of(config: &DriveConfig, added: &[AddedPart]) -> Vec<NeededPart> {
+        let params: Map<String, Value> = config
+            .pairs()
+            .map(|(key, value)| (key.to_owned(), crate::record::param(value)))
+            .collect();
+        let used = in_use(added, &json!({ "config": { "params": params } }));
+        let part = |part| serde_json::from_value(part).expect("parts are written so");
+        let all = used.into_iter().map(part);
+        all.filter(|part: &NeededPart| part.kind != MetricDef::KIND).collect()
+    }
+
+    /// What stands in the way of mounting what it wrote: it is not there, or is another. What
+    /// only decided where pages went (a policy, say) is not needed any more.
+    pub fn missing(&self, added: &[AddedPart]) -> Option<String> {
+        if ![SchemeDef::KIND, MapStoreDef::KIND].contains(&self.kind.as_str()) {
+            return None;
+        }
+        let NeededPart { kind, name, distribution, version, digest } = self;
+        let named = format!("{kind} `{name}` of {distribution} {version}");
+        match added.iter().find(|part| part.kind == kind && part.name == name) {
+            None => Some(format!("it needs {named} ({digest}), which is not loaded")),
+            Some(part) if part.origin.digest != *digest => Some(format!(
+                "it needs {named}; that is another now: {}, it was made with {digest}",
+                part.origin.digest
+            )),
+            Some(_) => None,
+        }
+    }
+}

@@ -108,7 +108,7 @@ def test_a_trace_is_looked_up_by_its_addresses(trace):
         ("lookup.radix_to=12", "lookup.radix_to: digits of base 10 cannot be read in base 12"),
         (
             "lookup.hash=md5",
-            "hash `md5` is not known (allowed: shifting, division, folding, radix, mixer)",
+            "hash function `md5` is not known (allowed: shifting, division, folding, radix, mixer)",
         ),
         ("lookup.policy=dynamc", "did you mean `dynamic`?"),
         (

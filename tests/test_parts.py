@@ -261,8 +261,8 @@ class Readahead(parts.CachePolicy):
     def setup(self):
         self.follows, self.window = -1, 0
 
-    def prefetch(self, page, clock, change, room):
-        self.window = min(max(2 * self.window, 1), 8) if page == self.follows else 0
+    def prefetch(self, page, clock, change, most):
+        self.window = min(max(2 * self.window, 1), 8, most) if page == self.follows else 0
         self.follows = page + 1 + self.window
         return range(page + 1, min(self.follows, self.pages))
 
@@ -290,7 +290,7 @@ class Beyond(parts.CachePolicy):
 
     name = "test-beyond"
 
-    def prefetch(self, page, clock, change, room):
+    def prefetch(self, page, clock, change, most):
         return [self.pages]
 
 

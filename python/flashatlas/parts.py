@@ -283,10 +283,11 @@ class CachePolicy(_Policy):
         """
         return True
 
-    def prefetch(self, page: int, clock: int, change: bool, room: bool) -> Sequence[int]:
+    def prefetch(self, page: int, clock: int, change: bool, most: int) -> Sequence[int]:
         """The map pages that are loaded along, the ones first that matter most.
 
-        Pages that are in memory, were never written, or find no room are passed over.
+        Of these at most ``most``; pages that are in memory, were never written, or for which a
+        changed page would have to leave are passed over.
         """
         return ()
 
@@ -321,8 +322,8 @@ class CachePolicy(_Policy):
     def _traits(cls) -> dict[str, Any]:
         return {"streams": None, "history": cls.hits, "batch": cls.batch}
 
-    def _prefetch(self, page: int, clock: int, change: bool, room: bool) -> list[int]:
-        return [int(other) for other in self.prefetch(page, clock, change, room)]
+    def _prefetch(self, page: int, clock: int, change: bool, most: int) -> list[int]:
+        return [int(other) for other in self.prefetch(page, clock, change, most)]
 
     def _learn(self, clock: int) -> None:
         self.learn(*self._log, clock)

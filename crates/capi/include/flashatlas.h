@@ -267,7 +267,9 @@ int fa_record_json(struct fa_drive *drive, char **json);
 // Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
 // and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
 // switched off, with everything made durable, and on again, in no simulated time: from here on it
-// does what a drive does that loads the file. Counters begin anew. A file that is there is
+// does what a drive does that loads the file. Counters begin anew, and a cut that
+// was asked for (`fa_power_cut_after`) is forgotten. The file is written beside its place, as
+// `path`.new. A file that is there is
 // replaced once the new one is whole. Drives with layers or with bytes (`nand.data=ram`):
 // `FA_ERR_UNSUPPORTED`.
 int fa_checkpoint_save(struct fa_drive *drive, const char *path);
@@ -279,7 +281,9 @@ int fa_checkpoint_load(struct fa_drive *drive, const char *path);
 
 // Add the parts of a shared library that was made with `flashatlas_plugin.h`: their names are
 // known to every drive that is made in this process afterwards. `error` says why not, as of
-// `fa_drive_create`. A callback that has not returned for 30 s ends the process.
+// `fa_drive_create`. A callback that has not returned for 30 s ends the process. From the first
+// call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, to say which callback
+// they came in; a host that needs its own handlers must not use plug-ins.
 int fa_plugin_load(const char *path, char *error, size_t room);
 
 // Free a string of this library; null is nothing.

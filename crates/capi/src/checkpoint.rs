@@ -3,6 +3,7 @@
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
 use crate::drive::Drive;
+use crate::parts;
 use crate::power::Power;
 use crate::record::Tally;
 use flashatlas_device::Stack;
@@ -54,17 +55,17 @@ impl Drive {
         };
         let image = stack.into_media().pop().expect("a drive without layers").into_image();
         let mut out = BufWriter::new(file);
-        let version = env!("CARGO_PKG_VERSION");
+        let of = (env!("CARGO_PKG_VERSION"), parts::parts().added);
         let (image, expected, written) =
-            checkpoint::save(&self.config, (image, expected), self.seed, version, &mut out);
+            checkpoint::save(&self.config, (image, expected), self.seed, of, &mut out);
         let written = written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
         let kept = written.and_then(|()| std::fs::rename(&beside, path));
-        self.go_on_from(image, &expected)?;
-        kept.map_err(|error| {
+        if kept.is_err() {
             // what was begun is of no use
             let _ = std::fs::remove_file(&beside);
-            failed(path, error)
-        })
+        }
+        self.go_on_from(image, &expected)?;
+        kept.map_err(|error| failed(path, error))
     }
 
     /// As `fa_checkpoint_load`.
@@ -72,7 +73,7 @@ impl Drive {
         self.must_fit_a_checkpoint()?;
         self.rest()?;
         let file = File::open(path).map_err(|error| failed(path, error))?;
-        let read = checkpoint::load(&self.config, &mut BufReader::new(file));
+        let read = checkpoint::load(&self.config, parts::parts().added, &mut BufReader::new(file));
         let (image, expected) = read.map_err(|error| failed(path, error))?;
         self.go_on_from(image, &expected)
     }
@@ -100,7 +101,7 @@ impl Drive {
             stack.reset_counters();
             Ok(stack)
         });
-        self.tally = Tally::default();
+        (self.tally, self.cuts) = (Tally::default(), 0);
         match mounted {
             Ok(stack) => self.power = Power::On(stack),
             Err(why) => {

@@ -3,6 +3,9 @@
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
 use flashatlas_device::Registry;
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{AnyPart, Origin, Parts};
+use flashatlas_types::Entries;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,12 +13,22 @@ use std::time::Duration;
 /// it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the names of drives choose from.
-static REGISTRY: Mutex<Registry> = Mutex::new(flashatlas_host::STANDARD);
+/// What the names of drives choose from, and what was added to it.
+static PARTS: Mutex<Parts> = Mutex::new(Parts {
+    drives: flashatlas_host::STANDARD,
+    workloads: flashatlas_workload::Registry::STANDARD,
+    metrics: Entries::of(METRICS),
+    added: &[],
+});
 
-/// What they choose from now.
+/// As they are now.
+pub fn parts() -> Parts {
+    *PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What drives choose from now.
 pub fn registry() -> Registry {
-    *REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+    parts().drives
 }
 
 /// As `fa_plugin_load`.
@@ -24,9 +37,15 @@ pub fn load(path: &str) -> Result<(), Refusal> {
     let bytes = std::fs::read(path).map_err(|error| refused(format!("{path}: {error}")))?;
     let library = flashatlas_plugin::load(path, &bytes, PATIENCE);
     let library = library.map_err(|error| refused(error.to_string()))?;
-    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let origin = Origin {
+        distribution: library.name.into(),
+        version: library.version.into(),
+        digest: library.digest,
+    };
+    let mut parts = PARTS.lock().unwrap_or_else(PoisonError::into_inner);
     // all of its parts or none
-    let with = library.parts.iter().try_fold(*registry, |registry, &part| registry.with(part));
-    *registry = with.map_err(|error| refused(format!("{path}: {error}")))?;
+    let mut each = library.parts.iter();
+    let with = each.try_fold(*parts, |parts, &part| parts.with(AnyPart::Drive(part), &origin));
+    *parts = with.map_err(|error| refused(format!("{path}: {error}")))?;
     Ok(())
 }

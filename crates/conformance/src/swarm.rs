@@ -141,8 +141,14 @@ impl Swarm {
 
     /// Run one case.
     pub fn run(&self, id: u64) -> (Tally, Option<Finding>) {
-        let Some(case) = self.draw(id) else {
-            return (Tally { without_drive: 1, ..Tally::default() }, None);
+        let case = match catch_unwind(AssertUnwindSafe(|| self.draw(id))) {
+            Ok(Some(case)) => case,
+            Ok(None) => return (Tally { without_drive: 1, ..Tally::default() }, None),
+            Err(_) => {
+                let found = "a panic while the case was drawn".to_owned();
+                let finding = Finding { id, found, drive: String::new(), features: Vec::new() };
+                return (Tally { cases: 1, ..Tally::default() }, Some(finding));
+            }
         };
         let mut tally = Tally { cases: 1, ..Tally::default() };
         let (config, features) = (case.config.clone(), case.features.clone());

@@ -1,5 +1,6 @@
 //! Independent pieces of work on all cores.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Do `work` for each number below `count`, on so many threads (0: as many as there are cores).
 /// `work` may look at the flag that tells it to stop. `progress` hears how many are done, on the
 /// calling thread, and stops it by answering `false`. Returns what was done, by number, and whether
-/// it was stopped.
+/// it was stopped. A panic of one stops the others and goes on here.
 pub fn each<T: Send>(
     count: usize,
     threads: usize,
@@ -20,7 +21,7 @@ pub fn each<T: Send>(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if threads == 0 { cores } else { threads }.min(count);
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let mut results = Vec::new();
+    let (mut results, mut panicked) = (Vec::new(), None);
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..threads {
@@ -29,7 +30,15 @@ pub fn each<T: Send>(
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    if at >= count || sender.send((at, work(at, stop))).is_err() {
+                    if at >= count {
+                        break;
+                    }
+                    let done = catch_unwind(AssertUnwindSafe(|| work(at, stop)));
+                    let failed = done.is_err();
+                    if failed {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    if sender.send((at, done)).is_err() || failed {
                         break;
                     }
                 }
@@ -38,7 +47,8 @@ pub fn each<T: Send>(
         drop(sender);
         loop {
             match receiver.recv_timeout(PROGRESS_EVERY) {
-                Ok(result) => results.push(result),
+                Ok((at, Ok(result))) => results.push((at, result)),
+                Ok((_, Err(panic))) => panicked = Some(panic),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
@@ -47,6 +57,9 @@ pub fn each<T: Send>(
             }
         }
     });
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
+    }
     results.sort_by_key(|(at, _)| *at);
     (results, stop.into_inner())
 }
@@ -60,6 +73,9 @@ mod tests {
         let (done, stopped) = each(100, 4, |n, _| n * n, &mut |_| true);
         assert!(!stopped && done == (0..100).map(|n| (n, n * n)).collect::<Vec<_>>());
         let (done, stopped) = each(1 << 40, 2, |n, _| n, &mut |done| done < 50);
+        let panics = || each(100, 2, |n, _| assert!(n != 7, "seven"), &mut |_| true);
+        let panic = std::panic::catch_unwind(panics).unwrap_err();
+        assert_eq!(*panic.downcast_ref::<&str>().unwrap(), "seven");
         assert!(stopped && (50..1 << 20).contains(&done.len()), "{}", done.len());
     }
 }

@@ -86,6 +86,8 @@ pub struct FtlContext<'a> {
     pub now: Ps,
     /// The controller's work on the command: map accesses wait for it.
     pub command: OpId,
+    /// The number of the command: no two have the same, whatever `command` is.
+    pub number: u64,
     /// Every operation with a smaller number is complete.
     pub oldest_unfinished: OpId,
     /// Pages of the same request that follow the one that is looked up.

@@ -24,6 +24,8 @@ struct Store {
     truth: PpnTable,
     counters: MapCounters,
     accesses: Vec<OpKind>,
+    /// What a mount tells costs nothing.
+    mounting: bool,
 }
 
 // SAFETY: a plug-in is called by one thread at a time for each thing that it made, and says in its
@@ -54,7 +56,7 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
         }
         let truth = PpnTable::new(layout.logical_units);
         let counters = MapCounters::default();
-        Box::new(Store { who, ops, store, truth, counters, accesses: Vec::new() })
+        Box::new(Store { who, ops, store, truth, counters, accesses: Vec::new(), mounting: true })
             as Box<dyn MapStore>
     };
     Ok(MapStoreDef {
@@ -115,7 +117,9 @@ impl Store {
             if matches!(kind, OpKind::Memory { kind: MemoryKind::Nvm, .. }) {
                 self.wrong(callback, "an access to what is no fa_memory".into());
             }
-            last = io.cx.flash.plan.push(kind, Class::Map, &[last]);
+            if !self.mounting {
+                last = io.cx.flash.plan.push(kind, Class::Map, &[last]);
+            }
         }
         self.accesses = accesses;
         (answer, last)
@@ -217,20 +221,16 @@ impl MapStore for Store {
             .map(|lpn| (Lpn(lpn), self.truth.get(Lpn(lpn))))
             .filter(|&(_, ppn)| ppn != Ppn::NONE)
             .collect();
-        let command = io.cx.command;
-        let (wrong, _) = self.call("set", io, command, |ops, store, map| {
-            found.iter().find_map(|&(lpn, ppn)| {
-                // SAFETY: as in `change`; accesses of a mount are not counted
-                unsafe {
-                    let answer = ops.set.expect("checked")(store, map, lpn.0, ppn.0);
-                    (*(*map).context.cast::<Vec<OpKind>>()).clear();
-                    (answer != FA_NOWHERE).then_some((lpn, answer))
-                }
-            })
-        });
-        if let Some((lpn, answer)) = wrong {
-            self.wrong("set", format!("page {lpn} was nowhere, it answers page {answer}"));
+        for (lpn, ppn) in found {
+            let (answer, _) = self.call("set", io, OpId::NONE, |ops, store, map| {
+                // SAFETY: as in `change`
+                unsafe { ops.set.expect("checked")(store, map, lpn.0, ppn.0) }
+            });
+            if answer != FA_NOWHERE {
+                self.wrong("set", format!("page {lpn} was nowhere, it answers page {answer}"));
+            }
         }
+        self.mounting = false;
         Ok(())
     }
 

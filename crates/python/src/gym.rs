@@ -55,7 +55,7 @@ impl Link {
 
 /// Looks at an empty channel before a thread goes to sleep: the other side mostly answers within
 /// microseconds, which is less than waking a thread takes.
-const LOOKS: u32 = 4000;
+const LOOKS: u32 = 1000;
 
 /// What comes next.
 fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {

@@ -8,6 +8,7 @@
 
 use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
 use crate::needed::NeededPart;
+use crate::parts::AddedPart;
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Image;
 use flashatlas_nand::params::NVM_BYTES;
@@ -83,6 +84,8 @@ pub enum CheckpointError {
         /// What is wrong.
         why: String,
     },
+    /// It needs a part that is not there, or is another; in words.
+    Part(String),
     /// It is of another drive.
     OtherDrive {
         /// The first parameter that differs.
@@ -114,6 +117,7 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Damaged { at, why } => {
                 write!(f, "byte {at}: the checkpoint is damaged: {why}")
             }
+            CheckpointError::Part(why) => f.write_str(why),
             CheckpointError::OtherDrive { key, has, expected } => write!(
                 f,
                 "the checkpoint is of another drive: its {key} is {has}, here it is {expected}; \
@@ -185,6 +189,12 @@ impl Header {
 }
 
 impl Checkpoint {
+    /// Whether the parts that it needs are among these.
+    pub fn must_have(&self, added: &[AddedPart]) -> Result<(), CheckpointError> {
+        let missing = self.header.parts.iter().find_map(|part| part.missing(added));
+        missing.map_or(Ok(()), |why| Err(CheckpointError::Part(why)))
+    }
+
     /// Write all of it.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let header = serde_json::to_vec(&self.header)?;
@@ -311,18 +321,20 @@ impl Checkpoint {
     }
 }
 
-/// Write a drive that is switched off, and what it must read as; hands both back.
+/// Write a drive that is switched off, and what it must read as; hands both back. `added` are the
+/// parts that did not come with the project.
 pub fn save(
     config: &DriveConfig,
     off: (Image, Vec<Stamp>),
     seed: Seed,
-    version: &str,
+    (version, added): (&str, &[AddedPart]),
     out: &mut dyn Write,
 ) -> (Image, Vec<Stamp>, io::Result<()>) {
     let (image, expected) = off;
     let header = Header {
         seed: seed.0,
         sequence: image.sequence,
+        parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };
     let checkpoint = Checkpoint { header, image, expected, extents: Vec::new() };
@@ -333,12 +345,16 @@ pub fn save(
 /// Read a drive that is switched off, and what it must read as.
 ///
 /// # Errors
-/// It is no checkpoint, is damaged, or is of a drive other than `config`'s.
+/// It is no checkpoint, is damaged, is of a drive other than `config`'s, or needs a part that is
+/// not among `added`.
 pub fn load(
     config: &DriveConfig,
+    added: &[AddedPart],
     input: &mut dyn Read,
 ) -> Result<(Image, Vec<Stamp>), CheckpointError> {
-    Checkpoint::read(input, config).map(|checkpoint| (checkpoint.image, checkpoint.expected))
+    let checkpoint = Checkpoint::read(input, config)?;
+    checkpoint.must_have(added)?;
+    Ok((checkpoint.image, checkpoint.expected))
 }
 
 /// The values of a section, on their way out.

@@ -140,13 +140,9 @@ impl<'a> Inputs<'a> {
             .opener
             .open(path)
             .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        let checkpoint = Checkpoint::read(&mut reader, config).map_err(|error| {
-            RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) }
-        })?;
-        match checkpoint.header.parts.iter().find_map(|part| part.missing(self.added)) {
-            None => Ok(checkpoint),
-            Some(why) => Err(RunError::Unusable(format!("{path}: {why}"))),
-        }
+        let read = Checkpoint::read(&mut reader, config);
+        read.and_then(|checkpoint| checkpoint.must_have(self.added).map(|()| checkpoint))
+            .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
 
     /// What a generator makes.

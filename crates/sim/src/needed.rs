@@ -27,10 +27,18 @@ impl NeededPart {
             .pairs()
             .map(|(key, value)| (key.to_owned(), crate::record::param(value)))
             .collect();
-        let used = in_use(added, &json!({ "config": { "params": params } }));
+        let used = in_use(added, &json!({ "config": { "params": &params } }));
         let part = |part| serde_json::from_value(part).expect("parts are written so");
         let all = used.into_iter().map(part);
-        all.filter(|part: &NeededPart| part.kind != MetricDef::KIND).collect()
+        let chosen = |kind: &str, key: &str, part: &NeededPart| {
+            part.kind != kind || params.get(key).and_then(Value::as_str) == Some(&part.name)
+        };
+        let is_used = |part: &NeededPart| {
+            part.kind != MetricDef::KIND
+                && chosen(SchemeDef::KIND, SchemeDef::KEY, part)
+                && chosen(MapStoreDef::KIND, MapStoreDef::KEY, part)
+        };
+        all.filter(is_used).collect()
     }
 
     /// What stands in the way of mounting what it wrote: it is not there, or is another. What

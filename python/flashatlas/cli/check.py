@@ -48,7 +48,7 @@ def check(
     ] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option("--for", min=0, metavar="SECONDS", help="As many of its cases as fit."),
+        typer.Option("--for", min=1, metavar="SECONDS", help="As many of its cases as fit."),
     ] = None,
     rerun: Annotated[
         int | None, typer.Option("--rerun", metavar="N", help="Run one case of the swarm again.")
@@ -68,6 +68,8 @@ def check(
     anywhere in their ranges, with faults while the drive runs; each case is a number, which
     `--rerun` repeats.
     """
+    if rerun is not None and (swarm or seconds):
+        raise InputError("--rerun repeats one case: leave out --swarm and --for")
     if swarm or seconds or rerun is not None:
         first = rerun if rerun is not None else seed
         _swarm(first, swarm or (MOST if seconds else 1), seconds, json_, quiet)

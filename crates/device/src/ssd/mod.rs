@@ -55,6 +55,8 @@ struct ControllerSettings {
 /// What one command is made of while it is decided; empty or stale between commands.
 #[derive(Default)]
 struct CommandState {
+    /// Its number.
+    number: u64,
     /// Its first operation: the controller's work on it.
     first: OpId,
     /// Mapping units of it that follow the one at hand.
@@ -243,6 +245,7 @@ impl Ssd {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now,
             command: self.command.first,
+            number: self.command.number,
             oldest_unfinished,
             ahead: self.command.ahead,
             programmed: &mut self.command.programmed,
@@ -263,6 +266,7 @@ impl Ssd {
 
     /// The first operation of a command: the controller's work on it.
     fn begin(&mut self) -> OpId {
+        self.command.number += 1;
         self.command.first = match self.settings.command_time {
             Dur::ZERO => self.plan.join(Class::HostRead, &self.command.sent_after),
             time => self.plan.push(OpKind::Delay(time), Class::HostRead, &self.command.sent_after),

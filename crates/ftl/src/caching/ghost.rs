@@ -4,7 +4,7 @@
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use crate::MemoryUse;
 use flashatlas_types::{MemoryKind, Param};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 pub const DEF: CachePolicyDef = CachePolicyDef {
@@ -15,7 +15,7 @@ pub const DEF: CachePolicyDef = CachePolicyDef {
     params: &[PAGES.def],
     build: &|params, _| {
         let most = params.get(PAGES) as usize;
-        Box::new(Ghost { most, queue: VecDeque::new(), there: FxHashSet::default() })
+        Box::new(Ghost { most, misses: 0, queue: VecDeque::new(), there: FxHashMap::default() })
     },
 };
 
@@ -28,28 +28,33 @@ const NUMBER_BYTES: u64 = 4;
 
 struct Ghost {
     most: usize,
-    /// Pages that were missed and left out, the oldest first.
-    queue: VecDeque<u32>,
-    /// The same, to look them up.
-    there: FxHashSet<u32>,
+    /// Pages that were left out so far.
+    misses: u64,
+    /// Pages that were left out, the oldest first, and the number of that miss. Those that came
+    /// back since are still here, and no longer in `there` under this number.
+    queue: VecDeque<(u32, u64)>,
+    /// The number of the last miss of each page that is remembered.
+    there: FxHashMap<u32, u64>,
 }
 
 impl CachePolicy for Ghost {
     fn missed(&mut self, access: &MapAccess, _: &mut Vec<u32>) -> bool {
-        if self.there.remove(&access.page) {
-            self.queue.retain(|&page| page != access.page);
+        if self.there.remove(&access.page).is_some() || access.room || access.change {
             return true;
         }
-        if access.room || access.change {
-            return true;
-        }
-        if self.queue.len() == self.most
-            && let Some(oldest) = self.queue.pop_front()
+        while self.there.len() >= self.most
+            && let Some((page, miss)) = self.queue.pop_front()
         {
-            self.there.remove(&oldest);
+            if self.there.get(&page) == Some(&miss) {
+                self.there.remove(&page);
+            }
         }
-        self.queue.push_back(access.page);
-        self.there.insert(access.page);
+        self.misses += 1;
+        self.queue.push_back((access.page, self.misses));
+        self.there.insert(access.page, self.misses);
+        if self.queue.len() > 2 * self.most {
+            self.queue.retain(|(page, miss)| self.there.get(page) == Some(miss));
+        }
         false
     }
 

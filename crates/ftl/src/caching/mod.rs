@@ -26,6 +26,8 @@ pub struct MapAccess {
     pub clock: u64,
     /// Whether a map page finds room in memory without another one leaving.
     pub room: bool,
+    /// Map pages that may come along at most.
+    pub most: u32,
 }
 
 /// Decides what the map's cache holds.
@@ -97,7 +99,8 @@ mod tests {
     /// What a policy says to misses of these pages.
     fn misses(policy: &mut dyn CachePolicy, pages: &[u32], room: bool) -> Vec<(bool, Vec<u32>)> {
         let miss = |&page: &u32| {
-            let access = MapAccess { page, lpn: Lpn(8 * page), change: false, clock: 0, room };
+            let access =
+                MapAccess { page, lpn: Lpn(8 * page), change: false, clock: 0, room, most: 99 };
             let mut ahead = Vec::new();
             (policy.missed(&access, &mut ahead), ahead)
         };
@@ -119,6 +122,26 @@ mod tests {
         let said = misses(&mut *policy, &[43, 46, 51, 56], false);
         let lengths: Vec<usize> = said.iter().map(|(_, ahead)| ahead.len()).collect();
         assert_eq!(lengths, [2, 4, 4, 4], "the window grows to four pages and no further");
+    }
+
+    #[test]
+    fn a_window_is_no_larger_than_what_finds_room() {
+        let mut policy = build("readahead", &[]);
+        let (mut ahead, mut next) = (Vec::new(), 0);
+        for misses in 0..6 {
+            let access = MapAccess {
+                page: next,
+                lpn: Lpn(0),
+                change: false,
+                clock: 0,
+                room: false,
+                most: 3,
+            };
+            ahead.clear();
+            policy.missed(&access, &mut ahead);
+            assert_eq!(ahead.len(), [0, 1, 2, 3, 3, 3][misses]);
+            next += 1 + ahead.len() as u32;
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ struct Readahead {
 impl CachePolicy for Readahead {
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
         self.window = match access.page == self.follows {
-            true => (2 * self.window).clamp(1, self.most),
+            true => (2 * self.window).clamp(1, self.most).min(access.most),
             false => 0,
         };
         let next = access.page + 1;

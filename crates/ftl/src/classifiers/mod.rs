@@ -9,7 +9,7 @@ mod two_lru;
 
 use crate::MemoryUse;
 use crate::victims::Candidates;
-use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
+use flashatlas_types::{BlockId, Entry, Lpn, Param, ParamDef, Params, Text};
 
 /// Decides how hot a page is. Where a classifier takes as many streams as it is given, stream 0 is
 /// the coldest.
@@ -49,6 +49,9 @@ pub trait Classifier: Send {
         Vec::new()
     }
 
+    /// Set these to zero.
+    fn reset_counters(&mut self) {}
+
     /// Its tables in the drive.
     fn memory(&self) -> Vec<MemoryUse>;
 }
@@ -68,12 +71,16 @@ pub struct Page {
     /// The stream of the block that holds this version. `None` in the same cases, and for a version
     /// that is not on flash yet.
     pub from: Option<Stream>,
+    /// That block, under the same conditions as `age`.
+    pub block: Option<BlockId>,
 }
 
 /// A block that is closed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
+    /// Which, of all blocks of the drive.
+    pub id: BlockId,
     /// Its lane.
     pub lane: u32,
     /// Its number there.
@@ -87,6 +94,8 @@ pub struct Filled {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
+    /// Which, of all blocks of the drive.
+    pub id: BlockId,
     /// The stream that wrote it; `None` when it was opened before the mount.
     pub stream: Option<Stream>,
     /// Pages that the host wrote since the block was opened.
@@ -169,7 +178,7 @@ mod tests {
     use flashatlas_types::RawConfig;
 
     fn page(lpn: u32) -> Page {
-        Page { lpn: Lpn(lpn), clock: 0, age: None, from: None }
+        Page { lpn: Lpn(lpn), clock: 0, age: None, from: None, block: None }
     }
 
     fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Box<dyn Classifier> {
@@ -210,7 +219,8 @@ mod tests {
         assert_eq!((c.moved(&aged(5, short)), c.moved(&aged(1 << 40, None))), (0, 1));
         // two blocks of class 1 lasted 60 and 140 pages, one of class 2 does not count: the mean
         // is 100
-        let gone = |stream, age| Collected { stream, age, valid: 0, slots: 8 };
+        let id = BlockId(0);
+        let gone = |stream, age| Collected { id, stream, age, valid: 0, slots: 8 };
         c.erased(&gone(short, 60));
         c.erased(&gone(Some(Stream::Host(1)), 9000));
         assert_eq!(c.written(&aged(1000, None)), 0, "one block is no estimate");

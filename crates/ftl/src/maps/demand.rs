@@ -98,6 +98,11 @@ impl Cache for Pages {
         self.limit - self.pages.len()
     }
 
+    fn evicts_unchanged(&self, map: &MapOnFlash) -> bool {
+        let first = self.pages.first().filter(|_| self.pages.len() == self.limit);
+        first.is_none_or(|victim| !map.changes.contains(victim))
+    }
+
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.pages.touch(map.table.page_of(lpn));
     }
@@ -111,8 +116,9 @@ impl Cache for Pages {
             }
             self.pages.remove(victim);
         }
+        let ready = io.load(lpn, evicted)?;
         self.pages.push(io.map.table.page_of(lpn));
-        io.load(lpn, evicted)
+        Ok(ready)
     }
 
     fn changed(&mut self, _: &MapOnFlash, _: Lpn, _: Ppn) {}

@@ -97,7 +97,7 @@ fn slots_per_block(layout: &Layout) -> u32 {
 
 /// Where the last lookup ended: the next page of the request may be one step further.
 struct Cursor {
-    command: OpId,
+    command: u64,
     lpn: Lpn,
     pn: Pn,
     op: OpId,
@@ -155,7 +155,7 @@ impl MapStore for LpmtStore {
         let mut after = io.cx.command;
         let mut pn = None;
         if let Some(cursor) = &self.cursor
-            && cursor.command == io.cx.command
+            && cursor.command == io.cx.number
             && cursor.lpn.0 + 1 == lpn.0
             && self.extents.share_window(cursor.lpn.0, lpn.0)
         {
@@ -164,7 +164,7 @@ impl MapStore for LpmtStore {
         }
         let pn = pn.or_else(|| self.extents.lookup(lpn.0, &mut self.scheduler));
         let op = self.issue(io.cx, false, after);
-        self.cursor = pn.map(|pn| Cursor { command: io.cx.command, lpn, pn, op });
+        self.cursor = pn.map(|pn| Cursor { command: io.cx.number, lpn, pn, op });
         Ok((self.ppn(pn), op))
     }
 

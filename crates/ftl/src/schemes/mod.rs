@@ -134,7 +134,7 @@ mod tests {
     /// its modules.
     #[test]
     fn every_file_is_registered() {
-        let registries: [(&str, &[&str], BTreeSet<String>); 4] = [
+        let registries: [(&str, &[&str], BTreeSet<String>); 5] = [
             ("schemes", &[], super::SCHEMES.iter().map(|s| s.name.replace('-', "_")).collect()),
             (
                 "victims",
@@ -150,6 +150,11 @@ mod tests {
                 "classifiers",
                 &[],
                 crate::classifiers::CLASSIFIERS.iter().map(|c| c.name.replace('-', "_")).collect(),
+            ),
+            (
+                "caching",
+                &[],
+                crate::caching::CACHE_POLICIES.iter().map(|c| c.name.replace('-', "_")).collect(),
             ),
         ];
         for (folder, helpers, names) in registries {

@@ -74,14 +74,13 @@ impl Keeper {
     /// Whether a page stays, and what is loaded along, as Python says.
     fn ask(&self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
         Python::attach(|py| {
-            let call = |method: &str| {
-                let of = (access.page, access.clock, access.change, access.room);
-                self.policy.call_method1(py, method, of)
-            };
+            let MapAccess { page, clock, change, room, most, .. } = *access;
             let fault = |method: &str, error| -> ! { raised(self.who, method, None, py, error) };
-            let stays = call("admit").and_then(|stays| stays.is_truthy(py));
+            let stays = self.policy.call_method1(py, "admit", (page, clock, change, room));
+            let stays = stays.and_then(|stays| stays.is_truthy(py));
             let stays = stays.unwrap_or_else(|e| fault("admit", e));
-            let more = call("_prefetch").and_then(|more| more.extract::<Vec<u32>>(py));
+            let more = self.policy.call_method1(py, "_prefetch", (page, clock, change, most));
+            let more = more.and_then(|more| more.extract::<Vec<u32>>(py));
             ahead.extend(more.unwrap_or_else(|e| fault("prefetch", e)));
             stays
         })

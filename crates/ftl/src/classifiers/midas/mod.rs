@@ -15,7 +15,7 @@ mod model;
 use super::{Classifier, ClassifierDef, Collected, Filled, Page, Stream, Streams};
 use crate::MemoryUse;
 use crate::victims::Candidates;
-use flashatlas_types::{MemoryKind, Param, Text};
+use flashatlas_types::{BlockId, MemoryKind, Param, Text};
 use hot::HotFilter;
 use model::{Configuration, Lifetimes, Situation};
 
@@ -67,7 +67,7 @@ const BINS: u32 = 4;
 const WRONG: f64 = 0.1;
 /// Shares of an epoch after which groups are compared with what was expected.
 const CHECKS: f64 = 0.3;
-/// Victims without a host write between them that make a pool of the groups.
+/// Victims of a lane without a host write between them that make a pool of the groups.
 const ENDLESS: u32 = 25;
 /// A HOT group in which so much survives gives no configuration; of a single block, the second.
 const HOT_WRONG: [f64; 2] = [0.18, 0.3];
@@ -91,6 +91,7 @@ impl Pool {
 /// A closed block.
 #[derive(Clone, Copy, Debug)]
 struct Closed {
+    id: BlockId,
     block: u32,
     group: usize,
     /// Pages that the host had written when it closed.
@@ -103,8 +104,12 @@ struct Midas {
     sample: u32,
     pool: Pool,
     hot: HotFilter,
-    /// Of each lane, the one that closed first in front.
+    /// Of each lane, the one that closed first in front; and how many of all are of HOT.
     lanes: Vec<Vec<Closed>>,
+    in_hot: u32,
+    /// The group of each block that was closed, by its number: it may not be the one that its
+    /// stream had when it was opened.
+    groups: Vec<Option<u8>>,
     /// Slots of a block, and closed blocks of the lane that asked last.
     shape: Option<(u32, u32)>,
     /// Pages that the host wrote, and that collection moved, and both when a drive full was last
@@ -148,6 +153,8 @@ impl Midas {
             pool,
             hot: HotFilter::new(pages),
             lanes: Vec::new(),
+            in_hot: 0,
+            groups: Vec::new(),
             shape: None,
             clock: 0,
             moved: 0,
@@ -168,8 +175,13 @@ impl Midas {
         }
     }
 
-    /// The group that a stream writes; what was there before the mount is in the last one.
-    fn group(&self, stream: Option<Stream>) -> usize {
+    /// The group of a block, or of the stream that writes it; what was there before the mount is
+    /// in the last one.
+    fn group(&self, block: Option<BlockId>, stream: Option<Stream>) -> usize {
+        let known = block.and_then(|block| *self.groups.get(block.0 as usize)?);
+        if let Some(group) = known {
+            return usize::from(group).min(self.last);
+        }
         let group = match stream {
             Some(Stream::Host(stream)) => stream as usize,
             Some(Stream::Collection(stream)) => stream as usize + 1,
@@ -255,15 +267,21 @@ impl Midas {
         for lane in &mut self.lanes {
             for block in lane.iter_mut() {
                 block.group = block.group.min(chosen.sizes.len() - 1);
+                self.groups[block.id.0 as usize] = Some(block.group as u8);
             }
             // what is above a quota goes to the last group, without a copy
             for group in 0..chosen.sizes.len() - 1 {
                 let has = lane.iter().filter(|b| b.group == group).count();
                 let above = has.saturating_sub(chosen.sizes[group] as usize);
                 let oldest = lane.iter_mut().filter(|b| b.group == group).take(above);
-                oldest.for_each(|block| block.group = chosen.sizes.len() - 1);
+                for block in oldest {
+                    block.group = chosen.sizes.len() - 1;
+                    self.groups[block.id.0 as usize] = Some(block.group as u8);
+                }
             }
         }
+        let hot = self.lanes.iter().flatten().filter(|block| block.group == 0);
+        self.in_hot = hot.count() as u32;
         self.collected = [(0, 0.0); GROUPS];
         self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
         (self.config, self.armed) = (Some(chosen), false);
@@ -317,27 +335,30 @@ impl Midas {
 impl Classifier for Midas {
     fn written(&mut self, page: &Page) -> u32 {
         self.observe(page);
-        let known = page.from.map(|_| self.group(page.from));
+        let known = page.from.map(|_| self.group(page.block, page.from));
         let hot = self.hot.written(page.lpn.0, known, page.age);
         (self.clock, self.victims) = (page.clock + 1, 0);
         if self.clock % 64 == 0 {
             let lanes = self.lanes.len().max(1);
-            let in_hot = self.lanes.iter().flatten().filter(|b| b.group == 0).count() as f64;
-            self.hot.step(in_hot / lanes as f64);
+            self.hot.step(f64::from(self.in_hot) / lanes as f64);
             self.look_around();
         }
         u32::from(!hot)
     }
 
     fn moved(&mut self, page: &Page) -> u32 {
-        let group = self.group(page.from);
+        let group = self.group(page.block, page.from);
         self.hot.moved(page.lpn.0, group);
         self.moved += 1;
         (group + 1).min(self.last).max(1) as u32 - 1
     }
 
     fn erased(&mut self, block: &Collected) {
-        let group = self.group(block.stream);
+        let group = self.group(Some(block.id), block.stream);
+        if let Some(known) = self.groups.get_mut(block.id.0 as usize) {
+            *known = None;
+        }
+        self.victims += 1;
         let valid = f64::from(block.valid) / f64::from(block.slots);
         let (blocks, sum) = self.collected[group];
         self.collected[group] = (blocks + 1, sum + valid);
@@ -351,19 +372,25 @@ impl Classifier for Midas {
         if self.lanes.len() <= lane {
             self.lanes.resize(lane + 1, Vec::new());
         }
-        let group = self.group(filled.stream);
-        self.lanes[lane].push(Closed { block: filled.block, group, at: self.clock });
+        let group = self.group(None, filled.stream);
+        if self.groups.len() <= filled.id.0 as usize {
+            self.groups.resize(filled.id.0 as usize + 1, None);
+        }
+        self.groups[filled.id.0 as usize] = Some(group as u8);
+        self.in_hot += u32::from(group == 0);
+        self.lanes[lane].push(Closed { id: filled.id, block: filled.block, group, at: self.clock });
     }
 
     fn removed(&mut self, lane: u32, block: u32) {
-        if let Some(lane) = self.lanes.get_mut(lane as usize) {
-            lane.retain(|closed| closed.block != block);
+        let Some(lane) = self.lanes.get_mut(lane as usize) else { return };
+        if let Some(at) = lane.iter().position(|closed| closed.block == block) {
+            self.in_hot -= u32::from(lane[at].group == 0);
+            lane.remove(at);
         }
     }
 
     fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
-        self.victims += 1;
-        if self.victims > ENDLESS && (self.border > 1 || !self.labels) {
+        if self.victims > ENDLESS * self.lanes.len() as u32 && self.border > 1 {
             self.merge(self.border.saturating_sub(1));
         }
         let closed = self.lanes.get(lane as usize)?;
@@ -398,6 +425,8 @@ impl Classifier for Midas {
             dram("MiDAS hot counters", self.hot.bytes()),
             // the last write of each sampled page, and a counter for each bin
             dram("MiDAS lifetimes", 4 * (sampled + self.lifetimes.len() as u64)),
+            // group, next in its queue, and when it closed
+            dram("MiDAS queues", 13 * self.groups.len() as u64),
         ]
     }
 
@@ -407,5 +436,9 @@ impl Classifier for Midas {
             ("midas_merges", self.counts.merges),
             ("midas_groups", self.config.as_ref().map_or(0, |_| self.border as u64 + 1)),
         ]
+    }
+
+    fn reset_counters(&mut self) {
+        self.counts = Counts::default();
     }
 }

@@ -476,6 +476,7 @@ mod tests {
             flash: Flash { medium: &mut medium, plan: &mut plan },
             now: Ps::ZERO,
             command: OpId::NONE,
+            number: 0,
             oldest_unfinished: OpId(1),
             ahead: 0,
             programmed: &mut programmed,

@@ -79,6 +79,12 @@ pub(crate) trait Cache: Send {
         0
     }
 
+    /// Whether a map page that is fetched now needs no other one to be written.
+    fn evicts_unchanged(&self, map: &MapOnFlash) -> bool {
+        let _ = map;
+        true
+    }
+
     /// The host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 

@@ -3,14 +3,14 @@
 use super::paged::{Cache, Io};
 use crate::MemoryUse;
 use crate::caching::{CachePolicy, MapAccess};
-use flashatlas_types::{FtlError, Lpn, MemoryKind, OpId};
-use rustc_hash::FxHashSet;
+use flashatlas_types::{FtlError, Lpn, MediumError, MemoryKind, OpId};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// A map page that a lookup has read and that does not stay: what follows in the same command finds
 /// it still.
 struct Passing {
-    command: OpId,
+    command: u64,
     page: u32,
     ready: OpId,
 }
@@ -21,8 +21,8 @@ pub(crate) struct Misses {
     page_bytes: u64,
     clock: u64,
     passing: Option<Passing>,
-    /// Pages that came along with others and were not needed yet.
-    unused: FxHashSet<u32>,
+    /// Pages that came along with others and were not needed yet, and when they are there.
+    unused: FxHashMap<u32, OpId>,
     ahead: Vec<u32>,
     left_out: u64,
     loaded_ahead: u64,
@@ -36,7 +36,7 @@ impl Misses {
             page_bytes: page_bytes.into(),
             clock: 0,
             passing: None,
-            unused: FxHashSet::default(),
+            unused: FxHashMap::default(),
             ahead: Vec::new(),
             left_out: 0,
             loaded_ahead: 0,
@@ -44,22 +44,25 @@ impl Misses {
         }
     }
 
-    fn access(&mut self, page: u32, lpn: Lpn, change: bool, room: bool) -> MapAccess {
+    fn access(&mut self, page: u32, lpn: Lpn, change: bool, cache: &impl Cache) -> MapAccess {
         self.clock += 1;
-        MapAccess { page, lpn, change, clock: self.clock - 1, room }
+        let room = cache.pages_free() > 0;
+        let most = cache.pages_most().saturating_sub(1);
+        MapAccess { page, lpn, change, clock: self.clock - 1, room, most }
     }
 
-    /// The entry is in memory.
-    pub fn used(&mut self, page: u32, lpn: Lpn, change: bool) {
-        let access = self.access(page, lpn, change, false);
-        if !self.unused.is_empty() && self.unused.remove(&page) {
-            self.used_ahead += 1;
-        }
+    /// The entry is in memory. Returns the operation that brings its page, if that came along and
+    /// nobody has waited for it.
+    pub fn used(&mut self, cache: &impl Cache, page: u32, lpn: Lpn, change: bool) -> OpId {
+        let access = self.access(page, lpn, change, cache);
+        let ready = if self.unused.is_empty() { None } else { self.unused.remove(&page) };
+        self.used_ahead += u64::from(ready.is_some());
         self.policy.used(&access);
+        ready.unwrap_or(OpId::NONE)
     }
 
     /// When the page of `lpn` is there that passes through memory within this command.
-    pub fn passing(&self, command: OpId, page: u32) -> Option<OpId> {
+    pub fn passing(&self, command: u64, page: u32) -> Option<OpId> {
         let passing = self.passing.as_ref()?;
         (passing.command == command && passing.page == page).then_some(passing.ready)
     }
@@ -75,7 +78,7 @@ impl Misses {
         change: bool,
     ) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
-        let access = self.access(page, lpn, change, cache.pages_free() > 0);
+        let access = self.access(page, lpn, change, cache);
         self.unused.remove(&page);
         let mut ahead = std::mem::take(&mut self.ahead);
         ahead.clear();
@@ -86,16 +89,25 @@ impl Misses {
         };
         if !stays {
             self.left_out += 1;
-            self.passing = Some(Passing { command: io.cx.command, page, ready });
+            self.passing = Some(Passing { command: io.cx.number, page, ready });
+        } else if self.passing.as_ref().is_some_and(|passing| passing.page == page) {
+            self.passing = None;
         }
         let mut room = cache.pages_most().saturating_sub(u32::from(stays));
         for &page in &ahead {
             let there = page >= io.map.table.pages() || cache.holds_page(page);
-            if room == 0 || there || moved.contains(&page) || !io.map.on_flash(page) {
+            // what nobody has asked for is not worth a write, nor an error
+            let free = cache.evicts_unchanged(io.map);
+            if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;
             }
-            cache.fetch(io, Lpn(page * io.map.table.per_page))?;
-            self.unused.insert(page);
+            match cache.fetch(io, Lpn(page * io.map.table.per_page)) {
+                Ok(ready) => self.unused.insert(page, ready),
+                Err(FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_))) => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             (room, self.loaded_ahead) = (room - 1, self.loaded_ahead + 1);
         }
         if stays {

@@ -126,17 +126,20 @@ impl<C: Cache> Paged<C> {
         let page = self.map.table.page_of(lpn);
         if self.cache.holds(&self.map, lpn) {
             self.cache.used(&self.map, lpn);
-            if let Some(misses) = &mut self.misses {
-                misses.used(page, lpn, change);
-            }
-            return Ok((io.cx.command, true));
+            let Some(misses) = &mut self.misses else { return Ok((io.cx.command, true)) };
+            let there = match misses.used(&self.cache, page, lpn, change) {
+                OpId::NONE => io.cx.command,
+                brought => io.cx.flash.plan.join(Class::Map, &[io.cx.command, brought]),
+            };
+            return Ok((there, true));
         }
         if !change && self.cache.predicts(&self.map, lpn) {
             return Ok((io.cx.command, true));
         }
         if !change
             && let Some(misses) = &self.misses
-            && let Some(ready) = misses.passing(io.cx.command, page)
+            && !self.moved.contains(&page)
+            && let Some(ready) = misses.passing(io.cx.number, page)
         {
             return Ok((ready, true));
         }

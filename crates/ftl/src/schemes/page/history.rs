@@ -30,9 +30,10 @@ impl History {
 
     /// The version of a page that is in `at`, or still in a buffer.
     pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
-        let from = at.mapped().and_then(|at| self.stream(layout.block_of(at)));
+        let block = at.mapped().map(|at| layout.block_of(at));
+        let from = block.and_then(|block| self.stream(block));
         let written = self.written[lpn.0 as usize];
-        Page { lpn, clock, age: (written > 0).then(|| clock + 1 - written), from }
+        Page { lpn, clock, age: (written > 0).then(|| clock + 1 - written), from, block }
     }
 
     /// The host writes a page.
@@ -49,7 +50,7 @@ impl History {
     pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
         let stream = self.stream(block);
         let opened = self.opened[block.0 as usize].take().map_or(clock, |(_, opened)| opened);
-        Collected { stream, age: clock - opened, valid, slots }
+        Collected { id: block, stream, age: clock - opened, valid, slots }
     }
 
     /// The stream that opened a block.
@@ -99,7 +100,7 @@ impl PageMapped {
     pub(super) fn sorted_page(&self, lpn: Lpn) -> Page {
         let clock = self.host_units;
         match &self.history {
-            None => Page { lpn, clock, age: None, from: None },
+            None => Page { lpn, clock, age: None, from: None, block: None },
             Some(history) => history.page(&self.layout, lpn, self.map.peek(lpn), clock),
         }
     }

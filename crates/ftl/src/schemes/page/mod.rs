@@ -128,7 +128,7 @@ impl PageMapped {
         let local = block.0 - lane.0 * self.layout.blocks_per_lane;
         self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.at);
         let stream = self.history.as_ref().and_then(|history| history.stream(block));
-        self.classifier.closed(&Filled { lane: lane.0, block: local, stream });
+        self.classifier.closed(&Filled { id: block, lane: lane.0, block: local, stream });
     }
 
     /// A slot holds nothing that is needed any more.
@@ -521,6 +521,7 @@ impl Ftl for PageMapped {
     }
 
     fn reset_counters(&mut self) {
+        self.classifier.reset_counters();
         self.report = FtlReport::default();
         self.partial_frames = 0;
         self.map.reset_counters();

@@ -183,6 +183,7 @@ impl Pair {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
             now: Ps::ZERO,
             command: OpId::NONE,
+            number: 0,
             oldest_unfinished: OpId::NONE,
             ahead,
             programmed: &mut programmed,

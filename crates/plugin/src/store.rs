@@ -5,9 +5,9 @@
 use crate::abi::{FA_NOWHERE, FaMap, FaStore};
 use crate::library::{Common, PluginError, required};
 use crate::{params, tables, watch};
-use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
+use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use flashatlas_ftl::pool::MapQuota;
-use flashatlas_ftl::{MapCounters, MemoryUse, MountReport, SchemeConfig};
+use flashatlas_ftl::{MapCounters, MemoryUse, MountReport};
 use flashatlas_types::{
     BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, PartFault, Ppn, PpnTable,
 };
@@ -45,7 +45,7 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
         ],
     )?;
     let declared = common.params;
-    let build = move |config: &SchemeConfig<'_>, layout: &Layout| {
+    let build = move |config: &StoreConfig<'_>, layout: &Layout| {
         let values = params::values(config.params, declared);
         let create = ops.create.expect("checked");
         let _call = watch::enter(who, "create", 0);

@@ -7,9 +7,9 @@
 //! leaves before older ones, as far as `map.victim_search` looks.
 
 use super::dftl::ENTRY_BYTES;
-use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
 use crate::maps::pages::paged::{
@@ -32,7 +32,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         fits(
             params,
             layout,
@@ -41,7 +41,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         let (share, search) = (params.get(PAGES_SHARE), params.get(VICTIM_SEARCH));
         Box::new(Paged::new(params, layout, false, |map, budget| {
             Cdftl::new(map, budget, share, search)

@@ -3,10 +3,10 @@
 //! Table in Host Memory*, HotStorage 2017: a 16 KB map page has 4,096 entries and covers 16 MB).
 //! The least recently used page leaves; a changed one is written then.
 
-use crate::SchemeConfig;
 use crate::caching::POLICY;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
@@ -28,13 +28,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         fits(params, layout, |shape| shape.page_bytes(), "a map page")
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, parts }, layout| {
+    build: &|&StoreConfig { params, caching, .. }, layout| {
         let share = params.get(CHANGED_SHARE);
-        let policy = parts.caching.named(params.get(POLICY)).expect("resolved");
+        let policy = caching.named(params.get(POLICY)).expect("resolved");
         let paged = Paged::new(params, layout, false, |map, budget| Pages::new(map, budget, share));
         Box::new(paged.with_policy(|pages| (policy.build)(params, pages)))
     },

@@ -6,8 +6,8 @@
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
 //! written with it.
 
-use crate::SchemeConfig;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
 use crate::maps::pages::paged::{
@@ -33,11 +33,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         fits(params, layout, |_| 2 * ENTRY_BYTES, "two entries")
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         let share = params.get(PROTECTED_SHARE);
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;

@@ -5,10 +5,10 @@
 //! Jasmine board).
 
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport, SchemeConfig};
+use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
@@ -22,12 +22,12 @@ pub const DEF: MapStoreDef = MapStoreDef {
               all of it goes to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
     params: &concat::<9>(&[&[FLUSH.def, PAGE_BYTES.def, SEGMENT_BYTES.def], PARAMS]),
-    fits: &|&SchemeConfig { params, .. }, layout| match flushed(params) {
+    fits: &|&StoreConfig { params, .. }, layout| match flushed(params) {
         None => fits_dram(params, layout).map(|()| MapQuota::default()),
         Some(bytes) => fits(params, layout, bytes),
     },
     exports_entries: false,
-    build: &|&SchemeConfig { params, .. }, layout| match flushed(params) {
+    build: &|&StoreConfig { params, .. }, layout| match flushed(params) {
         None => Box::new(Volatile::new(params, layout)),
         Some(bytes) => Box::new(Flushed {
             resident: Resident::new(params, layout, bytes),

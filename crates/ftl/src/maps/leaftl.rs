@@ -12,9 +12,9 @@
 //! segments are learned anew when it is loaded.
 
 use super::dftl::ENTRY_BYTES;
-use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
 use crate::maps::pages::order::Order;
@@ -41,7 +41,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         let batch = params.get(LEARN_BATCH) * ENTRY_BYTES;
         // at worst every entry is a segment
         fits(
@@ -52,7 +52,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: false,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         let gamma = params.get(GAMMA);
         let (batch, compaction) = (params.get(LEARN_BATCH), params.get(COMPACTION));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {

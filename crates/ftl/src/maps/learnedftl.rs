@@ -23,8 +23,8 @@
 //! [`MapStore::closed`]: crate::maps::MapStore::closed
 
 use super::tpftl::{self, Tpftl};
-use crate::SchemeConfig;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::lines::{Lines, Point};
 use crate::maps::pages::order::Order;
@@ -53,7 +53,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         if shape(params, layout)?.per_page > 1 << 15 {
             let why = "learnedftl has models of up to 32,768 entries";
             return Err(ConfigError::new(PAGE_BYTES.key(), why));
@@ -61,7 +61,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         fits(params, layout, |_| tpftl::LEAST_BYTES, "two entries and their nodes")
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         Box::new(Paged::new(params, layout, false, |map, budget| {
             let (pages, per_page) = (map.table.pages(), map.table.per_page);
             LearnedFtl {

@@ -6,9 +6,9 @@
 //! of their beginnings, for reads that begin in the middle ([`flashatlas_lookup::extents`]). The
 //! next page of a request is one step on in its block table.
 
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::pool::{MapQuota, Pool};
-use crate::{FtlContext, MapCounters, MemoryUse, MountReport, SchemeConfig};
+use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
 use flashatlas_lookup::hashes::{HASH, Hash};
@@ -86,8 +86,8 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
 }
 
 /// The hash function that is chosen, for these tables.
-fn hash(config: &SchemeConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
-    let def = config.parts.hash(config.params.get(HASH))?;
+fn hash(config: &StoreConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
+    let def = config.hashes.named(config.params.get(HASH))?;
     (def.build)(config.params, shape.la_bits, shape.set_bits)
 }
 
@@ -114,7 +114,7 @@ struct LpmtStore {
 }
 
 impl LpmtStore {
-    fn new(config: &SchemeConfig<'_>, layout: &Layout) -> LpmtStore {
+    fn new(config: &StoreConfig<'_>, layout: &Layout) -> LpmtStore {
         let params = config.params;
         let (shape, scheduler) = parts(params, layout).expect("the configuration is checked");
         let hash = hash(config, &shape).expect("the configuration is checked");

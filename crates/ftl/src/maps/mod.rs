@@ -13,14 +13,15 @@ mod pages;
 mod sftl;
 mod tpftl;
 
+use crate::caching::CachePolicyDef;
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
-use crate::schemes::SchemeConfig;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
+use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef, Ppn,
-    Text, Violation,
+    BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef,
+    Params, Ppn, Text, Violation,
 };
 
 /// All map stores.
@@ -281,11 +282,22 @@ pub trait MapStore: Send {
     }
 }
 
+/// What a store is made of.
+#[derive(Clone, Copy)]
+pub struct StoreConfig<'a> {
+    /// Parameters of the drive.
+    pub params: &'a Params,
+    /// Policies of the map's cache.
+    pub caching: Entries<CachePolicyDef>,
+    /// Hash functions of the lookup engine.
+    pub hashes: Entries<HashDef>,
+}
+
 /// Whether a layout can work with a store, and how many blocks are kept for map pages.
-pub type Fits = dyn Fn(&SchemeConfig<'_>, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
+pub type Fits = dyn Fn(&StoreConfig<'_>, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
 
 /// Builds an empty store.
-pub type Builder = dyn Fn(&SchemeConfig<'_>, &Layout) -> Box<dyn MapStore> + Send + Sync;
+pub type Builder = dyn Fn(&StoreConfig<'_>, &Layout) -> Box<dyn MapStore> + Send + Sync;
 
 /// One map store of the registry.
 pub struct MapStoreDef {

@@ -20,10 +20,10 @@
 use crate::list::IndexList;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, fits, segment_pages};
 use crate::maps::pages::slots::{Slots, slot_bytes};
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, Update};
+use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport, SchemeConfig};
+use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
@@ -42,7 +42,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         &[SEGMENT_BYTES.def, DENSE_SHARE.def, FULL_SHARE.def, NVM_IDLE.def, NVM_EVICT.def],
         PARAMS,
     ]),
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         let quota = fits(params, layout, SEGMENT_BYTES)?;
         let (nvm, slot) = (params.get(NVM_BYTES), slot_bytes(params.get(SEGMENT_BYTES)));
         if nvm > 0 && nvm < slot {
@@ -59,7 +59,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         Ok(quota)
     },
     exports_entries: false,
-    build: &|&SchemeConfig { params, .. }, layout| Box::new(NvmHybrid::new(params, layout)),
+    build: &|&StoreConfig { params, .. }, layout| Box::new(NvmHybrid::new(params, layout)),
     small: &[
         // room for every segment, for some, for one (the spare slot), and none at all
         &["map.segment_bytes=128", "nvm.bytes=4KiB"],

@@ -8,9 +8,9 @@
 //! is full, the page with the most entries in it is written.
 
 use super::dftl::ENTRY_BYTES;
-use crate::SchemeConfig;
 use crate::list::IndexList;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
@@ -33,7 +33,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         let share = 1.0 - params.get(BUFFER_SHARE);
         let largest = |page_bytes: u64, per_page: u32| page_bytes + u64::from(per_page).div_ceil(8);
         let least = |bytes: u64| (bytes as f64 / share).ceil() as u64;
@@ -45,7 +45,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         )
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         let (share, entry) = (params.get(BUFFER_SHARE), u64::from(params.get(crate::ENTRY_BYTES)));
         Box::new(Paged::new(params, layout, true, |map, budget| {
             let buffer_max = (budget as f64 * share) as u64 / ENTRY_BYTES;

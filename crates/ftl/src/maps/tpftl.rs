@@ -13,8 +13,8 @@
 //! What a write request still needs is known as far as its units are in the same frame: behind a
 //! write cache the map changes when a frame is programmed, and the request is long complete.
 
-use crate::SchemeConfig;
 use crate::maps::MapStoreDef;
+use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
@@ -46,11 +46,11 @@ pub const DEF: MapStoreDef = MapStoreDef {
         OVER_PROVISIONING.def,
         LANES.def,
     ],
-    fits: &|&SchemeConfig { params, .. }, layout| {
+    fits: &|&StoreConfig { params, .. }, layout| {
         fits(params, layout, |_| LEAST_BYTES, "two entries and their nodes")
     },
     exports_entries: true,
-    build: &|&SchemeConfig { params, .. }, layout| {
+    build: &|&StoreConfig { params, .. }, layout| {
         Box::new(Paged::new(params, layout, false, |_, budget| Tpftl::new(params, budget)))
     },
     small: &[

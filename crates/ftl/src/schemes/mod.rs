@@ -10,6 +10,7 @@ mod page;
 mod sast;
 mod superblock;
 
+use crate::maps::StoreConfig;
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
@@ -23,6 +24,14 @@ pub struct SchemeConfig<'a> {
     pub params: &'a Params,
     /// Map stores, victim policies and classifiers.
     pub parts: &'a Registry,
+}
+
+impl SchemeConfig<'_> {
+    /// What a map store is made of.
+    pub fn store(&self) -> StoreConfig<'_> {
+        let Registry { caching, hashes, .. } = *self.parts;
+        StoreConfig { params: self.params, caching, hashes }
+    }
 }
 
 /// The text that is given for a key, if one is.

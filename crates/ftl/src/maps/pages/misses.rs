@@ -1,6 +1,6 @@
 //! What a policy of the map's cache says where an entry is not in memory, carried out.
 
-use super::paged::{Cache, Io};
+use super::cache::{Cache, Io};
 use crate::MemoryUse;
 use crate::caching::{CachePolicy, MapAccess};
 use flashatlas_types::{FtlError, Lpn, MediumError, MemoryKind, OpId};

@@ -54,7 +54,10 @@ impl PageMapped {
             erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {
-            map: (parts.store(params.get(STORE)).expect("resolved").build)(config, &layout),
+            map: (parts.store(params.get(STORE)).expect("resolved").build)(
+                &config.store(),
+                &layout,
+            ),
             pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota),
             lanes: (0..layout.lanes).map(lane).collect(),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),

@@ -173,7 +173,7 @@ fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
 /// Blocks that the map store keeps for map pages.
 fn map_quota(config: &SchemeConfig<'_>, layout: &Layout) -> Result<MapQuota, ConfigError> {
     let store = config.parts.store(config.params.get(STORE))?;
-    (store.fits)(config, layout)
+    (store.fits)(&config.store(), layout)
 }
 
 /// What a mount takes at most. Map pages are written once each; the room for one may cost the

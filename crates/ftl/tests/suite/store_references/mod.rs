@@ -157,7 +157,8 @@ impl Pair {
             Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
         let config = SchemeConfig { params: &params, parts: &Registry::STANDARD };
         let medium = Medium::new(Arc::new(layout.clone()), FlashRules::PLAIN, 0, Seed(1)).unwrap();
-        let mut pool = Pool::new(&layout, &medium, true, (def.fits)(&config, &layout).unwrap());
+        let mut pool =
+            Pool::new(&layout, &medium, true, (def.fits)(&config.store(), &layout).unwrap());
         for block in
             (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS)
         {
@@ -168,7 +169,7 @@ impl Pair {
         Pair {
             name,
             reference: Reference::new(shape, layout.slots_per_block, (subject.memory)(shape)),
-            store: (def.build)(&config, &layout),
+            store: (def.build)(&config.store(), &layout),
             medium,
             pool,
             plan,

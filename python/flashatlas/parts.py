@@ -227,14 +227,11 @@ class Classifier(_Policy):
         return 0
 
     @classmethod
-    def _make(cls, values: dict[str, Any], pages: Any) -> Classifier:
+    def _make(cls, values: dict[str, Any], seen: Any, streams: tuple[int, int]) -> Classifier:
         made = cls.__new__(cls)
-        made.pages, made.stream_counts = pages.pages, pages.streams
+        made.pages, made.stream_counts = seen.pages, streams
         if cls.batch:
-            numpy = _numpy()
-            made.host, made.collection = (numpy.asarray(table) for table in pages.tables)
-            lpns, ages = (numpy.asarray(column) for column in pages.log)
-            made._log = lpns, ages
+            (made.host, made.collection), made._log = _learnt_from(seen)
         made._take(values)
         made.setup()
         return made
@@ -310,10 +307,7 @@ class CachePolicy(_Policy):
         made = cls.__new__(cls)
         made.pages = seen.pages
         if cls.batch:
-            numpy = _numpy()
-            made.keep, made.ahead = (numpy.asarray(table) for table in seen.tables)
-            pages, clocks = (numpy.asarray(column) for column in seen.log)
-            made._log = pages, clocks
+            (made.keep, made.ahead), made._log = _learnt_from(seen)
         made._take(values)
         made.setup()
         return made
@@ -337,6 +331,13 @@ KINDS = (Victim, Classifier, CachePolicy)
 """What a part in Python may be."""
 
 _BASES = "flashatlas.parts." + ", ".join(kind.__name__ for kind in KINDS[:-1]) + " or CachePolicy"
+
+
+def _learnt_from(seen: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The two tables that a policy writes, and the two columns that it learns from."""
+    asarray = _numpy().asarray
+    (first, second), (pages, numbers) = seen.tables, seen.log
+    return (asarray(first), asarray(second)), (asarray(pages), asarray(numbers))
 
 
 def _numpy() -> ModuleType:

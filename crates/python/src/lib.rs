@@ -293,8 +293,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_class::<gym::Episode>()?;
     module.add_class::<policies::PyArray>()?;
     module.add_class::<policies::PyLane>()?;
-    module.add_class::<policies::PyMapPages>()?;
-    module.add_class::<policies::PyPages>()?;
+    module.add_class::<policies::PyTables>()?;
     module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;

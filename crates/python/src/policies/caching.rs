@@ -1,47 +1,19 @@
 //! A policy of the map's cache in Python: it is asked at every miss, or keeps tables by map page
 //! that it changes after so many misses.
 
-use super::arrays::{Bytes, Longs, PyArray, Words};
+use super::tables::Learning;
 use super::{Described, leaked, raised, values};
 use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_types::{MemoryKind, ParamDef, Params, PartFault};
 use pyo3::prelude::*;
 
-/// What a policy sees of the map.
-#[pyclass(frozen, name = "MapPages")]
-pub struct PyMapPages {
-    /// Map pages.
-    #[pyo3(get)]
-    pages: u32,
-    table: [Bytes; 2],
-    log: (Words, Longs),
-}
-
-#[pymethods]
-impl PyMapPages {
-    /// By map page: whether it stays in memory, and how many behind it are loaded along.
-    #[getter]
-    fn tables(&self) -> [PyArray; 2] {
-        self.table.each_ref().map(Bytes::shared)
-    }
-
-    /// The last misses: map pages, and their clocks.
-    #[getter]
-    fn log(&self) -> [PyArray; 2] {
-        [self.log.0.shared(), self.log.1.shared()]
-    }
-}
-
 struct Keeper {
     who: &'static str,
     policy: Py<PyAny>,
     pages: u32,
-    table: [Bytes; 2],
-    log: (Words, Longs),
-    /// Misses that it learns from at a time, 0: it is asked; and how many there are in the log.
-    batch: usize,
-    logged: usize,
+    /// By map page: whether it stays, and how many behind it are loaded along.
+    learning: Learning,
     hears_hits: bool,
 }
 
@@ -50,15 +22,12 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> CachePol
     let who = leaked(&format!("map cache policy `{}` ({})", described.name, described.origin.0));
     let (make, batch, hears_hits) = (described.make, described.batch, described.history);
     let build = move |set: &Params, pages: u32| {
-        let by_page = if batch > 0 { pages as usize } else { 0 };
-        let table = [Bytes::of(1, by_page), Bytes::of(0, by_page)];
-        let log = (Words::of(0, batch), Longs::of(0, batch));
+        let learning = Learning::new(pages, [1, 0], batch);
         Python::attach(|py| {
-            let seen = PyMapPages { pages, table: table.clone(), log: log.clone() };
-            let made = values(py, set, params).and_then(|set| make.call1(py, (set, seen)));
+            let made = values(py, set, params)
+                .and_then(|set| make.call1(py, (set, learning.shown(pages))));
             let policy = made.unwrap_or_else(|e| raised(who, "__init__", None, py, e));
-            Box::new(Keeper { who, policy, pages, table, log, batch, logged: 0, hears_hits })
-                as Box<dyn CachePolicy>
+            Box::new(Keeper { who, policy, pages, learning, hears_hits }) as Box<dyn CachePolicy>
         })
     };
     CachePolicyDef {
@@ -100,23 +69,18 @@ impl CachePolicy for Keeper {
     }
 
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
-        let stays = if self.batch == 0 {
+        let stays = if self.learning.is_asked() {
             self.ask(access, ahead)
         } else {
-            self.log.0.set(self.logged, access.page);
-            self.log.1.set(self.logged, access.clock);
-            self.logged += 1;
-            if self.logged == self.batch {
-                self.logged = 0;
+            if self.learning.hear(access.page, access.clock) {
                 Python::attach(|py| {
                     let learnt = self.policy.call_method1(py, "_learn", (access.clock,));
                     learnt.unwrap_or_else(|e| raised(self.who, "learn", None, py, e));
                 });
             }
-            let next = access.page + 1;
-            let more = u32::from(self.table[1].get(access.page as usize));
+            let (next, more) = (access.page + 1, self.learning.of(1, access.page));
             ahead.extend(next..next.saturating_add(more).min(self.pages).max(next));
-            self.table[0].get(access.page as usize) != 0
+            self.learning.of(0, access.page) != 0
         };
         if let Some(page) = ahead.iter().find(|&&page| page >= self.pages) {
             PartFault::raise(

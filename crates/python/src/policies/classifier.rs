@@ -1,7 +1,7 @@
 //! A classifier in Python: it is asked for every page, or keeps a table of streams by logical page
 //! that it changes after so many writes.
 
-use super::arrays::{Bytes, Longs, PyArray, Words};
+use super::tables::Learning;
 use super::{Described, leaked, raised, values};
 use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
@@ -11,43 +11,11 @@ use pyo3::prelude::*;
 /// `age` of a page that nobody wrote.
 const NEVER: u64 = u64::MAX;
 
-/// What a classifier sees of its drive.
-#[pyclass(frozen, name = "Pages")]
-pub struct PyPages {
-    /// Logical pages.
-    #[pyo3(get)]
-    pages: u32,
-    /// Streams of host writes, and of collection.
-    #[pyo3(get)]
-    streams: (u32, u32),
-    table: [Bytes; 2],
-    log: (Words, Longs),
-}
-
-#[pymethods]
-impl PyPages {
-    /// The stream of each logical page: when the host writes it, and when collection moves it.
-    #[getter]
-    fn tables(&self) -> [PyArray; 2] {
-        self.table.each_ref().map(Bytes::shared)
-    }
-
-    /// The last writes: pages, and their ages.
-    #[getter]
-    fn log(&self) -> [PyArray; 2] {
-        [self.log.0.shared(), self.log.1.shared()]
-    }
-}
-
 struct Sorter {
     who: &'static str,
     classifier: Py<PyAny>,
     streams: Streams,
-    table: [Bytes; 2],
-    log: (Words, Longs),
-    /// Writes that it learns from at a time, 0: it is asked; and how many there are in the log.
-    batch: usize,
-    logged: usize,
+    learning: Learning,
     hears_erases: bool,
 }
 
@@ -58,29 +26,16 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> Classifi
     let own = described.streams.map(|(host, collection)| Streams { host, collection });
     let build = move |set: &Params, pages: u32, streams: u32| {
         let streams = own.unwrap_or(Streams { host: streams, collection: streams });
-        let by_page = if batch > 0 { pages as usize } else { 0 };
-        let table = [Bytes::of(0, by_page), Bytes::of(0, by_page)];
-        let log = (Words::of(0, batch), Longs::of(NEVER, batch));
+        let learning = Learning::new(pages, [0; 2], batch);
         Python::attach(|py| {
-            let seen = PyPages {
-                pages,
-                streams: (streams.host, streams.collection),
-                table: table.clone(),
-                log: log.clone(),
-            };
-            let made = values(py, set, params).and_then(|set| make.call1(py, (set, seen)));
+            let made = values(py, set, params).and_then(|set| {
+                let of = (streams.host, streams.collection);
+                make.call1(py, (set, learning.shown(pages), of))
+            });
             let classifier = made.unwrap_or_else(|e| raised(who, "__init__", None, py, e));
             let hears_erases = history && classifier.getattr(py, "erased").is_ok();
-            Box::new(Sorter {
-                who,
-                classifier,
-                streams,
-                table,
-                log,
-                batch,
-                logged: 0,
-                hears_erases,
-            }) as Box<dyn Classifier>
+            Box::new(Sorter { who, classifier, streams, learning, hears_erases })
+                as Box<dyn Classifier>
         })
     };
     ClassifierDef {
@@ -128,28 +83,24 @@ impl Sorter {
 
 impl Classifier for Sorter {
     fn written(&mut self, page: &Page) -> u32 {
-        if self.batch == 0 {
+        if self.learning.is_asked() {
             return self.ask("written", page, self.streams.host);
         }
-        self.log.0.set(self.logged, page.lpn.0);
-        self.log.1.set(self.logged, page.age.unwrap_or(NEVER));
-        self.logged += 1;
-        if self.logged == self.batch {
-            self.logged = 0;
+        if self.learning.hear(page.lpn.0, page.age.unwrap_or(NEVER)) {
             Python::attach(|py| {
                 let learnt = self.classifier.call_method1(py, "_learn", (page.clock,));
                 learnt.unwrap_or_else(|e| raised(self.who, "learn", None, py, e));
             });
         }
-        let stream = u32::from(self.table[0].get(page.lpn.0 as usize));
+        let stream = self.learning.of(0, page.lpn.0);
         self.checked("written", page, stream, self.streams.host)
     }
 
     fn moved(&mut self, page: &Page) -> u32 {
-        if self.batch == 0 {
+        if self.learning.is_asked() {
             return self.ask("moved", page, self.streams.collection);
         }
-        let stream = u32::from(self.table[1].get(page.lpn.0 as usize));
+        let stream = self.learning.of(1, page.lpn.0);
         self.checked("moved", page, stream, self.streams.collection)
     }
 

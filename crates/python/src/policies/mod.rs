@@ -4,6 +4,7 @@
 mod arrays;
 mod caching;
 mod classifier;
+mod tables;
 mod victim;
 
 use crate::environment::add;
@@ -16,8 +17,7 @@ use pyo3::types::PyDict;
 use std::cell::RefCell;
 
 pub use arrays::PyArray;
-pub use caching::PyMapPages;
-pub use classifier::PyPages;
+pub use tables::PyTables;
 pub use victim::PyLane;
 
 thread_local! {

@@ -1,0 +1,74 @@
+//! Policies that learn: two tables by page, which they write, and a log of what happened since they
+//! did so last.
+
+use super::arrays::{Bytes, Longs, PyArray, Words};
+use pyo3::prelude::*;
+
+/// The tables and the log of one policy, as Python sees them.
+#[pyclass(frozen, name = "Tables")]
+pub struct PyTables {
+    /// Pages that there is an element for.
+    #[pyo3(get)]
+    pages: u32,
+    tables: [Bytes; 2],
+    log: (Words, Longs),
+}
+
+#[pymethods]
+impl PyTables {
+    /// The two tables, an element for each page.
+    #[getter]
+    fn tables(&self) -> [PyArray; 2] {
+        self.tables.each_ref().map(Bytes::shared)
+    }
+
+    /// What happened last: pages, and a number for each.
+    #[getter]
+    fn log(&self) -> [PyArray; 2] {
+        [self.log.0.shared(), self.log.1.shared()]
+    }
+}
+
+/// The same in Rust. With a batch of 0 there is nothing: the policy is asked every time.
+pub struct Learning {
+    tables: [Bytes; 2],
+    log: (Words, Longs),
+    batch: usize,
+    logged: usize,
+}
+
+impl Learning {
+    /// Tables of these values for so many pages, and a log of so many events.
+    pub fn new(pages: u32, first: [u8; 2], batch: usize) -> Learning {
+        let by_page = if batch > 0 { pages as usize } else { 0 };
+        Learning {
+            tables: first.map(|value| Bytes::of(value, by_page)),
+            log: (Words::of(0, batch), Longs::of(0, batch)),
+            batch,
+            logged: 0,
+        }
+    }
+
+    /// What Python gets of it.
+    pub fn shown(&self, pages: u32) -> PyTables {
+        PyTables { pages, tables: self.tables.clone(), log: self.log.clone() }
+    }
+
+    /// Whether the policy is asked every time.
+    pub fn is_asked(&self) -> bool {
+        self.batch == 0
+    }
+
+    /// Something happened to a page; whether the policy learns now.
+    pub fn hear(&mut self, page: u32, number: u64) -> bool {
+        self.log.0.set(self.logged, page);
+        self.log.1.set(self.logged, number);
+        self.logged = (self.logged + 1) % self.batch;
+        self.logged == 0
+    }
+
+    /// What one of the tables says of a page.
+    pub fn of(&self, table: usize, page: u32) -> u32 {
+        self.tables[table].get(page as usize).into()
+    }
+}

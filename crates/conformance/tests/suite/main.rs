@@ -2,6 +2,8 @@
 
 mod broken;
 mod own_parts;
+#[cfg(feature = "seeded-bugs")]
+mod seeded_bugs;
 mod swarm;
 
 use flashatlas_sim::Parts;

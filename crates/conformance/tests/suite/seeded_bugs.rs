@@ -1,0 +1,37 @@
+//! The swarm sees: with a seeded bug some of its cases find something, without one none does.
+
+use flashatlas_conformance::swarm::Swarm;
+use flashatlas_host::STANDARD;
+use flashatlas_types::SeededBug;
+
+/// Bugs, and cases within which one is found.
+const CASES: &[(SeededBug, u64)] = &[
+    (SeededBug::SkipSequence, 40),
+    (SeededBug::FlushWithoutCache, 40),
+    (SeededBug::FuaIgnored, 40),
+    (SeededBug::DropTrims, 40),
+    (SeededBug::ReuseBadBlock, 40),
+    (SeededBug::TakenForAlike, 40),
+];
+
+#[test]
+fn the_swarm_finds_seeded_bugs() {
+    let swarm = Swarm::over(&STANDARD);
+    let found = |bug: Option<SeededBug>, cases: u64| {
+        SeededBug::activate(bug);
+        let (_, found) = swarm.run_all(1..cases + 1, &mut |_| true);
+        SeededBug::activate(None);
+        (found.len(), found.first().map(|finding| finding.id))
+    };
+    // what a bug breaks may panic; the swarm says so itself
+    std::panic::set_hook(Box::new(|_| {}));
+    assert_eq!(found(None, 40), (0, None));
+    let unseen: Vec<String> = CASES
+        .iter()
+        .map(|&(bug, cases)| (bug, cases, found(Some(bug), cases)))
+        .inspect(|(bug, cases, found)| println!("{bug:?}: {found:?} of {cases}"))
+        .filter(|(_, _, (findings, _))| *findings == 0)
+        .map(|(bug, cases, _)| format!("{bug:?} in {cases} cases"))
+        .collect();
+    assert!(unseen.is_empty(), "unseen: {unseen:?}");
+}

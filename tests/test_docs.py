@@ -165,3 +165,12 @@ def slug(heading: str) -> str:
     """The anchor of a heading, as forges make it."""
     kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
     return kept.strip().replace(" ", "-")
+
+
+def test_every_page_is_in_the_index_of_the_site():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    howtos = [path for path in (ROOT / "docs/howto").glob("*.md") if path.name[:4] != "add-"]
+    assert len(pages) >= 9 and len(howtos) >= 9
+    named = [page.name for page in pages] + [f"howto/{page.stem}" for page in howtos]
+    assert [name for name in named if name not in index] == []

@@ -204,7 +204,7 @@ def as_victim(predict: Any, name: str) -> type[parts.Victim]:
         mine = observation[: len(blocks)]
         mine[:, 0] = lane.valid[blocks] / lane.slots
         for column, age in enumerate(ages, 1):
-            mine[:, column] = numpy.minimum(numpy.log2(age + 1), 16) / 16
+            mine[:, column] = _doublings(age)
         beside = (lane.erases[blocks] - lane.erases.mean()) / 16
         mine[:, 3] = numpy.clip(beside, -1, 1)
         chosen = min(int(predict(observation.ravel())), len(blocks) - 1)
@@ -246,8 +246,9 @@ def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
     return type(name, (parts.CachePolicy,), {**members, "__doc__": doc})
 
 
-def _doublings(count: float) -> float:
-    return float(min(numpy.log2(count + 1), 16) / 16)
+def _doublings(count: Any) -> Any:
+    """A count as a number from 0 to 1: sixteen doublings, as the environments show ages."""
+    return numpy.minimum(numpy.log2(count + 1), 16) / 16
 
 
 for _class in (Collection, Placement, Admission):

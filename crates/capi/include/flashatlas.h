@@ -267,11 +267,10 @@ int fa_record_json(struct fa_drive *drive, char **json);
 // Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
 // and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
 // switched off, with everything made durable, and on again, in no simulated time: from here on it
-// does what a drive does that loads the file. Counters begin anew, and a cut that
-// was asked for (`fa_power_cut_after`) is forgotten. The file is written beside its place, as
-// `path`.new. A file that is there is
-// replaced once the new one is whole. Drives with layers or with bytes (`nand.data=ram`):
-// `FA_ERR_UNSUPPORTED`.
+// does what a drive does that loads the file. Counters begin anew, and a cut that was asked for
+// (`fa_power_cut_after`) is forgotten. The file is written beside its place, as `path`.new; one
+// that is there is replaced once the new one is whole. Drives with layers or with bytes
+// (`nand.data=ram`): `FA_ERR_UNSUPPORTED`.
 int fa_checkpoint_save(struct fa_drive *drive, const char *path);
 
 // Hold what a checkpoint holds, instead of what the drive held; its clock and its settings stay.

@@ -6,9 +6,9 @@
 
 #![allow(clippy::missing_safety_doc, reason = "said above, once for all of them")]
 
-use crate::command::{Refusal, refuse};
+use crate::command::refuse;
 use crate::drive::Drive;
-use crate::guard::{given, on, put_error, said, string, text};
+use crate::guard::{given, on, put_error, string, text, unpanicked};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -211,17 +211,17 @@ pub unsafe extern "C" fn fa_drive_create(
         };
         Drive::new(name, toml, &settings, seed)
     });
-    let refusal = match made {
-        Ok(Ok(drive)) => {
+    match unpanicked(made) {
+        Ok(drive) => {
             let of = FaDrive { drive, error: CString::default(), poisoned: false };
-            return Box::into_raw(Box::new(of));
+            Box::into_raw(Box::new(of))
         }
-        Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) },
-    };
-    // SAFETY: as the caller promises
-    unsafe { put_error(&refusal, error, room) };
-    std::ptr::null_mut()
+        Err(refusal) => {
+            // SAFETY: as the caller promises
+            unsafe { put_error(&refusal, error, room) };
+            std::ptr::null_mut()
+        }
+    }
 }
 
 /// Free a drive; null is nothing.
@@ -419,11 +419,10 @@ pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_c
 /// Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
 /// and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
 /// switched off, with everything made durable, and on again, in no simulated time: from here on it
-/// does what a drive does that loads the file. Counters begin anew, and a cut that
-/// was asked for (`fa_power_cut_after`) is forgotten. The file is written beside its place, as
-/// `path`.new. A file that is there is
-/// replaced once the new one is whole. Drives with layers or with bytes (`nand.data=ram`):
-/// `FA_ERR_UNSUPPORTED`.
+/// does what a drive does that loads the file. Counters begin anew, and a cut that was asked for
+/// (`fa_power_cut_after`) is forgotten. The file is written beside its place, as `path`.new; one
+/// that is there is replaced once the new one is whole. Drives with layers or with bytes
+/// (`nand.data=ram`): `FA_ERR_UNSUPPORTED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_save(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
@@ -454,11 +453,7 @@ pub unsafe extern "C" fn fa_plugin_load(
         // SAFETY: as the caller promises
         crate::parts::load(given(unsafe { string(path, "path")? }, "path")?)
     });
-    let refusal = match loaded {
-        Ok(Ok(())) => return FaCode::FA_SUCCESS as c_int,
-        Ok(Err(refusal)) => refusal,
-        Err(panic) => Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) },
-    };
+    let Err(refusal) = unpanicked(loaded) else { return FaCode::FA_SUCCESS as c_int };
     // SAFETY: as the caller promises
     unsafe { put_error(&refusal, error, room) };
     refusal.code as c_int

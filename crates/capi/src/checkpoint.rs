@@ -2,11 +2,10 @@
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
-use crate::drive::Drive;
+use crate::drive::{Drive, make_durable};
 use crate::parts;
 use crate::power::Power;
 use crate::record::Tally;
-use flashatlas_device::Stack;
 use flashatlas_nand::Image;
 use flashatlas_sim::checkpoint;
 use flashatlas_types::{Lpn, Stamp};
@@ -36,16 +35,14 @@ impl Drive {
     /// As `fa_checkpoint_save`.
     pub fn save(&mut self, path: &str) -> Result<(), Refusal> {
         self.must_fit_a_checkpoint()?;
-        let stack = self.rest()?;
-        stack.set_instant(true);
-        let durable = stack.make_durable();
-        stack.set_instant(false);
+        let durable = make_durable(self.rest()?);
         self.still_on(self.clock)?;
         durable.map_err(|error| self.refused(error))?;
-        let units = self.rest()?.ssd().layout().logical_units;
+        let stack = self.rest()?;
+        let units = stack.ssd().layout().logical_units;
         let expected: Result<Vec<Stamp>, _> =
-            (0..units).map(|lpn| self.rest_stamp(Lpn(lpn))).collect();
-        let expected = expected?;
+            (0..units).map(|lpn| stack.peek_stamp(Lpn(lpn))).collect();
+        let expected = expected.map_err(|error| self.refused(error))?;
         // the place is tried before the drive is switched off
         let beside = format!("{path}.new");
         let file = File::create(&beside).map_err(|error| failed(&beside, error))?;
@@ -78,27 +75,15 @@ impl Drive {
         self.go_on_from(image, &expected)
     }
 
-    fn rest_stamp(&mut self, lpn: Lpn) -> Result<Stamp, Refusal> {
-        let stamp = self.rest()?.peek_stamp(lpn);
-        stamp.map_err(|error| self.refused(error))
-    }
-
     /// Switch the drive on over what an image holds: after a load, and after a save, so that both
     /// go on alike.
     fn go_on_from(&mut self, image: Image, expected: &[Stamp]) -> Result<(), Refusal> {
         self.writes = image.sequence << NUMBERS;
         let mounted = self.config.medium_from(image).and_then(|medium| {
-            let ssd = self.config.build_on(medium, self.seed).map_err(|e| e.to_string())?;
-            let mut stack = Stack::over(vec![ssd], &self.config).map_err(|e| e.to_string())?;
-            // not every scheme keeps trims across a mount
-            for (lpn, &stamp) in (0..).map(Lpn).zip(expected) {
-                if stamp == Stamp::ZERO
-                    && stack.peek_stamp(lpn).map_err(|e| e.to_string())? != Stamp::ZERO
-                {
-                    stack.forget(lpn).map_err(|e| e.to_string())?;
-                }
-            }
-            stack.reset_counters();
+            let mut stack = self.mounted(vec![medium], &[])?;
+            let empty = (0..).map(Lpn).zip(expected).filter(|(_, stamp)| **stamp == Stamp::ZERO);
+            checkpoint::forget_empty(&mut stack, empty.map(|(lpn, _)| lpn))
+                .map_err(|error| error.to_string())?;
             Ok(stack)
         });
         (self.tally, self.cuts) = (Tally::default(), 0);

@@ -62,6 +62,14 @@ fn powered(power: &mut Power) -> Result<&mut Stack, Refusal> {
     }
 }
 
+/// What is in memory goes to where it survives, in no time.
+pub(crate) fn make_durable(stack: &mut Stack) -> Result<(), SubmitError> {
+    stack.set_instant(true);
+    let durable = stack.make_durable();
+    stack.set_instant(false);
+    durable
+}
+
 impl Drive {
     /// A blank drive at time zero.
     pub fn new(
@@ -277,10 +285,7 @@ impl Drive {
     pub fn fill(&mut self) -> Result<(), Refusal> {
         let stack = self.rest()?;
         // what is in the write cache is older than what is written here, which goes past it
-        stack.set_instant(true);
-        let durable = stack.make_durable();
-        stack.set_instant(false);
-        let filled = durable
+        let filled = make_durable(stack)
             .and_then(|()| stack.fill_while(|lpn| FILLED + u64::from(lpn.0), &mut |_| true))
             .map(|_| ());
         self.still_on(self.clock)?;

@@ -22,12 +22,17 @@ pub fn text(mut text: String) -> CString {
 }
 
 /// What a panic said.
-pub fn said(panic: &(dyn Any + Send)) -> String {
+fn said(panic: &(dyn Any + Send)) -> String {
     let what = (panic.downcast_ref::<String>().map(String::as_str))
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .map(str::to_owned)
         .or_else(|| panic.downcast_ref::<flashatlas_types::PartFault>().map(|f| f.to_string()));
     format!("the simulator failed: {}", what.as_deref().unwrap_or("it did not say why"))
+}
+
+/// What a call came to that belongs to no drive: a panic is a refusal, too.
+pub fn unpanicked<T>(done: std::thread::Result<Result<T, Refusal>>) -> Result<T, Refusal> {
+    done.unwrap_or_else(|panic| Err(Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) }))
 }
 
 /// Carry out a call on a drive: nothing that goes wrong in it leaves this function but as a code.

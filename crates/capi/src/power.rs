@@ -70,7 +70,11 @@ impl Drive {
     }
 
     /// A controller whose engine knows nothing of what was under way.
-    fn mounted(&self, mut media: Vec<Medium>, contents: &[Contents]) -> Result<Stack, String> {
+    pub(crate) fn mounted(
+        &self,
+        mut media: Vec<Medium>,
+        contents: &[Contents],
+    ) -> Result<Stack, String> {
         media.iter_mut().for_each(Medium::restore_power);
         if self.config.layers().is_empty() {
             let medium = media.pop().expect("a bare drive");

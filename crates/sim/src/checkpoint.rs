@@ -9,10 +9,10 @@
 use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
 use crate::needed::NeededPart;
 use crate::parts::AddedPart;
-use flashatlas_device::DriveConfig;
+use flashatlas_device::{DriveConfig, Stack, SubmitError};
 use flashatlas_nand::Image;
 use flashatlas_nand::params::NVM_BYTES;
-use flashatlas_types::{Seed, Stamp};
+use flashatlas_types::{Lpn, Seed, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -355,6 +355,24 @@ pub fn load(
     let checkpoint = Checkpoint::read(input, config)?;
     checkpoint.must_have(added)?;
     Ok((checkpoint.image, checkpoint.expected))
+}
+
+/// A drive was switched on. Not every scheme keeps trims across a mount (docs/RELIABILITY.md, R3):
+/// pages that are known to be empty are trimmed again. Counters begin anew.
+///
+/// # Errors
+/// When there is no space.
+pub fn forget_empty(
+    drive: &mut Stack,
+    empty: impl Iterator<Item = Lpn>,
+) -> Result<(), SubmitError> {
+    for lpn in empty {
+        if drive.peek_stamp(lpn)? != Stamp::ZERO {
+            drive.forget(lpn)?;
+        }
+    }
+    drive.reset_counters();
+    Ok(())
 }
 
 /// The values of a section, on their way out.

@@ -3,7 +3,7 @@
 //! Whatever the way, the drive is then switched off and on again: the run begins with what is
 //! on flash, and a checkpoint of it, loaded another day, gives the same bytes.
 
-use crate::checkpoint::{Checkpoint, Header};
+use crate::checkpoint::{Checkpoint, Header, forget_empty};
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::needed::NeededPart;
@@ -60,7 +60,7 @@ pub(crate) fn preconditioned(
         Precondition::Checkpoint(_) => unreachable!("read by the caller"),
     }
     drive.power_cycle(config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
-    forget_empty(&mut drive, &oracle)?;
+    forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
 }
 
@@ -97,18 +97,6 @@ fn play(
     Ok(())
 }
 
-/// The drive was switched on. Not every scheme keeps trims across a mount (docs/RELIABILITY.md,
-/// R3): pages that the oracle knows to be empty are trimmed again.
-fn forget_empty(drive: &mut Stack, oracle: &Oracle) -> Result<(), RunError> {
-    for lpn in oracle.empty() {
-        if drive.peek_stamp(lpn).map_err(|e| failed(0, e))? != Stamp::ZERO {
-            drive.forget(lpn).map_err(|e| failed(0, e))?;
-        }
-    }
-    drive.reset_counters();
-    Ok(())
-}
-
 fn load(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -123,7 +111,7 @@ fn load(
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
     config.single_drive("a checkpoint")?;
     let mut drive = Stack::over(vec![config.build_on(medium, Seed(spec.seed))?], config)?;
-    forget_empty(&mut drive, &oracle)?;
+    forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
 }
 

@@ -71,6 +71,7 @@ const CHECKS: f64 = 0.3;
 const ENDLESS: u32 = 25;
 /// A HOT group in which so much survives gives no configuration; of a single block, the second.
 const HOT_WRONG: [f64; 2] = [0.18, 0.3];
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pool {
     CostBenefit,
@@ -123,7 +124,7 @@ struct Midas {
     labels: bool,
     last: usize,
     config: Option<Configuration>,
-    /// The host's writes when the epoch began, and the share of an epoch that is counted now.
+    /// The host's writes when the epoch began, and how many times longer than `epoch_drives` it is.
     began: u64,
     stretch: f64,
     lifetimes: Vec<u64>,
@@ -206,7 +207,7 @@ impl Midas {
     /// The host wrote a page; how long its last version lived.
     fn observe(&mut self, page: &Page) {
         let Some(segment) = self.segment() else { return };
-        if page.lpn.0 % self.sample != 0 || self.clock < self.began {
+        if page.lpn.0 % self.sample != 0 {
             return;
         }
         if let Some(age) = page.age {
@@ -391,7 +392,7 @@ impl Classifier for Midas {
 
     fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
         if self.victims > ENDLESS * self.lanes.len() as u32 && self.border > 1 {
-            self.merge(self.border.saturating_sub(1));
+            self.merge(self.border - 1);
         }
         let closed = self.lanes.get(lane as usize)?;
         self.shape = Some((candidates.slots, closed.len() as u32));

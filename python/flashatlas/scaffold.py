@@ -86,9 +86,12 @@ LANGUAGES = ("rust", "c", "python")
 
 
 def crates() -> str | None:
-    """The folder of the Rust crates: beside the package in a wheel, or in its repository."""
+    """The folder of the Rust crates: in the repository of this package, or beside it in a wheel.
+
+    A repository in which a wheel was built has both; what was packed there may be old.
+    """
     packed = Path(__file__).with_name("sources")
-    for root in (packed, Path(__file__).parents[2]):
+    for root in (Path(__file__).parents[2], packed):
         if (root / "crates/flashatlas/Cargo.toml").is_file():
             return str(root / "crates/flashatlas")
     return None

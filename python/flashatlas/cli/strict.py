@@ -14,8 +14,11 @@ from typer.core import TyperCommand
 from flashatlas import InputError, parts
 
 
-def _load(paths: list[str]) -> list[str]:
-    """Add parts before other options are looked at: their names complete and are checked."""
+def _load(paths: Any) -> Any:
+    """Add parts before other options are looked at: their names complete and are checked.
+
+    ``list[str]`` as an annotation of a callback makes typer 0.29 fail on Python 3.10.
+    """
     for path in paths:
         parts.load(path)
     return paths

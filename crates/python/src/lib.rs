@@ -26,7 +26,7 @@ pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,6 +179,17 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
         .map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
+/// What a run (JSON of a `RunSpec`) is going to be, without running it: see
+/// [`flashatlas_sim::planned`]; with the `layout` of its drive, as [`check_drive`] returns it.
+#[pyfunction]
+fn planned(spec: &str) -> PyResult<String> {
+    let spec = parse(spec)?;
+    let mut planned = flashatlas_sim::planned(&spec, &environment()).map_err(|e| to_python(&e))?;
+    let layout = layout_of(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    planned["layout"] = layout;
+    Ok(planned.to_string())
+}
+
 /// The `config_hash` of a record whose `config` is this JSON.
 #[pyfunction]
 fn config_hash(config: &str) -> PyResult<String> {
@@ -191,7 +202,11 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
-    let config = environment().registry.load(drive, drive_toml, &settings);
+    Ok(layout_of(drive, drive_toml, &settings)?.to_string())
+}
+
+fn layout_of(drive: &str, drive_toml: Option<&str>, settings: &[String]) -> PyResult<Value> {
+    let config = environment().registry.load(drive, drive_toml, settings);
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
     let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(json!({
@@ -205,8 +220,7 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
         "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
         "dies": layout.geometry.die_count(),
-    })
-    .to_string())
+    }))
 }
 
 /// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats,
@@ -281,6 +295,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     }
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
+    module.add_function(wrap_pyfunction!(planned, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(environment::load_plugin, module)?)?;

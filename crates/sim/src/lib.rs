@@ -23,8 +23,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod asked;
 pub mod checkpoint;
 mod config_hash;
+pub use asked::planned;
 pub use config_hash::config_hash;
 mod environment;
 pub mod error;

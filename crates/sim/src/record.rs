@@ -24,7 +24,7 @@ pub(crate) fn param(value: &Param) -> Value {
 
 /// What was run, in the words of the options: the run again is this, a seed and a trace. What was
 /// not given is left out, but for the first five.
-fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
+pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut run = Map::new();
     run.insert("drive".into(), spec.drive.as_str().into());

@@ -1,5 +1,6 @@
 //! A run: from what was asked for to its record and tables.
 
+use crate::asked::{Asked, Requests};
 use crate::checkpoint::Header;
 use crate::config_hash::hex;
 use crate::fit::Mapper;
@@ -14,7 +15,7 @@ use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
+use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -70,33 +71,13 @@ fn carry_out(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     drawn_streams(); // what was drawn on this thread before is another run's
-    let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+    let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
-    check(spec, queue_depth, &env.workloads)?;
     let capacity = config.shape().sectors;
-    let inputs = Inputs::of(env, spec)?;
-    if let Some(path) = &spec.job {
-        let jobs = Jobs::read(path, spec, env.opener, capacity)?;
-        return run_jobs(spec, &config, &inputs, &jobs, env, progress);
-    }
-    if spec.filesystem.is_some() {
-        return Err(RunError::option(
-            "filesystem",
-            "it is for job files (`job=FILE`); of the generators, ext4-sync sends what ext4 does",
-        ));
-    }
-    let mut input = inputs.workload(spec, capacity, true)?;
-    if spec.mode == Mode::Open && !input.timed {
-        return Err(RunError::option(
-            "mode",
-            format!(
-                "{}: format {} carries no times, and open loop needs them: use `mode=closed` with \
-                 a depth, or `mode=asap`",
-                input.name, input.format
-            ),
-        ));
-    }
-    input.must_say(&spec.reading)?;
+    let mut input = match requests {
+        Requests::Jobs(jobs) => return run_jobs(spec, &config, &inputs, &jobs, env, progress),
+        Requests::Stream(input) => input,
+    };
     let Prepared { drive, oracle, mut mapper, origin } =
         prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
@@ -458,73 +439,4 @@ pub fn save_checkpoint(
     let checkpoint =
         checkpoint(spec, &config, &mapper, drive, oracle, (env.build.version, env.added))?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
-}
-
-fn check(
-    spec: &RunSpec,
-    queue_depth: u32,
-    workloads: &flashatlas_workload::Registry,
-) -> Result<(), RunError> {
-    if spec.depth.is_some() && spec.mode != Mode::Closed {
-        return Err(RunError::option("depth", "only closed mode uses one (`mode=closed`)"));
-    }
-    if let Some(depth) = spec.depth
-        && !(1..=queue_depth).contains(&depth)
-    {
-        return Err(RunError::option(
-            "depth",
-            format!(
-                "{depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
-            ),
-        ));
-    }
-    let one_by_one =
-        spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
-    if spec.workload.as_deref().is_some_and(|text| workloads.is_serial(text)) && !one_by_one {
-        return Err(RunError::option(
-            "mode",
-            "each request of this workload waits for the one before: use `mode=closed` and \
-             `depth=1`",
-        ));
-    }
-    if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
-        return Err(RunError::option("extent", "only `fit=compact` packs extents"));
-    }
-    if spec.until == Until::Steady && spec.fit == Fit::Compact && spec.workload.is_some() {
-        return Err(RunError::option(
-            "fit",
-            "a generator draws other addresses in each pass, and `compact` has packed those of the \
-             first: use `fit=error` or `fit=wrap` with `until=steady`",
-        ));
-    }
-    if spec.until == Until::Steady && spec.warmup > 0 {
-        return Err(RunError::option(
-            "warmup",
-            "with `until=steady` everything before the last pass is warm-up: leave it out",
-        ));
-    }
-    if spec.speed != 1.0 && spec.mode != Mode::Open {
-        return Err(RunError::option(
-            "speed",
-            "only open mode keeps the times of the trace (`mode=open`)",
-        ));
-    }
-    if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
-        return Err(RunError::option("interval", "no time passes in untimed mode"));
-    }
-    let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
-    if spec.workload.is_some()
-        && none_read
-        && let Some(name) = spec.reading.given()
-    {
-        return Err(RunError::option(
-            name,
-            "it is about reading a trace; the workload here is generated",
-        ));
-    }
-    if !(spec.speed.is_finite() && spec.speed > 0.0) {
-        let why = format!("{}: must be a number above 0", spec.speed);
-        return Err(RunError::option("speed", why));
-    }
-    Ok(())
 }

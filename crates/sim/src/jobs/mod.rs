@@ -15,12 +15,15 @@ mod stats;
 mod thread;
 
 use self::filesystem::FileSystem;
+use crate::config_hash::hex;
 use crate::input::Opener;
 use crate::player::Player;
 use crate::{Fit, Mode, Progress, RunError, RunSpec, Until};
 use flashatlas_types::{SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -33,6 +36,8 @@ pub(crate) struct Jobs {
     pub path: String,
     /// Its text.
     pub text: String,
+    /// SHA-256 of all that was read for it: the file, what it includes, and variables.
+    pub digest: String,
     /// Its jobs on the drive.
     pub layout: Layout,
     /// The file system that they run on, if any, and the sectors of the drive.
@@ -54,9 +59,21 @@ impl Jobs {
         check(spec)?;
         let text = read_text(opener, path)
             .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        let file = fio::parse(&text, path, &|name| opener.variable(name), &|path| {
-            read_text(opener, path)
-        })?;
+        let hash = RefCell::new(Sha256::new_with_prefix(&text));
+        let file = fio::parse(
+            &text,
+            path,
+            &|name| {
+                let value = opener.variable(name);
+                hash.borrow_mut().update(format!("\0{name}={value:?}"));
+                value
+            },
+            &|path| {
+                let text = read_text(opener, path)?;
+                hash.borrow_mut().update(format!("\0{path}\0{text}"));
+                Ok(text)
+            },
+        )?;
         let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
         if let Some(text) = &spec.filesystem {
             // the journal takes its part of the drive; how many files there are does not depend on
@@ -78,6 +95,7 @@ impl Jobs {
         Ok(Jobs {
             path: path.to_owned(),
             text,
+            digest: hex(&hash.into_inner().finalize()),
             layout,
             filesystem: spec.filesystem.clone(),
             capacity,

@@ -1,0 +1,158 @@
+//! What is asked of a run: checked whole before anything runs.
+
+use crate::input::{Input, Inputs};
+use crate::jobs::Jobs;
+use crate::parts;
+use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
+use flashatlas_device::DriveConfig;
+use flashatlas_device::params::QUEUE_DEPTH;
+use serde_json::{Value, json};
+
+/// A drive, and the requests that it is to take.
+pub(crate) struct Asked<'a> {
+    pub config: DriveConfig,
+    pub inputs: Inputs<'a>,
+    pub requests: Requests,
+}
+
+/// Where requests come from.
+pub(crate) enum Requests {
+    Jobs(Jobs),
+    Stream(Input),
+}
+
+impl<'a> Asked<'a> {
+    /// What `spec` asks for, its files opened.
+    pub fn of(spec: &RunSpec, env: &Environment<'a>) -> Result<Asked<'a>, RunError> {
+        let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
+        check(spec, config.params.get(QUEUE_DEPTH), &env.workloads)?;
+        let capacity = config.shape().sectors;
+        let inputs = Inputs::of(env, spec)?;
+        if let Some(path) = &spec.job {
+            let jobs = Jobs::read(path, spec, env.opener, capacity)?;
+            return Ok(Asked { config, inputs, requests: Requests::Jobs(jobs) });
+        }
+        if spec.filesystem.is_some() {
+            return Err(RunError::option(
+                "filesystem",
+                "it is for job files (`job=FILE`); of the generators, ext4-sync sends what ext4 \
+                 does",
+            ));
+        }
+        let input = inputs.workload(spec, capacity, true)?;
+        if spec.mode == Mode::Open && !input.timed {
+            return Err(RunError::option(
+                "mode",
+                format!(
+                    "{}: format {} carries no times, and open loop needs them: use `mode=closed` \
+                     with a depth, or `mode=asap`",
+                    input.name, input.format
+                ),
+            ));
+        }
+        input.must_say(&spec.reading)?;
+        Ok(Asked { config, inputs, requests: Requests::Stream(input) })
+    }
+}
+
+/// What a run is going to be, without running it: the `config` of its record, the added `parts`
+/// that it uses, the paths of the trace and checkpoint that it reads (`files`), and the digest of
+/// its `job` file with all that this includes. A run with the same of these, whose files have the
+/// same content, of the same build and with the same seed, gives the same results.
+///
+/// # Errors
+/// As [`crate::run`], as far as they show before anything runs.
+pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
+    let Asked { config, inputs, requests } = Asked::of(spec, env)?;
+    let mut files: Vec<&str> = Vec::new();
+    files.extend(spec.trace.as_deref());
+    match &spec.precondition {
+        Precondition::Trace(path) => {
+            inputs.trace(path, spec.before_format(), false)?.must_say(&spec.reading)?;
+            files.push(path);
+        }
+        Precondition::Checkpoint(path) => {
+            let opened = env.opener.open(path);
+            opened.map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+            files.push(path);
+        }
+        _ => {}
+    }
+    let (format, job) = match &requests {
+        Requests::Jobs(jobs) => ("fio", Some(format!("sha256:{}", jobs.digest))),
+        Requests::Stream(input) => (input.format, None),
+    };
+    let config = record::config(spec, &config);
+    let named = json!({ "config": config, "trace": { "format": format } });
+    let parts = parts::in_use(env.added, &named);
+    Ok(json!({ "config": config, "parts": parts, "files": files, "job": job }))
+}
+
+fn check(
+    spec: &RunSpec,
+    queue_depth: u32,
+    workloads: &flashatlas_workload::Registry,
+) -> Result<(), RunError> {
+    if spec.depth.is_some() && spec.mode != Mode::Closed {
+        return Err(RunError::option("depth", "only closed mode uses one (`mode=closed`)"));
+    }
+    if let Some(depth) = spec.depth
+        && !(1..=queue_depth).contains(&depth)
+    {
+        return Err(RunError::option(
+            "depth",
+            format!(
+                "{depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+            ),
+        ));
+    }
+    let one_by_one =
+        spec.mode == Mode::Untimed || (spec.mode == Mode::Closed && spec.depth == Some(1));
+    if spec.workload.as_deref().is_some_and(|text| workloads.is_serial(text)) && !one_by_one {
+        return Err(RunError::option(
+            "mode",
+            "each request of this workload waits for the one before: use `mode=closed` and \
+             `depth=1`",
+        ));
+    }
+    if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
+        return Err(RunError::option("extent", "only `fit=compact` packs extents"));
+    }
+    if spec.until == Until::Steady && spec.fit == Fit::Compact && spec.workload.is_some() {
+        return Err(RunError::option(
+            "fit",
+            "a generator draws other addresses in each pass, and `compact` has packed those of the \
+             first: use `fit=error` or `fit=wrap` with `until=steady`",
+        ));
+    }
+    if spec.until == Until::Steady && spec.warmup > 0 {
+        return Err(RunError::option(
+            "warmup",
+            "with `until=steady` everything before the last pass is warm-up: leave it out",
+        ));
+    }
+    if spec.speed != 1.0 && spec.mode != Mode::Open {
+        return Err(RunError::option(
+            "speed",
+            "only open mode keeps the times of the trace (`mode=open`)",
+        ));
+    }
+    if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
+        return Err(RunError::option("interval", "no time passes in untimed mode"));
+    }
+    let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
+    if spec.workload.is_some()
+        && none_read
+        && let Some(name) = spec.reading.given()
+    {
+        return Err(RunError::option(
+            name,
+            "it is about reading a trace; the workload here is generated",
+        ));
+    }
+    if !(spec.speed.is_finite() && spec.speed > 0.0) {
+        let why = format!("{}: must be a number above 0", spec.speed);
+        return Err(RunError::option("speed", why));
+    }
+    Ok(())
+}

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from flashatlas import _core
+from flashatlas import _core, preconditions
 from flashatlas._core import InputError
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
@@ -27,7 +27,6 @@ from flashatlas.run_options import (
     RunOption,
     checked,
     documentation,
-    of_groups,
     of_wrong_type,
     run_options,
 )
@@ -35,13 +34,6 @@ from flashatlas.trace import Progress, Trace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-NOTHING_DRAWN = "no random number was drawn: another seed gives the same results"
-"""The note of a run that no seed changes."""
-
-BETWEEN = ("timing.", "host.")
-"""Prefixes of parameters that only change when things happen: preconditioning ignores them.
-"""
 
 
 class RunOptions(TypedDict, total=False):
@@ -124,6 +116,19 @@ def carried_out(
     text, begin = json.dumps(spec), time.perf_counter()
     outcome = _core.run(text, progress)
     return result_of(outcome, label, time.perf_counter() - begin)
+
+
+def carried_out_from(
+    spec: Mapping[str, Any], checkpoint: str | None, progress: Progress | None = None
+) -> Result:
+    """Carry out a run whose preconditioned drive may lie in a checkpoint that others share.
+
+    The result is what the run gives by itself, and says so.
+    """
+    if checkpoint is None:
+        return carried_out(spec, progress)
+    begun = {**spec, "precondition": {"checkpoint": checkpoint}}
+    return preconditions.as_given(carried_out(begun, progress), spec["precondition"], checkpoint)
 
 
 def specification(
@@ -258,18 +263,15 @@ def compare(
         shown_in_cell(labels, progress) as report,
     ):
         workers = Workers(jobs or os.cpu_count() or 1, report)
-        for number, (first, users) in enumerate(_shared_preconditions(specs, alone)):
+        begun: dict[int, str] = {}
+        for number, (_, users) in enumerate(preconditions.shared(specs, alone)):
             path = str(Path(folder) / f"{number}.ckpt")
-            workers.add(users[0], partial(_core.save_checkpoint, json.dumps(first), path))
-            for user in users:
-                specs[user] = {
-                    **specs[user],
-                    "precondition": {"checkpoint": path},
-                    "_of": first["precondition"],
-                }
+            first = json.dumps(specs[users[0]])
+            workers.add(users[0], partial(_core.save_checkpoint, first, path))
+            begun |= dict.fromkeys(users, path)
         workers.wait()
         for number, spec in enumerate(specs):
-            workers.add(number, partial(_carry_out, spec))
+            workers.add(number, partial(carried_out_from, spec, begun.get(number)))
         outcomes = workers.wait()
     return [
         replace(result, label=label, options={**shared, **case})
@@ -306,55 +308,6 @@ def _named(label: str, cases: int) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{error} (in `{label}`)" if label and cases > 1 else str(error)) from None
-
-
-def _carry_out(spec: dict[str, Any], report: Progress) -> Result:
-    """A run; one from a checkpoint made here speaks of its precondition as the user gave it."""
-    spec = dict(spec)
-    given = spec.pop("_of", None)
-    result = carried_out(spec, report)
-    record = result.record
-    if given is not None:
-        record["config"]["precondition"] = given
-        record["config_hash"] = _core.config_hash(json.dumps(record["config"]))
-        del record["checkpoint"]
-        if given == "steady":
-            record["random_streams"] = sorted({*record["random_streams"], "precondition.steady"})
-        path = spec["precondition"]["checkpoint"]
-        begun = f"the drive began as the checkpoint {path} holds it"
-        shared = "the preconditioned drive was shared with other runs of the comparison"
-        record["approximations"] = [
-            shared if note == begun else note
-            for note in record["approximations"]
-            if not (note == NOTHING_DRAWN and record["random_streams"])
-        ]
-    return result
-
-
-def _shared_preconditions(
-    specs: list[dict[str, Any]], alone: set[int]
-) -> list[tuple[dict[str, Any], list[int]]]:
-    """Groups of cases whose drives are the same when preconditioned, each with its first case.
-
-    None of ``alone``.
-    """
-    playing = {"set", "filesystem", *(option.name for option in of_groups("playing"))}
-    groups: dict[str, list[int]] = {}
-    for number, spec in enumerate(specs):
-        kind = spec["precondition"]
-        if (
-            number in alone
-            or kind == "none"
-            or (isinstance(kind, dict) and "checkpoint" in kind)
-            or spec.get("job")
-        ):
-            continue
-        what = {key: value for key, value in spec.items() if key not in playing}
-        what["set"] = [
-            setting for setting in spec["set"] if not setting.strip().startswith(BETWEEN)
-        ]
-        groups.setdefault(json.dumps(what, sort_keys=True), []).append(number)
-    return [(specs[users[0]], users) for users in groups.values() if len(users) > 1]
 
 
 class Workers:

@@ -123,8 +123,25 @@ def frame(results: Iterable[Result] | Result) -> Frame:
 
     """
     given = given_results(results)
-    settings = [dict(_settings(result)) for result in given]
-    numbers = [dict(_numbers(result.record)) for result in given]
+    labels = [result.label for result in given]
+    first = [("label", labels, "name")] if any(labels) else []
+    return Frame(table_of([columns_of(result) for result in given], first))
+
+
+Columns = tuple[dict[str, Any], dict[str, Any]]
+"""Settings and numbers of a run, by column."""
+
+
+def columns_of(result: Result) -> Columns:
+    """A run as a row: its settings, and its numbers, by column."""
+    return dict(_settings(result)), dict(_numbers(result.record))
+
+
+def table_of(
+    rows: Sequence[Columns],
+    first: Sequence[tuple[str, Sequence[Any], str]] = (),
+) -> pa.Table:
+    """Runs as an Arrow table; ``first`` are columns before the others: name, values, role."""
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
 
@@ -133,8 +150,9 @@ def frame(results: Iterable[Result] | Result) -> Frame:
         fields.append(pa.field(name, array.type, metadata={"role": role, "unit": unit}))
         columns.append(array)
 
-    if any(result.label for result in given):
-        add("label", [result.label for result in given], "name")
+    for name, values, role in first:
+        add(name, values, role, unit_of(name))
+    settings, numbers = [row[0] for row in rows], [row[1] for row in rows]
     for name in _keys(settings):
         values = [one.get(name) for one in settings]
         # a parameter that a run lacks follows from another: its part is not in use
@@ -147,7 +165,7 @@ def frame(results: Iterable[Result] | Result) -> Frame:
         add(name, values, "factor" if differ else "setting", unit)
     for name in _keys(numbers):
         add(name, [one.get(name) for one in numbers], "number", unit_of(name))
-    return Frame(pa.table(columns, schema=pa.schema(fields)))
+    return pa.table(columns, schema=pa.schema(fields))
 
 
 def _settings(result: Result) -> Iterator[tuple[str, Any]]:

@@ -121,21 +121,25 @@ class Result:
         Each file appears whole or not at all, the record last. What an earlier run left there that
         this one has not is removed.
         """
-        kept = {f"{name}.parquet" for name in self.tables}
-        kept |= {"made.json"} if self.jobs is None else {"made.json", "jobs.json"}
-        clear_run(Path(folder), keep=frozenset(kept))
+        files = self.files(folder)
+        clear_run(Path(folder), keep=frozenset(files))
+        for name, content in files.items():
+            write_whole(Path(folder) / name, content)
+        return Path(folder) / RECORD
+
+    def files(self, folder: str | os.PathLike[str]) -> dict[str, bytes]:
+        """What :meth:`save` writes into this folder: content by name, the record last."""
+        found: dict[str, bytes] = {}
         for name, table in self.tables.items():
             buffer = io.BytesIO()
             pq.write_table(self._described(table), buffer, compression="zstd")
-            write_whole(Path(folder) / f"{name}.parquet", buffer.getvalue())
+            found[f"{name}.parquet"] = buffer.getvalue()
         if self.jobs is not None:
-            write_whole(Path(folder) / "jobs.json", json.dumps(self.jobs, indent=2) + "\n")
-        path = Path(folder) / "run.json"
-        write_whole(path.with_name("made.json"), json.dumps(self._made(), indent=2) + "\n")
+            found["jobs.json"] = _json(self.jobs)
+        found["made.json"] = _json(self._made())
         record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
-        named = {**({"label": self.label} if self.label else {}), **record}
-        write_whole(path, json.dumps(named, indent=2) + "\n")
-        return path
+        found[RECORD] = _json({**({"label": self.label} if self.label else {}), **record})
+        return found
 
     def _described(self, table: pa.Table) -> pa.Table:
         """A table that says of which run it is, and the unit of each column."""
@@ -206,6 +210,10 @@ class Result:
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
 
 
 def _whole_record(path: Path) -> dict[str, Any]:
